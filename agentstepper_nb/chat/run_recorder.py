@@ -20,7 +20,7 @@ from ..errors import (
     WorkspaceError,
 )
 from ..sdk.async_stepper import AsyncAgentStepper
-from ..sdk.base_stepper import make_ambient
+from ..sdk.base_stepper import set_current_stepper
 from ..sdk.drivers import run_in_thread
 from ..sdk.run_link import RunLink
 
@@ -103,7 +103,7 @@ class RunRecorder:
     async def begin_turn(self) -> None:
         """A turn begins: a Stop that was pressed since the last one ends the run, not the turn."""
         dbg = self._dbg
-        if dbg is None or dbg._current_session().link.is_away:
+        if dbg is None or dbg._current_session().link.is_disconnected:
             return
         timeline = await run_in_thread(partial(dbg._timeline, CONNECT_TIMEOUT_S))
         if timeline is not None and timeline.run.stopping:
@@ -139,7 +139,7 @@ class RunRecorder:
                             f"A turn of {name} can't be replaced by a turn of "
                             f"{str(call.name)[:100]!r}.",
                         )
-                    with make_ambient(dbg):
+                    with set_current_stepper(dbg):
                         own_result = call.result = await action(dbg, call.args)
                     done = True
         except ConnectionLostError as error:
@@ -200,7 +200,7 @@ class RunRecorder:
             return
         self.run_id, self.unavailable_reason, self._tried = self._dbg.run_id, None, None
         self._halt_watcher.follow(self._dbg)
-        self._dbg._current_session().link.on_away(bind_to_loop(self._check_link))
+        self._dbg._current_session().link.on_disconnected(bind_to_loop(self._check_link))
         self._changed()
 
     async def _connected(self) -> AsyncAgentStepper:
@@ -221,7 +221,9 @@ class RunRecorder:
     def _check_link(self) -> None:
         """See whether the Core is there."""
         if self._dbg is not None:
-            self._set_unavailable(_CORE_AWAY if self._dbg._current_session().link.is_away else None)
+            self._set_unavailable(
+                _CORE_AWAY if self._dbg._current_session().link.is_disconnected else None
+            )
 
     def _disconnect(self, dbg: AsyncAgentStepper, error: ConnectionLostError) -> None:
         if dbg is not self._dbg:  # of a turn that was left alone, and of another run

@@ -21,7 +21,7 @@ from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, MonikerTask
 from ..runtime.monikers.model_moniker import NonEmptyText, check_provider, decode_config
-from ..sdk.base_stepper import make_ambient
+from ..sdk.base_stepper import set_current_stepper
 from .options import CodingOptions, make_options
 from .orchestrator import RunResult
 from .session import CodingSession
@@ -145,7 +145,9 @@ class CodingMoniker(Moniker):
         """The coding session: that of an earlier life where there was one."""
         if self._session is None:
             dbg = self.task.dbg
-            with nullcontext() if dbg is None else make_ambient(dbg):  # its run is the session's
+            with (
+                nullcontext() if dbg is None else set_current_stepper(dbg)
+            ):  # its run is the session's
                 self._session = await self._open(debugger=dbg is not None)
         return self._session
 

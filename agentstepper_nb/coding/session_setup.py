@@ -10,7 +10,7 @@ from ..errors import AgentStepperError, AgentStopped, SessionError, WorkspaceErr
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..sdk.async_stepper import AsyncAgentStepper
-from ..sdk.base_stepper import make_ambient
+from ..sdk.base_stepper import set_current_stepper
 from ..sdk.drivers import run_in_thread
 from .confinement import Confinement
 from .options import CodingLimits, CodingOptions, override_limits, select_tools
@@ -171,7 +171,7 @@ async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncA
         name: What the agent is called there.
         workspace: The folder; where they watch it, its changes are told once.
     """
-    with make_ambient(dbg):
+    with set_current_stepper(dbg):
         return await open_run(
             name, workspace if dbg._find_watched_workspace(workspace) is None else None, step=False
         )

@@ -8,12 +8,12 @@ from typing import Final
 
 from ..errors import WorkspaceError
 from ..sdk.workspace import Workspace
-from ..sdk.workspace.repository import find_directory
+from ..sdk.workspace.repository import find_git_dir
 from ..sdk.workspace.scan import ScanLimits
 from .policy.unsaved_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
-SCAN_LIMITS: Final = ScanLimits(files=100_000, unread_bytes=2 * 1024**3)
+SCAN_LIMITS: Final = ScanLimits(max_files=100_000, max_unread_bytes=2 * 1024**3)
 #: What the snapshots' branches are named for.
 _PROGRAM: Final = "code"
 
@@ -43,7 +43,7 @@ class Snapshots:
     @property
     def git_dir(self) -> Path:
         """The private repository that has the session's own snapshots, once there is one."""
-        return find_directory(self._data_dir.resolve(), self._folder)
+        return find_git_dir(self._data_dir.resolve(), self._folder)
 
     @property
     def why_not(self) -> str | None:

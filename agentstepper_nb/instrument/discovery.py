@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from ..llm_wire.tool_names import find_called_tools, find_offered_tools
 from ..protocol.data_model import EventKind
-from ..sdk.arguments import Arguments
+from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
-from ..sdk.flow_steps import find_innermost_event
+from ..sdk.flow_effects import find_innermost_event
 from .tool_call import TracedToolCall
 
 #: Where replacing a function's code was tried.
@@ -250,7 +250,7 @@ def _call(
     if stepper is None or _is_inside(stepper, name) or not _take_called(stepper.run_id, name):
         return original(*args, **kwargs)
     before = _called.get()
-    arguments = Arguments(original, args, kwargs)
+    arguments = CallArguments(original, args, kwargs)
     hidden = {key: value for key, value in arguments.named.items() if key in ("self", "cls")}
     shown = {key: value for key, value in arguments.named.items() if key not in hidden}
 

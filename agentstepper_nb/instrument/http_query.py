@@ -19,7 +19,7 @@ from ..llm_wire.llm_api import LlmRequest
 from ..protocol.data_model import EventKind, EventSide
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
-from ..sdk.flow_steps import CallStep, CallStepResult, EndedEvent, FlowSteps, OpenEvent
+from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow, OpenEvent
 from ..sdk.halt_flow import HaltFlow
 from .discovery import note_called_tools
 from .retries import (
@@ -76,10 +76,10 @@ class HttpQuery:
 
     # ---- the flow -----------------------------------------------------------------------------------
 
-    def _flow(self) -> FlowSteps[Any]:
+    def _flow(self) -> Flow[Any]:
         flow = self.stepper._open_flow()
         if self.notice:
-            yield from flow.debug(self.notice)
+            yield from flow.post_debug_message(self.notice)
         try:
             attempt = yield from self._begin(flow)
             if attempt.event.skipped:
@@ -90,7 +90,7 @@ class HttpQuery:
         except InjectedError as injected:
             return self._make_refusal(_FAILED_STATUS, "injected_error", str(injected))
 
-    def _begin(self, flow: HaltFlow) -> FlowSteps[FailedAttempt | _Attempt]:
+    def _begin(self, flow: HaltFlow) -> Flow[FailedAttempt | _Attempt]:
         """Begin the event, or go on with that of an attempt before."""
         failed = take_failed_attempt()
         if failed is not None and not failed.event.ended:
@@ -98,10 +98,10 @@ class HttpQuery:
                 return failed
             yield from flow.give_up(failed.event, failed.error)
         body, model = self.known.body, self.known.model
-        begun = yield from flow.begin(_QUERY, body, model, accept=self.known.check_body)
+        begun = yield from flow.begin(_QUERY, body, model, convert_edit=self.known.check_body)
         return _Attempt(begun.event, begun.value)
 
-    def _skip(self, flow: HaltFlow, event: OpenEvent) -> FlowSteps[Any]:
+    def _skip(self, flow: HaltFlow, event: OpenEvent) -> Flow[Any]:
         """The person gave an answer in place of the query."""
         ended = yield from self._end(flow, event, None)
         try:
@@ -111,10 +111,10 @@ class HttpQuery:
         except ValueError as problem:
             return self._make_refusal(_FAILED_STATUS, "invalid_answer", str(problem))
 
-    def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> FlowSteps[Any]:
+    def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> Flow[Any]:
         event, body = attempt.event, attempt.body
         request = self.request if body == self.known.body else self._make_request(body)
-        sent = yield CallStep(self.send, (request,), {})
+        sent = yield CallEffect(self.send, (request,), {})
         if sent.error is not None:
             return (yield from self._fail(flow, event, body, None, sent.error))
         response = sent.value
@@ -136,12 +136,12 @@ class HttpQuery:
 
     def _receive(
         self, flow: HaltFlow, event: OpenEvent, body: JsonObject, response: Any
-    ) -> FlowSteps[Any]:
+    ) -> Flow[Any]:
         """Halt at an answer that was read."""
         copy = self._copy(response)
         joined = self._decode(copy)
         if joined is None:
-            yield from flow.end(_QUERY, copy.text, event=event, accept=_refuse_edit)
+            yield from flow.end(_QUERY, copy.text, event=event, convert_edit=_refuse_edit)
             return response
         if joined.error is not None:
             return (
@@ -158,13 +158,15 @@ class HttpQuery:
         body: JsonObject,
         response: Any | None,
         error: BaseException,
-    ) -> FlowSteps[Any]:
+    ) -> Flow[Any]:
         """The query failed: halt there, unless the client asks again.
 
         The client reads the response, where there is one; else the exception is raised on.
         """
         if isinstance(error, Exception) and will_be_repeated(self.request, response):
-            yield from flow.debug(f"An attempt failed, and the client repeats the query: {error}")
+            yield from flow.post_debug_message(
+                f"An attempt failed, and the client repeats the query: {error}"
+            )
             keep_failed_attempt(FailedAttempt(event, self.known.body, body, error))
         else:
             ended = yield from flow.fail(event, error, self.known.check_answer)
@@ -174,8 +176,8 @@ class HttpQuery:
             raise error
         return response
 
-    def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> FlowSteps[EndedEvent]:
-        return flow.end(_QUERY, answer, event=event, accept=self.known.check_answer)
+    def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> Flow[EndedEvent]:
+        return flow.end(_QUERY, answer, event=event, convert_edit=self.known.check_answer)
 
     # ---- live streams -------------------------------------------------------------------------------
 
@@ -201,7 +203,7 @@ class HttpQuery:
         response: Any,
         data: bytes,
         error: BaseException | None,
-    ) -> FlowSteps[None]:
+    ) -> Flow[None]:
         copy = self._copy(response, data)
         joined = self._decode(copy)
         if error is None and joined is not None and joined.error is not None:
@@ -216,10 +218,10 @@ class HttpQuery:
 
     # ---- requests and responses ---------------------------------------------------------------------
 
-    def _read(self, response: Any) -> FlowSteps[CallStepResult]:
+    def _read(self, response: Any) -> Flow[CallResult]:
         """Read a response whole; the client may still read it in each of its ways."""
         drain = self._drain_async if self.is_async else self._drain
-        read: CallStepResult = yield CallStep(drain, (response,), {})
+        read: CallResult = yield CallEffect(drain, (response,), {})
         if isinstance(read.error, self.library.RequestError):
             read.error.request = self.request
         return read

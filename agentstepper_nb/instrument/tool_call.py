@@ -10,7 +10,7 @@ from ..errors import ToolDeniedError
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
-from ..sdk.flow_steps import CallStep, CallStepResult, FlowSteps
+from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import read_tool_call
 from .current_run import raise_if_stopped
 
@@ -65,22 +65,22 @@ class TracedToolCall:
         steps = self._steps(stepper)
         return run_flow_async(link, steps) if self.is_async else run_flow(link, steps)
 
-    def _steps(self, stepper: BaseStepper) -> FlowSteps[Any]:
+    def _steps(self, stepper: BaseStepper) -> Flow[Any]:
         flow = stepper._open_flow()
         kind, value = EventKind.TOOL_INVOCATION, {"Tool": self.name, "Argument": self.args}
         try:
-            begun = yield from flow.begin(kind, value, self.name, accept=self._accept)
+            begun = yield from flow.begin(kind, value, self.name, convert_edit=self._accept)
         except ToolDeniedError as denied:
             return self.make_denial(str(denied))
         event = begun.event
         if event.skipped:
-            ended = yield from flow.end(kind, None, event=event, accept=self.check_result)
+            ended = yield from flow.end(kind, None, event=event, convert_edit=self.check_result)
             return self.make_result(None, ended.value)
         args = begun.value["Argument"] if begun.is_edited else self.args
-        made: CallStepResult = yield CallStep(self.call, (args,), {})
+        made: CallResult = yield CallEffect(self.call, (args,), {})
         if made.error is None:
             shown = self.show_result(made.value)
-            ended = yield from flow.end(kind, shown, event=event, accept=self.check_result)
+            ended = yield from flow.end(kind, shown, event=event, convert_edit=self.check_result)
             return self.make_result(made.value, ended.value) if ended.is_edited else made.value
         if isinstance(made.error, self.control_flow):
             yield from flow.end(kind, repr(made.error), event=event, waits=False)

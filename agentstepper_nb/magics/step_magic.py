@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from ..errors import AgentStepperError, AgentStopped
-from ..sdk import AgentStepper, make_ambient
+from ..sdk import AgentStepper, set_current_stepper
 from ..widgets import display_view
 from .cell_mode import CellMode, choose_wait, find_core
 from .cell_thread import CellThread
@@ -101,7 +101,7 @@ def _open(name: str, workspace: str | None) -> AgentStepper:
 def _run_inside(run: AgentStepper, cell: CompiledCell) -> Any:
     """Run the cell, in which an AgentStepper that is made without an address is this run."""
     __tracebackhide__ = True
-    with make_ambient(run):
+    with set_current_stepper(run):
         try:
             return cell.run()
         except BaseExceptionGroup as group:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..protocol.agent import Bye, Timeline
 from ..protocol.data_model import AgentActivity, RunState
 from ..sdk import BaseStepper, on_closing
-from ..sdk.close_hooks import ClosingStepper
+from ..sdk.close_callbacks import ClosingStepper
 from ..widgets import DisplayedView
 from ..widgets.saved_timeline import render_missing_timeline, render_timeline
 

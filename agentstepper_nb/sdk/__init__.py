@@ -8,8 +8,8 @@ Begin reading in `halt_flow`: the path of one halt point, written once; `stepper
 
 from .approvals import Approval
 from .async_stepper import AsyncAgentStepper
-from .base_stepper import BaseStepper, make_ambient
-from .close_hooks import OnClosing, on_closing
+from .base_stepper import BaseStepper, set_current_stepper
+from .close_callbacks import OnClosing, on_closing
 from .run_session import find_newest_program, find_newest_run
 from .stepper import AgentStepper
 
@@ -21,6 +21,6 @@ __all__ = [
     "OnClosing",
     "find_newest_program",
     "find_newest_run",
-    "make_ambient",
     "on_closing",
+    "set_current_stepper",
 ]

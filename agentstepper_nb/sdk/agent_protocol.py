@@ -34,7 +34,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 MAX_PART_CHARS: Final = 256 * 1024
 
 _RESTART_ADVICE: Final = "Start the agent again."
-_STATES_BEFORE_HELLO: Final = (RunConnectionState.OPENING, RunConnectionState.AWAY)
+_STATES_BEFORE_HELLO: Final = (RunConnectionState.OPENING, RunConnectionState.DISCONNECTED)
 _STATES_AWAITING_WELCOME: Final = (RunConnectionState.OPENING, RunConnectionState.RETURNING)
 
 
@@ -84,7 +84,7 @@ class AgentProtocol:
 
     def give_up(self, run: RunProtocol) -> None:
         """The agent waits no more for what the run has to say."""
-        if run.id in self.runs and run.state is not RunConnectionState.OVER:
+        if run.id in self.runs and run.state is not RunConnectionState.ENDED:
             self._end_run(run, None)
 
     def connection_opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
@@ -114,7 +114,7 @@ class AgentProtocol:
     def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
         """A Core doesn't go on with a run that hello was said for again."""
         run.why = str(why)
-        if run.can_restart(code):
+        if run.prepare_restart(code):
             return
         if run.is_closing and code == "run_ended":
             run.is_settled = True  # the goodbye was heard, its acknowledgement wasn't
@@ -166,8 +166,8 @@ class AgentProtocol:
             return None
         hello = messages.from_agent.encode(run.make_hello(), 1)  # message 1 of its run here
         run.has_sent_hello, run.greeted_at, run.address = True, now, run.id
-        if run.state is RunConnectionState.AWAY:
-            run.move(RunConnectionEvent.HELLO_SENT)
+        if run.state is RunConnectionState.DISCONNECTED:
+            run.apply_event(RunConnectionEvent.HELLO_SENT)
         self._carried[run.id] = self._runs_with_deadline[run.id] = run
         return add_run(hello, run.address).encode()
 
@@ -180,7 +180,7 @@ class AgentProtocol:
             for start in range(0, len(whole), MAX_PART_CHARS):
                 end = start + MAX_PART_CHARS
                 part = messages.MessagePart(text=whole[start:end], last=end >= len(whole))
-                encoded = messages.from_agent.encode(part, run.written)
+                encoded = messages.from_agent.encode(part, run.written_number)
                 run.outgoing.append(add_run(encoded, run.address).encode())
             return run.outgoing.popleft()
         return text if run.address is None else add_run(text.decode(), run.address).encode()
@@ -246,7 +246,7 @@ class AgentProtocol:
         if run.state is RunConnectionState.OPENING:
             self._fail_to_open(run, error)
             return
-        run.move(RunConnectionEvent.REFUSED)
+        run.apply_event(RunConnectionEvent.REFUSED)
         del self._carried[run.id]
         if handshake.is_final(error):
             why = handshake.explain_not_opened(self.endpoint, error)
@@ -291,7 +291,7 @@ class AgentProtocol:
         elif not isinstance(close_error, ConnectionClosed):
             self._end_run(run, self._failure(run, close_error))
         elif handshake.is_too_large(close_error) or not run.can_resume:
-            why = handshake.explain_lost(self.endpoint.url, close_error, run.limit_bytes)
+            why = handshake.explain_lost(self.endpoint.url, close_error, run.max_message_bytes)
             self._end_run(run, ConnectionLostError(why))
         else:
             run.why = handshake.explain_close(close_error)
@@ -315,7 +315,7 @@ class AgentProtocol:
         if run.state is RunConnectionState.OPENING:
             run.fail_to_open(lost or ConnectionLostError(handshake.NO_ANSWER))
         else:
-            run.end(lost, broken=broken)
+            run.end(lost, is_unrecoverable=broken)
         if run.state is RunConnectionState.ABANDONED:
             self._make_ready(run)
         else:
@@ -328,7 +328,7 @@ class AgentProtocol:
         if self._carried.pop(run.id, None) is None or not self.is_connected:
             return
         if self._carried:
-            leave = messages.from_agent.encode(messages.LeaveConnection(), run.written)
+            leave = messages.from_agent.encode(messages.LeaveConnection(), run.written_number)
             self._leave_messages.append(add_run(leave, run.address).encode())
         else:
             self.is_shared = False
@@ -337,7 +337,7 @@ class AgentProtocol:
     def _fail_run(self, run: RunProtocol, error: Exception) -> None:
         """Writing a run's messages failed, and with it the run."""
         log.error("Writing to the Core failed.", exc_info=error)
-        if run.state is not RunConnectionState.OVER:
+        if run.state is not RunConnectionState.ENDED:
             self._end_run(run, self._failure(run, error), broken=True)
 
     def _failure(self, run: RunProtocol, error: Exception) -> ConnectionLostError:
@@ -369,7 +369,7 @@ class AgentProtocol:
     def _deadline_of(self, run: RunProtocol) -> float | None:
         if run.state is RunConnectionState.OPENING:
             return None if run.greeted_at is None else run.greeted_at + handshake.TIMEOUT_S
-        if run.state is RunConnectionState.AWAY and self.is_shared:
+        if run.state is RunConnectionState.DISCONNECTED and self.is_shared:
             deadline = run.close_deadline
             return run.retry_at if deadline is None else min(run.retry_at, deadline)
         return run.close_deadline

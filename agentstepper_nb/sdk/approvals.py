@@ -26,14 +26,14 @@ SendMessages = Callable[[tuple[AgentMessage, ...]], None]
 
 _ALREADY_USED: Final = "This Approval belongs to another call. Create one Approval for each call."
 #: What the agent is told where nobody could be asked: silence is no.
-UNASKED_REASON: Final = "Nobody could be asked to approve this call, so that it wasn't made."
+NO_APPROVER_REASON: Final = "Nobody could be asked to approve this call, so that it wasn't made."
 #: Characters that travel of what is asked, and of why it is denied.
 _MAX_PROMPT_CHARS: Final = 1000
 _MAX_REASON_CHARS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class OutsideDecision:
+class ExternalDecision:
     """What somebody said who was asked elsewhere."""
 
     approved: bool
@@ -49,16 +49,16 @@ class ApprovalCall:
     Args:
         halt_point: The id of its begin halt point.
         tool: The tool's name.
-        packer: Makes what is said ready to travel.
+        encoder: Makes what is said ready to travel.
     """
 
     halt_point: str
     tool: str
-    packer: PayloadEncoder
+    encoder: PayloadEncoder
     send: SendMessages | None = None  # while the halt point waits
     edited: Payload | None = None  # what was approved elsewhere, where it was edited
 
-    def message(self, decision: OutsideDecision) -> DecideApproval:
+    def message(self, decision: ExternalDecision) -> DecideApproval:
         """What was said, as the Core is told."""
         return DecideApproval(
             halt_point=self.halt_point,
@@ -68,37 +68,37 @@ class ApprovalCall:
             always=decision.always,
         )
 
-    def answer(self, decision: OutsideDecision) -> Answer:
+    def answer(self, decision: ExternalDecision) -> Answer:
         """What was said, as a Core would answer it."""
         if not decision.approved:
             return DenyAnswer(reason=self.reason(decision))
         return ResumeAnswer(data=self.data(decision), approved=True, always=decision.always)
 
-    def reason(self, decision: OutsideDecision) -> str:
+    def reason(self, decision: ExternalDecision) -> str:
         """Why it was denied, ready to travel."""
-        return self.packer.texts(
+        return self.encoder.texts(
             RedactKind.APPROVAL, {"reason": decision.reason}, _MAX_REASON_CHARS
         )["reason"]
 
-    def data(self, decision: OutsideDecision) -> Raw | UnsetType:
+    def data(self, decision: ExternalDecision) -> Raw | UnsetType:
         """The call as it was edited, ready to travel."""
         if isinstance(decision.args, UnsetType):
             return UNSET
         call = {"Tool": self.tool, "Argument": decision.args}
-        self.edited = self.packer.pack(RedactKind.TOOL_CALL, call)
+        self.edited = self.encoder.encode(RedactKind.TOOL_CALL, call)
         return self.edited.raw
 
-    def shown(self, answer: Answer, packed: Payload) -> Payload:
+    def find_displayed_payload(self, answer: Answer, payload: Payload) -> Payload:
         """What stood before whoever gave an answer: its masks stand for what they do there.
 
         Args:
             answer: The answer.
-            packed: What the debugger shows.
+            payload: What the debugger shows.
         """
         edited = self.edited
         if edited is None or not isinstance(answer, ResumeAnswer) or answer.data is UNSET:
-            return packed
-        return edited if bytes(answer.data) == bytes(edited.raw) else packed
+            return payload
+        return edited if bytes(answer.data) == bytes(edited.raw) else payload
 
 
 class Approval:
@@ -138,7 +138,7 @@ class Approval:
         self.is_unasked = False
         # Held for a moment, so that what is said is sent once; a signal's handler may say it too.
         self._lock = threading.RLock()
-        self._decision: Future[OutsideDecision] = make_future()
+        self._decision: Future[ExternalDecision] = make_future()
         self._call: ApprovalCall | None = None  # once it is asked
         self._is_on_waiting_called = False  # `on_waiting` was called
 
@@ -152,7 +152,7 @@ class Approval:
         Raises:
             NotJSONError: JSON can't carry the arguments.
         """
-        self._record_decision(OutsideDecision(True, args=args, always=always))
+        self._record_decision(ExternalDecision(True, args=args, always=always))
 
     def deny(self, reason: str) -> None:
         """Don't let the call be made: the agent gets a ToolDeniedError.
@@ -160,9 +160,9 @@ class Approval:
         Args:
             reason: What it says.
         """
-        self._record_decision(OutsideDecision(False, reason=reason))
+        self._record_decision(ExternalDecision(False, reason=reason))
 
-    def _record_decision(self, decision: OutsideDecision) -> None:
+    def _record_decision(self, decision: ExternalDecision) -> None:
         if self._call is not None and not self._decision.done():
             self._call.message(decision)  # what can't travel raises before it counts
         with self._lock:
@@ -175,7 +175,7 @@ class Approval:
     # ---- the block's side ---------------------------------------------------------------------------
 
     @property
-    def decision(self) -> Future[OutsideDecision]:
+    def decision(self) -> Future[ExternalDecision]:
         """What is said elsewhere, once it is."""
         return self._decision
 
@@ -195,7 +195,7 @@ class Approval:
                 )  # what can't travel raises before anything is sent
             self._call = call
         asked = {"why": self.why} if self.rule is None else {"why": self.why, "rule": self.rule}
-        shown = call.packer.texts(RedactKind.APPROVAL, asked, _MAX_PROMPT_CHARS)
+        shown = call.encoder.texts(RedactKind.APPROVAL, asked, _MAX_PROMPT_CHARS)
         return data_model.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
 
     def on_queued(self, send: SendMessages) -> None:

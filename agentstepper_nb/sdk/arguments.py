@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Arguments:
+class CallArguments:
     """One call's arguments, by the names that the function gives them.
 
     Args:
@@ -33,7 +33,7 @@ class Arguments:
                 self._signature = None
         return {"args": self.args, "kwargs": self.kwargs}
 
-    def with_named(self, named: dict[str, Any]) -> Arguments:
+    def with_named(self, named: dict[str, Any]) -> CallArguments:
         """The call with other arguments.
 
         Args:
@@ -42,7 +42,7 @@ class Arguments:
         Raises:
             TypeError: The function doesn't take them.
         """
-        new = object.__new__(Arguments)
+        new = object.__new__(CallArguments)
         new._signature, new.named = self._signature, named
         new.args, new.kwargs = self._spread(named)
         if self._signature is not None:

@@ -14,13 +14,13 @@ from typing import Any, Self
 
 from ..protocol.data_model import EventKind
 from .approvals import Approval
-from .base_stepper import BaseStepper, BeginMode
+from .base_stepper import BaseStepper, InitialMode
 from .child_agents import AsyncChildAgent, start_child
-from .close_hooks import has_callbacks
+from .close_callbacks import has_callbacks
 from .connection_state import OnDisconnect
 from .drivers import run_flow_async, run_in_thread
 from .event_blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
-from .flow_steps import FlowSteps, T
+from .flow_effects import Flow, T
 from .json_text import ToJson
 from .payload import Redact
 from .run_session import CLOSE_TIMEOUT_S
@@ -51,7 +51,7 @@ class AsyncAgentStepper(BaseStepper):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        mode: BeginMode = "step",
+        mode: InitialMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
@@ -132,7 +132,7 @@ class AsyncAgentStepper(BaseStepper):
 
     async def post_debug_message(self, message: str) -> None:
         """As `AgentStepper.post_debug_message`."""
-        await self._run_flow(self._open_flow().debug(message))
+        await self._run_flow(self._open_flow().post_debug_message(message))
 
     # ---- children -----------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class AsyncAgentStepper(BaseStepper):
     async def _send_bye(self, error: BaseException | None) -> None:
         try:
             if has_callbacks():
-                await run_in_thread(partial(self._call_close_hooks, error))
+                await run_in_thread(partial(self._call_close_callbacks, error))
         finally:
             closed = self._finish(error)
             if closed is not None:
@@ -185,11 +185,11 @@ class AsyncAgentStepper(BaseStepper):
         """As `AgentStepper._wait_closed`."""
         link = self._current_session().link
         left = math.inf
-        while link.undelivered < left:
-            left = link.undelivered
+        while link.undelivered_count < left:
+            left = link.undelivered_count
             with suppress(TimeoutError):
                 return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_TIMEOUT_S)
         link.give_up()
 
-    async def _run_flow(self, steps: FlowSteps[T]) -> T:
+    async def _run_flow(self, steps: Flow[T]) -> T:
         return await run_flow_async(self._current_session().link, steps)

@@ -21,7 +21,7 @@ from ..discover import NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
 from ..protocol.data_model import Commit, RunMode
-from . import close_hooks
+from . import close_callbacks
 from .argument_checks import (
     check_choice,
     check_folder,
@@ -34,18 +34,18 @@ from .call_tracing import CallTracer
 from .child_agents import ChildAgents
 from .connection_state import OnDisconnect
 from .drivers import run_flow, wait_result
-from .flow_steps import FlowSteps
+from .flow_effects import Flow
 from .halt_flow import HaltFlow, make_id
 from .json_text import ToJson
 from .payload import PayloadEncoder, Redact
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
 from .workspace import Workspace
-from .workspace_watch import WorkspaceWatch
+from .workspace_tracker import WorkspaceTracker
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: How a run begins.
-BeginMode = Literal["step", "continue"]
+InitialMode = Literal["step", "continue"]
 
 
 @dataclass
@@ -53,7 +53,7 @@ class RunContext:
     """What a stepper belongs to: the run of this process, and its workspace."""
 
     session: RunSession | None = None
-    workspace_watch: WorkspaceWatch | None = None
+    workspace_tracker: WorkspaceTracker | None = None
 
 
 _ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
@@ -85,7 +85,7 @@ class BaseStepper(CallTracer):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        mode: BeginMode = "step",
+        mode: InitialMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
@@ -99,7 +99,7 @@ class BaseStepper(CallTracer):
         for name, text in (("address", address), ("url", url), ("token", token)):
             check_optional_text(name, text)
         check_choice("on_disconnect", on_disconnect, get_args(OnDisconnect))
-        check_choice("mode", mode, get_args(BeginMode))
+        check_choice("mode", mode, get_args(InitialMode))
         if url is not None and (address is not None or port is not None):
             raise ValueError(
                 "url= was passed together with address or port. Pass either url=, or address "
@@ -112,7 +112,7 @@ class BaseStepper(CallTracer):
         self._stop_on_entry = stop_on_entry
         self._mode = RunMode(mode)
         self._on_disconnect: OnDisconnect = on_disconnect
-        self._packer = PayloadEncoder(redact, to_json)
+        self._encoder = PayloadEncoder(redact, to_json)
         self._to_json = to_json
         self._require_clean = require_clean
         self._notice = notice
@@ -128,8 +128,8 @@ class BaseStepper(CallTracer):
         lender = _ambient.get() if self._location == (None, None, None, None) else None
         if lender is not None and lender._is_open():
             self._is_borrowed = True
-            self._context = RunContext(lender._current_session(), lender._context.workspace_watch)
-            self._packer.limit_bytes = lender._packer.limit_bytes
+            self._context = RunContext(lender._current_session(), lender._context.workspace_tracker)
+            self._encoder.max_message_bytes = lender._encoder.max_message_bytes
         own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._context.session is None:
@@ -141,15 +141,15 @@ class BaseStepper(CallTracer):
         if own_watch is not None:
             self._current_session().link.add_end_callback(own_watch.close)
 
-    def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceWatch | None:
+    def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceTracker | None:
         """Watch this stepper's own folder, where it has one."""
         if self._folder is None:
             return None
-        workspace_watch = WorkspaceWatch(
+        workspace_tracker = WorkspaceTracker(
             Workspace(self._folder, program, require_clean=require_clean)
         )
-        self._context.workspace_watch = workspace_watch
-        return workspace_watch
+        self._context.workspace_tracker = workspace_tracker
+        return workspace_tracker
 
     def _endpoint(self) -> CoreEndpoint:
         address, port, url, token = self._location
@@ -164,7 +164,7 @@ class BaseStepper(CallTracer):
         session = RunSession(
             program,
             where,
-            self._packer,
+            self._encoder,
             folder,
             self._on_disconnect,
             is_open_deferred,
@@ -178,12 +178,12 @@ class BaseStepper(CallTracer):
         except BaseException as error:
             session.finish(error)  # an interrupt: it may open yet, and then says bye, once
             raise
-        self._packer.limit_bytes = session.link.limit_bytes
+        self._encoder.max_message_bytes = session.link.max_message_bytes
         self._context.session = session
         _run_owners.add(self)
         weakref.finalize(self, session.finish).atexit = False
 
-    def _start(self) -> FlowSteps[None]:
+    def _start(self) -> Flow[None]:
         """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
         first = self._initial_commit()
         if self._is_borrowed:
@@ -192,11 +192,11 @@ class BaseStepper(CallTracer):
 
     def _initial_commit(self) -> Commit | None:
         """The first commit of this stepper's own folder; a lender has told of its own."""
-        workspace_watch = self._context.workspace_watch
+        workspace_tracker = self._context.workspace_tracker
         return (
             None
-            if workspace_watch is None or self._folder is None
-            else workspace_watch.initial_commit()
+            if workspace_tracker is None or self._folder is None
+            else workspace_tracker.initial_commit()
         )
 
     # ---- the run ------------------------------------------------------------------------------------
@@ -214,11 +214,11 @@ class BaseStepper(CallTracer):
 
     def _find_watched_workspace(self, folder: Path) -> Workspace | None:
         """The workspace of this folder, where its changes are told already."""
-        workspace_watch = self._context.workspace_watch
+        workspace_tracker = self._context.workspace_tracker
         return (
             None
-            if workspace_watch is None or workspace_watch.folder != folder.resolve()
-            else workspace_watch.workspace
+            if workspace_tracker is None or workspace_tracker.folder != folder.resolve()
+            else workspace_tracker.workspace
         )
 
     def _owns_run(self, run: str) -> bool:
@@ -250,7 +250,7 @@ class BaseStepper(CallTracer):
                 return parents
             program = f"{parents.program} (child {os.getpid()})"
             self._is_borrowed = False
-            self._context.workspace_watch = None
+            self._context.workspace_tracker = None
             own_watch = self._open_watch(program)
             # The Core may be away just now, as it may for any other halt point.
             self._open_session(parents.endpoint, program, is_open_deferred=parents.link.can_resume)
@@ -265,24 +265,27 @@ class BaseStepper(CallTracer):
 
     def _flow(self, session: RunSession | None = None) -> HaltFlow:
         """The flows of its run, whether that is over or not."""
-        session, workspace_watch = session or self._current_session(), self._context.workspace_watch
-        flow = HaltFlow(session.run, session.program, self._packer)
-        if workspace_watch is not None and session.link.has_snapshots:
-            flow.take_snapshot = partial(workspace_watch.snapshot, session.link, flow)
+        session, workspace_tracker = (
+            session or self._current_session(),
+            self._context.workspace_tracker,
+        )
+        flow = HaltFlow(session.run, session.program, self._encoder)
+        if workspace_tracker is not None and session.link.has_snapshots:
+            flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)
         return flow
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
         check_text("commit_summary", summary)
         check_text("commit_description", description)
-        session, workspace_watch = self._open_run(), self._context.workspace_watch
-        if workspace_watch is None:
+        session, workspace_tracker = self._open_run(), self._context.workspace_tracker
+        if workspace_tracker is None:
             log.warning("No changes to commit: this AgentStepper watches no workspace.")
             return False
         try:
-            return workspace_watch.commit(session.link, self._flow(), summary, description)
+            return workspace_tracker.commit(session.link, self._flow(), summary, description)
         except WorkspaceError:
-            session.link.raise_if_over()  # the end of a run ends the watch, too
+            session.link.raise_if_ended()  # the end of a run ends the watch, too
             raise
 
     def _open_run(self) -> RunSession:
@@ -292,7 +295,7 @@ class BaseStepper(CallTracer):
             ConnectionLostError: The run is over.
         """
         session = self._current_session()
-        session.link.raise_if_over()
+        session.link.raise_if_ended()
         return session
 
     def _open_flow(self) -> HaltFlow:
@@ -319,7 +322,7 @@ class BaseStepper(CallTracer):
         finally:
             link.forget(id)
 
-    def _call_close_hooks(self, error: BaseException | None) -> None:
+    def _call_close_callbacks(self, error: BaseException | None) -> None:
         """Tell who wants to know that this run ends now, where it is this stepper's to end. Blocks.
 
         Args:
@@ -333,7 +336,7 @@ class BaseStepper(CallTracer):
             or not self._owns_run(session.run)
         ):
             return
-        close_hooks.call_callbacks(self, session.make_bye(error))
+        close_callbacks.call_callbacks(self, session.make_bye(error))
 
     def _finish(self, error: BaseException | None) -> Future[None] | None:
         """End the run, unless it is somebody else's; a future for when that is done."""
@@ -353,7 +356,7 @@ class BaseStepper(CallTracer):
 
 
 @contextmanager
-def make_ambient(stepper: BaseStepper) -> Iterator[BaseStepper]:
+def set_current_stepper(stepper: BaseStepper) -> Iterator[BaseStepper]:
     """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
 
     Args:
@@ -384,7 +387,7 @@ def find_current_stepper() -> BaseStepper | None:
     return opened[0] if len(opened) == 1 else None
 
 
-def _no_steps() -> FlowSteps[None]:
+def _no_steps() -> Flow[None]:
     yield from ()
 
 

@@ -13,10 +13,10 @@ import wrapt
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.data_model import EventKind
 from .argument_checks import check_optional_text
-from .arguments import Arguments
+from .arguments import CallArguments
 from .drivers import run_flow, run_flow_async
-from .edits import Accept
-from .flow_steps import BegunEvent, CallStep, CallStepResult, FlowSteps, OpenEvent
+from .edits import EditConverter
+from .flow_effects import BegunEvent, CallEffect, CallResult, Flow, OpenEvent
 from .halt_flow import HaltFlow, read_tool_call
 from .run_session import RunSession
 
@@ -54,8 +54,8 @@ class TracedFunction:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         run: Callable[..., Any] | None = None,
-        accept: Accept | None = None,
-    ) -> FlowSteps[CallStepResult]:
+        convert_edit: EditConverter | None = None,
+    ) -> Flow[CallResult]:
         """One call, from its begin halt point to its end.
 
         Args:
@@ -63,25 +63,25 @@ class TracedFunction:
             args: Its positional arguments.
             kwargs: Its keyword arguments.
             run: What to call in its place.
-            accept: Makes of an edited result what the caller takes, or raises.
+            convert_edit: Makes of an edited result what the caller takes, or raises.
 
         Returns:
             How it went; an exception of the call's own is a value here.
         """
         flow = self.stepper._open_flow()
-        call = Arguments(function, args, kwargs)
+        call = CallArguments(function, args, kwargs)
         begun = yield from self._begin(flow, call, self._title(function, call))
-        result = CallStepResult(begun.event.result)
+        result = CallResult(begun.event.result)
         if not begun.event.skipped:
             if begun.is_edited:
                 call = begun.value
-            result = yield CallStep(run or function, call.args, call.kwargs)
+            result = yield CallEffect(run or function, call.args, call.kwargs)
         if result.error is not None:
-            return (yield from self._fail(flow, begun.event, result.error, accept))
-        ended = yield from flow.end(self._kind, result.value, None, begun.event, accept)
-        return CallStepResult(ended.value)
+            return (yield from self._fail(flow, begun.event, result.error, convert_edit))
+        ended = yield from flow.end(self._kind, result.value, None, begun.event, convert_edit)
+        return CallResult(ended.value)
 
-    def _title(self, function: Callable[..., Any], call: Arguments) -> str | None:
+    def _title(self, function: Callable[..., Any], call: CallArguments) -> str | None:
         if self._name is not None:
             return self._name
         if self._kind is EventKind.LLM_QUERY:
@@ -89,13 +89,13 @@ class TracedFunction:
             return model if isinstance(model, str) else None
         return str(getattr(function, "__name__", type(function).__name__))
 
-    def _begin(self, flow: HaltFlow, call: Arguments, title: str | None) -> FlowSteps[BegunEvent]:
+    def _begin(self, flow: HaltFlow, call: CallArguments, title: str | None) -> Flow[BegunEvent]:
         value: Any = call.named
         if self._kind is EventKind.TOOL_INVOCATION:
             value = {"Tool": title, "Argument": value}
-        return flow.begin(self._kind, value, title, accept=partial(self._accept, call, title))
+        return flow.begin(self._kind, value, title, convert_edit=partial(self._accept, call, title))
 
-    def _accept(self, call: Arguments, title: str | None, edit: Any) -> Arguments:
+    def _accept(self, call: CallArguments, title: str | None, edit: Any) -> CallArguments:
         """The call as the person wants it.
 
         Raises:
@@ -119,13 +119,17 @@ class TracedFunction:
         return call.with_named(edit)
 
     def _fail(
-        self, flow: HaltFlow, event: OpenEvent, error: BaseException, accept: Accept | None
-    ) -> FlowSteps[CallStepResult]:
+        self,
+        flow: HaltFlow,
+        event: OpenEvent,
+        error: BaseException,
+        convert_edit: EditConverter | None,
+    ) -> Flow[CallResult]:
         try:
-            mended = yield from flow.fail(event, error, accept)
+            mended = yield from flow.fail(event, error, convert_edit)
         except ConnectionLostError:
-            return CallStepResult(error=error)  # the call's own error says more
-        return CallStepResult(error=error) if mended is None else CallStepResult(mended.value)
+            return CallResult(error=error)  # the call's own error says more
+        return CallResult(error=error) if mended is None else CallResult(mended.value)
 
 
 class CallTracer(OpenStepper):
@@ -322,7 +326,7 @@ def _check_list(value: Any) -> list[Any]:
     return value
 
 
-def _unwrap(result: CallStepResult) -> Any:
+def _unwrap(result: CallResult) -> Any:
     if result.error is not None:
         raise result.error
     return result.value

@@ -18,10 +18,10 @@ class RunConnectionState(Enum):
 
     OPENING = auto()  # no Core has taken it yet
     OPEN = auto()  # a connection carries it
-    AWAY = auto()  # its connection is lost, and it is to be found back
+    DISCONNECTED = auto()  # its connection is lost, and it is to be found back
     RETURNING = auto()  # it said hello again on a connection that carries other runs
     ABANDONED = auto()  # no Core will ever take what it sends, and its agent goes on
-    OVER = auto()
+    ENDED = auto()
 
 
 class RunConnectionEvent(Enum):
@@ -39,26 +39,26 @@ class RunConnectionEvent(Enum):
 TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnectionState]]] = {
     RunConnectionState.OPENING: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
-        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+        RunConnectionEvent.ENDED: RunConnectionState.ENDED,
     },
     RunConnectionState.OPEN: {
-        RunConnectionEvent.LOST: RunConnectionState.AWAY,
-        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+        RunConnectionEvent.LOST: RunConnectionState.DISCONNECTED,
+        RunConnectionEvent.ENDED: RunConnectionState.ENDED,
     },
-    RunConnectionState.AWAY: {
+    RunConnectionState.DISCONNECTED: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
         RunConnectionEvent.HELLO_SENT: RunConnectionState.RETURNING,
         RunConnectionEvent.ABANDONED: RunConnectionState.ABANDONED,
-        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+        RunConnectionEvent.ENDED: RunConnectionState.ENDED,
     },
     RunConnectionState.RETURNING: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
-        RunConnectionEvent.LOST: RunConnectionState.AWAY,
-        RunConnectionEvent.REFUSED: RunConnectionState.AWAY,
-        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+        RunConnectionEvent.LOST: RunConnectionState.DISCONNECTED,
+        RunConnectionEvent.REFUSED: RunConnectionState.DISCONNECTED,
+        RunConnectionEvent.ENDED: RunConnectionState.ENDED,
     },
-    RunConnectionState.ABANDONED: {RunConnectionEvent.ENDED: RunConnectionState.OVER},
-    RunConnectionState.OVER: {},
+    RunConnectionState.ABANDONED: {RunConnectionEvent.ENDED: RunConnectionState.ENDED},
+    RunConnectionState.ENDED: {},
 }
 
 
@@ -66,7 +66,7 @@ class RunConnectionListener(Protocol):
     """Who is told of a run on its way. Called without a lock, on a thread of the link's."""
 
     @property
-    def is_continuing(self) -> bool:
+    def is_in_continue_mode(self) -> bool:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
 
     def on_lease(self, lease: LeaseMessage) -> None:
@@ -78,7 +78,7 @@ class RunConnectionListener(Protocol):
     def on_edit_check(self, request: CheckEdit) -> None:
         """The Core asks about an edit."""
 
-    def on_away_changed(self) -> None:
+    def on_disconnected_changed(self) -> None:
         """`RunProtocol.away` may be another."""
 
     def on_opened(self, error: BaseException | None) -> None:

@@ -72,7 +72,7 @@ class CoreReached(NamedTuple):
     welcome: Welcome | None  # None: it is of version 1
 
 
-class CoreUnreached(NamedTuple):
+class CoreUnreachable(NamedTuple):
     """No Core goes on with the run."""
 
     endpoint: CoreEndpoint
@@ -83,49 +83,49 @@ class CoreUnreached(NamedTuple):
 
 
 def reach_core(
-    places: list[CoreEndpoint], hello: Hello, timeout_s: float
-) -> CoreReached | CoreUnreached:
+    endpoints: list[CoreEndpoint], hello: Hello, timeout_s: float
+) -> CoreReached | CoreUnreachable:
     """Try one place after the other.
 
     Args:
-        places: Where to try: the first is where the Core was.
+        endpoints: Where to try: the first is where the Core was.
         hello: Asks to go on.
         timeout_s: Seconds that each has.
 
     Returns:
         The first that goes on with the run; else the first refusal, else why the first can't be reached.
     """
-    failures: list[CoreUnreached] = []
-    for place in places:
-        found = _try(place, hello, timeout_s)
+    failures: list[CoreUnreachable] = []
+    for endpoint in endpoints:
+        found = _try(endpoint, hello, timeout_s)
         if isinstance(found, CoreReached):
             return found
         # A Core without a token may be anybody's: what it refuses says nothing about ours.
-        is_own = place is places[0] or place.token is not None
+        is_own = endpoint is endpoints[0] or endpoint.token is not None
         failures.append(found if is_own else found._replace(is_refused=False))
     chosen = next((failure for failure in failures if failure.is_refused), failures[0])
     return chosen._replace(has_sent_hello=any(failure.has_sent_hello for failure in failures))
 
 
-def _try(place: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached | CoreUnreached:
+def _try(endpoint: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached | CoreUnreachable:
     has_sent_hello = False
     try:
         with ExitStack() as stack:
-            connection = stack.enter_context(open_socket(place, timeout_s))
+            connection = stack.enter_context(open_socket(endpoint, timeout_s))
             has_sent_hello = True
             welcome = greet(connection, hello)
             if welcome is None:
                 raise AgentRefusedError(
                     "The original AgentStepper runs at this address now, and it can't resume a run."
                 )
-            return CoreReached(connection, stack.pop_all(), place, welcome)
+            return CoreReached(connection, stack.pop_all(), endpoint, welcome)
     except Exception as error:
-        why = explain_not_opened(place, error, timeout_s)
+        why = explain_not_opened(endpoint, error, timeout_s)
         code = error.code if isinstance(error, AgentRefusedError) else ""
-        return CoreUnreached(place, why, has_sent_hello, is_final(error), code)
+        return CoreUnreachable(endpoint, why, has_sent_hello, is_final(error), code)
 
 
-class ReconnectAdvice:
+class ReconnectReporter:
     """What a person is told while the Core is away, each advice once."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class ReconnectAdvice:
     def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
         """Say it; who says goodbye hears of it by what isn't delivered."""
         for run in runs:
-            is_continuing = run.on_disconnect == "wait" and run.listener.is_continuing
+            is_continuing = run.on_disconnect == "wait" and run.listener.is_in_continue_mode
             advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]
             if not (advice in self._given_advice or run.is_closing):
                 self._given_advice.add(advice)

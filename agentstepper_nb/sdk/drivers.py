@@ -12,17 +12,17 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ..protocol.agent import Answer, ResumeAnswer, StopAnswer
-from .flow_steps import (
-    AnswerStep,
-    BlockingStep,
-    CallStep,
-    CallStepResult,
-    FlowStep,
-    FlowSteps,
-    FlushStep,
-    SendStep,
+from .flow_effects import (
+    AwaitAnswerEffect,
+    BlockingEffect,
+    CallEffect,
+    CallResult,
+    Flow,
+    FlowEffect,
+    FlushEffect,
+    SendEffect,
     T,
-    WaitStep,
+    WaitEffect,
 )
 from .run_link import RunLink
 
@@ -30,7 +30,7 @@ _POLL_S: Final = 1.0  # seconds
 _RESUME: Final = ResumeAnswer()
 
 
-def run_flow(link: RunLink, steps: FlowSteps[T]) -> T:
+def run_flow(link: RunLink, steps: Flow[T]) -> T:
     """Run a flow on the calling thread."""
     try:
         step = next(steps)
@@ -46,7 +46,7 @@ def run_flow(link: RunLink, steps: FlowSteps[T]) -> T:
         return value
 
 
-async def run_flow_async(link: RunLink, steps: FlowSteps[T]) -> T:
+async def run_flow_async(link: RunLink, steps: Flow[T]) -> T:
     """Run a flow in the running event loop."""
     try:
         step = next(steps)
@@ -75,48 +75,48 @@ def wait_result(future: Future[T]) -> T:
     return future.result()
 
 
-def _run_step(link: RunLink, step: FlowStep) -> Any:
+def _run_step(link: RunLink, step: FlowEffect) -> Any:
     match step:
-        case AnswerStep():
+        case AwaitAnswerEffect():
             return _run_answer_step(link, step)
-        case SendStep(messages):
+        case SendEffect(messages):
             link.send(messages)
-        case WaitStep(future):
+        case WaitEffect(future):
             return wait_result(future)
-        case FlushStep():
+        case FlushEffect():
             wait_result(link.flush())
-        case BlockingStep(function):
+        case BlockingEffect(function):
             function()
-        case CallStep(function, args, kwargs):
+        case CallEffect(function, args, kwargs):
             try:
-                return CallStepResult(function(*args, **kwargs))
+                return CallResult(function(*args, **kwargs))
             except BaseException as error:
-                return CallStepResult(error=error)
+                return CallResult(error=error)
     return None
 
 
-async def _run_step_async(link: RunLink, step: FlowStep) -> Any:
+async def _run_step_async(link: RunLink, step: FlowEffect) -> Any:
     match step:
-        case AnswerStep():
+        case AwaitAnswerEffect():
             return await _run_answer_step_async(link, step)
-        case SendStep(messages):
+        case SendEffect(messages):
             link.send(messages)
-        case WaitStep(future):
+        case WaitEffect(future):
             return await _wait_result_async(future)
-        case FlushStep():
+        case FlushEffect():
             await _wait_result_async(link.flush())
-        case BlockingStep(function):
+        case BlockingEffect(function):
             await _run_uninterrupted(function)
-        case CallStep(function, args, kwargs):
+        case CallEffect(function, args, kwargs):
             try:
                 value = function(*args, **kwargs)
-                return CallStepResult(await value if inspect.isawaitable(value) else value)
+                return CallResult(await value if inspect.isawaitable(value) else value)
             except BaseException as error:
-                return CallStepResult(error=error)
+                return CallResult(error=error)
     return None
 
 
-def _run_answer_step(link: RunLink, step: AnswerStep) -> Answer:
+def _run_answer_step(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
@@ -129,7 +129,7 @@ def _run_answer_step(link: RunLink, step: AnswerStep) -> Answer:
         link.end_edit_checks(step.halt_point)
 
 
-async def _run_answer_step_async(link: RunLink, step: AnswerStep) -> Answer:
+async def _run_answer_step_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:

@@ -20,13 +20,20 @@ from ..protocol.agent import AgentMessage, CheckEdit, EditChecked
 from ..protocol.opaque_values import find_edited_opaque_value, is_opaque_value
 from .json_text import dump_json, is_same_json
 from .payload import Payload, PayloadEncoder, RedactKind
+from .value_codecs import (
+    JSON_SCALAR_TYPES,
+    FieldsCodec,
+    ItemsCodec,
+    MembersCodec,
+    ScalarCodec,
+    find_value_codec,
+)
 from .value_encoder import EncodedValue, encode_value
-from .value_forms import PLAIN, FieldsForm, ItemsForm, MembersForm, ScalarForm, find_form
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Makes of an edited value what a call takes; raises where it doesn't take that.
-Accept = Callable[[Any], Any]
+EditConverter = Callable[[Any], Any]
 
 _REDACT_FAILED: Final = (
     "The agent's type refuses this edit, and redact= failed on the reason. See the agent's log."
@@ -39,23 +46,23 @@ class EditReader:
     """Reads the edits of one halt point. What was read is kept, so that validators run once an edit.
 
     Args:
-        packer: What packed the value.
-        packed: What the person edits.
-        accept: Makes of an edited value what the caller takes.
+        encoder: What packed the value.
+        payload: What the person edits.
+        convert_edit: Makes of an edited value what the caller takes.
     """
 
     def __init__(
-        self, packer: PayloadEncoder, packed: Payload, accept: Accept | None = None
+        self, encoder: PayloadEncoder, payload: Payload, convert_edit: EditConverter | None = None
     ) -> None:
-        self._packer = packer
-        self._packed = packed
-        self._accept = accept
+        self._encoder = encoder
+        self._payload = payload
+        self._convert_edit = convert_edit
         self._last: tuple[bytes, Any] | None = None
 
-    def for_payload(self, packed: Payload) -> EditReader:
+    def for_payload(self, payload: Payload) -> EditReader:
         """A reader for an edit of what was shown elsewhere; this one where that is the same."""
-        same = packed is self._packed
-        return self if same else EditReader(self._packer, packed, self._accept)
+        same = payload is self._payload
+        return self if same else EditReader(self._encoder, payload, self._convert_edit)
 
     def read(self, raw: Raw) -> Any:
         """Give the value that an edit stands for.
@@ -66,9 +73,11 @@ class EditReader:
         text, last = bytes(raw), self._last
         if last is not None and last[0] == text:
             return last[1]
-        packed = self._packed
-        value = decode_edit(packed.unmasked(raw), packed.unmasked(packed.raw), packed.shown)
-        value = value if self._accept is None else self._accept(value)
+        packed = self._payload
+        value = decode_edit(
+            packed.restore_secrets(raw), packed.restore_secrets(packed.raw), packed.encoded
+        )
+        value = value if self._convert_edit is None else self._convert_edit(value)
         self._last = text, value
         return value
 
@@ -84,7 +93,7 @@ class EditReader:
         """What an error says, without secrets."""
         text = error.message if isinstance(error, ProtocolError) else format_error(error)
         try:
-            told = self._packer.texts(
+            told = self._encoder.texts(
                 RedactKind.ERROR, {"type": "", "message": text}, _MAX_REASON_CHARS
             )
             return told["message"]
@@ -124,30 +133,30 @@ class _Decoder:
             return original
         if edit is None or is_opaque_value(edit) or is_opaque_value(sent):
             return self._decode_plain(edit)
-        form = None if type(original) in PLAIN else find_form(type(original))
-        if isinstance(form, FieldsForm) and isinstance(sent, dict):
-            return self._decode_fields(form, edit, sent, original, path)
-        if isinstance(form, MembersForm) and isinstance(sent, dict) and isinstance(edit, dict):
-            return self._decode_members(form, edit, sent, original, path)
-        if isinstance(form, ItemsForm) and isinstance(sent, list):
-            return self._decode_items(form, edit, sent, original, path)
-        if isinstance(form, ScalarForm) and _is_shown_by(form, original, sent):
-            return _make_or_refuse(path, lambda: form.make(original, edit))
+        codec = None if type(original) in JSON_SCALAR_TYPES else find_value_codec(type(original))
+        if isinstance(codec, FieldsCodec) and isinstance(sent, dict):
+            return self._decode_fields(codec, edit, sent, original, path)
+        if isinstance(codec, MembersCodec) and isinstance(sent, dict) and isinstance(edit, dict):
+            return self._decode_members(codec, edit, sent, original, path)
+        if isinstance(codec, ItemsCodec) and isinstance(sent, list):
+            return self._decode_items(codec, edit, sent, original, path)
+        if isinstance(codec, ScalarCodec) and _is_shown_by(codec, original, sent):
+            return _make_or_refuse(path, lambda: codec.make(original, edit))
         return self._decode_plain(edit)
 
     # ---- fields -------------------------------------------------------------------------------------
 
     def _decode_fields(
-        self, form: FieldsForm, edit: Any, sent: dict[str, Any], original: Any, path: str
+        self, codec: FieldsCodec, edit: Any, sent: dict[str, Any], original: Any, path: str
     ) -> Any:
         name = type(original).__qualname__
         if not isinstance(edit, dict):
             _refuse(path, f"the value must stay an object with the fields of {name}")
-        parts = _make_or_refuse(path, lambda: form.read(original))
+        parts = _make_or_refuse(path, lambda: codec.read(original))
         if gone := [key for key in sent if key not in edit]:
             _refuse(_join(path, gone[0]), f"{name} requires this field")
         new = [key for key in edit if key not in sent]
-        if (new and not form.is_open(original)) or any(key in parts for key in new):
+        if (new and not codec.is_open(original)) or any(key in parts for key in new):
             _refuse(_join(path, new[0]), f"{name} has no such field to edit")
         changes = {
             key: self._decode_field(item, key, sent, parts, _join(path, key))
@@ -156,8 +165,8 @@ class _Decoder:
         }
         if not changes:
             return original
-        made = _make_or_refuse(path, lambda: form.replace(original, changes))
-        self._check(form, made, {key: edit[key] for key in changes}, changes, path)
+        made = _make_or_refuse(path, lambda: codec.replace(original, changes))
+        self._check(codec, made, {key: edit[key] for key in changes}, changes, path)
         return made
 
     def _decode_field(
@@ -174,10 +183,15 @@ class _Decoder:
         )
 
     def _check(
-        self, form: FieldsForm, made: Any, edit: dict[str, Any], changes: dict[str, Any], path: str
+        self,
+        codec: FieldsCodec,
+        made: Any,
+        edit: dict[str, Any],
+        changes: dict[str, Any],
+        path: str,
     ) -> None:
         """See that the new value holds what the person wrote, and not what its type made of it."""
-        parts = _make_or_refuse(path, lambda: form.read(made))
+        parts = _make_or_refuse(path, lambda: codec.read(made))
         for key, wanted in edit.items():
             if key not in parts or parts[key] is changes[key]:
                 continue
@@ -191,7 +205,7 @@ class _Decoder:
 
     def _decode_members(
         self,
-        form: MembersForm,
+        codec: MembersCodec,
         edit: dict[str, Any],
         sent: dict[str, Any],
         original: Any,
@@ -207,10 +221,10 @@ class _Decoder:
             else:
                 members[key] = self._decode_new_item(item, like, place)
         hidden = {key: original[key] for key in original if key not in sent and key not in edit}
-        return _make_or_refuse(path, lambda: form.make(original, members | hidden))
+        return _make_or_refuse(path, lambda: codec.make(original, members | hidden))
 
     def _decode_items(
-        self, form: ItemsForm, edit: Any, sent: list[Any], original: Any, path: str
+        self, codec: ItemsCodec, edit: Any, sent: list[Any], original: Any, path: str
     ) -> Any:
         if not isinstance(edit, list):
             if type(original) in (list, tuple):
@@ -219,7 +233,9 @@ class _Decoder:
                 path,
                 f"the value must stay a list, from which a {type(original).__qualname__} is made",
             )
-        objects = self._shown.set_orders.get(id(original), None) if form.is_set else list(original)
+        objects = (
+            self._shown.set_members.get(id(original), None) if codec.is_set else list(original)
+        )
         if objects is None or len(objects) != len(sent):
             return self._decode_plain(edit)  # `redact=` shows another list
         guides = _match_items(edit, sent, objects, path)
@@ -230,7 +246,7 @@ class _Decoder:
             else self.decode(item, sent[guide], objects[guide], f"{path}[{index}]")
             for index, (item, guide) in enumerate(zip(edit, guides, strict=True))
         ]
-        return _make_or_refuse(path, lambda: form.make(original, items))
+        return _make_or_refuse(path, lambda: codec.make(original, items))
 
     def _decode_new_item(self, edit: Any, like: Any, path: str) -> Any:
         """A new item, made as the others of its list or dict are."""
@@ -242,7 +258,7 @@ class _Decoder:
     def _decode_plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""
         if is_opaque_value(edit):
-            return self._shown.marked[dump_json(edit)]
+            return self._shown.objects_by_mark[dump_json(edit)]
         if isinstance(edit, dict):
             return {key: self._decode_plain(item) for key, item in edit.items()}
         if isinstance(edit, list):
@@ -302,14 +318,14 @@ def _is_plain(value: Any) -> bool:
 def _find_sample(values: list[Any]) -> Any:
     """One of the values, where all are of one type that JSON hasn't; else None."""
     kinds = {type(value) for value in values}
-    if len(kinds) != 1 or _is_plain(values[0]) or find_form(kinds.pop()) is None:
+    if len(kinds) != 1 or _is_plain(values[0]) or find_value_codec(kinds.pop()) is None:
         return None
     return values[0]
 
 
-def _is_shown_by(form: ScalarForm, original: Any, sent: Any) -> bool:
+def _is_shown_by(codec: ScalarCodec, original: Any, sent: Any) -> bool:
     """Whether a value was shown by its form, and not by the agent's own hook."""
-    return _make_or_refuse("", lambda: is_same_json(form.show(original), sent))
+    return _make_or_refuse("", lambda: is_same_json(codec.show(original), sent))
 
 
 def _covers(got: Any, wanted: Any) -> bool:
@@ -364,7 +380,7 @@ def format_error(error: BaseException) -> str:
 EditCheck = Callable[[Raw], str | None]
 
 
-class EditReaders:
+class PendingEditReaders:
     """What reads the edits of the halt points that wait.
 
     Args:
@@ -375,11 +391,11 @@ class EditReaders:
         self._send = send
         self._checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
 
-    def expect(self, halt_point: str, check: EditCheck) -> None:
+    def register(self, halt_point: str, check: EditCheck) -> None:
         """Read edits of a halt point by this, in a copy of the context that it is called in."""
         self._checks[halt_point] = contextvars.copy_context(), check
 
-    def forget(self, halt_point: str) -> None:
+    def unregister(self, halt_point: str) -> None:
         """A halt point waits no more."""
         self._checks.pop(halt_point, None)
 

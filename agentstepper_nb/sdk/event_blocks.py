@@ -10,7 +10,7 @@ from ..protocol.data_model import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
 from .drivers import run_flow, run_flow_async
-from .flow_steps import FlowSteps, OpenEvent
+from .flow_effects import Flow, OpenEvent
 from .halt_flow import HaltFlow
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class EventBlock:
     def _usage(self) -> Usage | None:
         return None
 
-    def _begin(self) -> FlowSteps[OpenEvent]:
+    def _begin(self) -> Flow[OpenEvent]:
         raise NotImplementedError
 
-    def _enter(self) -> FlowSteps[None]:
+    def _enter(self) -> Flow[None]:
         event = yield from self._begin()
         self._event, self._result = event, event.result
 
-    def _leave(self, event: OpenEvent, error: BaseException | None) -> FlowSteps[bool]:
+    def _leave(self, event: OpenEvent, error: BaseException | None) -> Flow[bool]:
         """End the event; True where the person gave a result in an exception's place."""
         flow = self._stepper._flow()
         if error is None:
@@ -57,7 +57,7 @@ class EventBlock:
         self._result = mended.value
         return True
 
-    def _end(self, flow: HaltFlow, event: OpenEvent) -> FlowSteps[None]:
+    def _end(self, flow: HaltFlow, event: OpenEvent) -> Flow[None]:
         try:
             ended = yield from flow.end(self._kind, self._result, self._usage(), event)
         except ProtocolError as refused:
@@ -142,7 +142,7 @@ class QueryBlock(EventBlock):
     def _usage(self) -> Usage | None:
         return self.usage
 
-    def _begin(self) -> FlowSteps[OpenEvent]:
+    def _begin(self) -> Flow[OpenEvent]:
         begun = yield from self._stepper._open_flow().begin(self._kind, self.prompt, self.model)
         self.prompt = begun.value
         return begun.event
@@ -181,7 +181,7 @@ class InvocationBlock(ResultBlock):
         self.args = args
         self.approval = approval
 
-    def _begin(self) -> FlowSteps[OpenEvent]:
+    def _begin(self) -> Flow[OpenEvent]:
         begun = yield from self._stepper._open_flow().begin_tool(
             self.name, self.args, self.approval
         )
@@ -211,7 +211,7 @@ class CustomBlock(ResultBlock):
         self.name = name
         self.data = data  # inside the block: with the person's edit
 
-    def _begin(self) -> FlowSteps[OpenEvent]:
+    def _begin(self) -> Flow[OpenEvent]:
         begun = yield from self._stepper._open_flow().begin(self._kind, self.data, self.name)
         self.data = begun.value
         return begun.event

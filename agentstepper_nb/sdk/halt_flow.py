@@ -27,24 +27,24 @@ from ..protocol.agent import (
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
 from .approvals import Approval, ApprovalCall
 from .argument_checks import check_text
-from .edits import Accept, EditReader
-from .flow_steps import (
+from .edits import EditConverter, EditReader
+from .flow_effects import (
     NULL_JSON,
     BegunEvent,
     BegunTool,
-    BlockingStep,
+    BlockingEffect,
     EndedEvent,
-    FlowSteps,
-    FlushStep,
-    HaltSteps,
+    Flow,
+    FlushEffect,
+    HaltFlowBase,
     OpenEvent,
-    SendStep,
+    SendEffect,
     clock,
     find_innermost_event,
     make_point,
     raise_for_answer,
 )
-from .flow_steps import make_id as make_id
+from .flow_effects import make_id as make_id
 from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
 from .value_encoder import EncodedValue
 
@@ -55,33 +55,33 @@ _MAX_COST_DOLLARS: Final = 1e12
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
-class HaltFlow(HaltSteps):
+class HaltFlow(HaltFlowBase):
     """The flows of one run.
 
     Args:
         run: The run's id.
         program: The program's name.
-        packer: Makes values ready to travel.
+        encoder: Makes values ready to travel.
     """
 
-    def __init__(self, run: str, program: str, packer: PayloadEncoder) -> None:
+    def __init__(self, run: str, program: str, encoder: PayloadEncoder) -> None:
         self.run = run
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
         self.take_snapshot: Callable[[str], None] | None = None
         self._program = program
-        self._packer = packer
+        self._encoder = encoder
 
     # ---- the run ------------------------------------------------------------------------------------
 
-    def start(self, waits: bool, commit: Commit | None = None) -> FlowSteps[None]:
+    def start(self, waits: bool, commit: Commit | None = None) -> Flow[None]:
         """The program started.
 
         Args:
             waits: Whether to halt there.
             commit: The workspace's first commit.
         """
-        data = self._packer.show(RedactKind.PROGRAM, self._program).raw
+        data = self._encoder.encode_for_display(RedactKind.PROGRAM, self._program).raw
         event = EventBegun(
             id=make_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
         )
@@ -89,19 +89,19 @@ class HaltFlow(HaltSteps):
         point = make_point(event.id, EventSide.BEGIN, data, waits, summary="Agent program started.")
         messages = (event, *commits, point)
         if not waits:
-            yield SendStep(messages)
+            yield SendEffect(messages)
             return
         answer = yield from self._await_answer(messages, point)
         if isinstance(answer, ResumeAnswer) and answer.data is not UNSET:
             log.info("The program's name was edited at its start; the agent ignores this edit.")
         raise_for_answer(answer)
 
-    def debug(self, message: str) -> FlowSteps[None]:
+    def post_debug_message(self, message: str) -> Flow[None]:
         """A message for whoever is watching."""
         yield self._message(message)
-        yield FlushStep()
+        yield FlushEffect()
 
-    def _message(self, message: str) -> SendStep:
+    def _message(self, message: str) -> SendEffect:
         parent = find_innermost_event(self.run)
         event = EventBegun(
             id=make_id(),
@@ -109,20 +109,20 @@ class HaltFlow(HaltSteps):
             at=time.time(),
             clock=clock(),
             parent=parent.id if parent else None,
-            data=self._packer.show(RedactKind.DEBUG_MESSAGE, message).raw,
+            data=self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw,
         )
-        return SendStep((event,))
+        return SendEffect((event,))
 
-    def commit(self, commit: Commit) -> FlowSteps[None]:
+    def commit(self, commit: Commit) -> Flow[None]:
         """A commit of the workspace."""
         parent = find_innermost_event(self.run)
-        yield SendStep((self._commit_made(commit, parent.id if parent else None),))
-        yield FlushStep()
+        yield SendEffect((self._commit_made(commit, parent.id if parent else None),))
+        yield FlushEffect()
 
-    def snapshot(self, commit: Commit, event: str) -> FlowSteps[None]:
+    def snapshot(self, commit: Commit, event: str) -> Flow[None]:
         """What a tool changed in the workspace; `event` is its event."""
-        yield SendStep((self._commit_made(commit, event),))
-        yield FlushStep()
+        yield SendEffect((self._commit_made(commit, event),))
+        yield FlushEffect()
 
     # ---- an event -----------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class HaltFlow(HaltSteps):
         value: Any,
         name: str | None = None,
         approval: Approval | None = None,
-        accept: Accept | None = None,
-    ) -> FlowSteps[BegunEvent]:
+        convert_edit: EditConverter | None = None,
+    ) -> Flow[BegunEvent]:
         """An event begins.
 
         Args:
@@ -142,7 +142,7 @@ class HaltFlow(HaltSteps):
             name: The tool, the model or the custom event's type; a model's is the prompt's own where
                 none is given.
             approval: What a person is to approve first, of a tool invocation.
-            accept: Makes of an edited value what the caller takes, or raises.
+            convert_edit: Makes of an edited value what the caller takes, or raises.
 
         Raises:
             ProtocolError: The edit can't become the value, and the Core couldn't ask before.
@@ -150,11 +150,11 @@ class HaltFlow(HaltSteps):
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        packed = self._packer.show(_REDACT_KINDS[kind, EventSide.BEGIN], value)
-        reader = EditReader(self._packer, packed, accept)
+        packed = self._encoder.encode_for_display(_REDACT_KINDS[kind, EventSide.BEGIN], value)
+        reader = EditReader(self._encoder, packed, convert_edit)
         parent = find_innermost_event(self.run)
         if name is None and kind is EventKind.LLM_QUERY:
-            name = find_model(packed.shown.json)
+            name = find_model(packed.encoded.json)
         event = OpenEvent(make_id(), self.run, kind, name)
         begun = EventBegun(
             id=event.id,
@@ -168,15 +168,15 @@ class HaltFlow(HaltSteps):
         if approval is None:
             answer = yield from self._await_answer((begun, point), point, reader, closing=event)
         else:
-            asked = ApprovalCall(point.id, name or "", self._packer)
+            asked = ApprovalCall(point.id, name or "", self._encoder)
             point = replace(point, approval=approval.begin(asked))
             answer = yield from self._await_approval(
                 (begun, point), point, reader, event, approval, asked
             )
-            reader = reader.for_payload(asked.shown(answer, packed))
+            reader = reader.for_payload(asked.find_displayed_payload(answer, packed))
         if isinstance(answer, SkipAnswer):
             event.skipped = True
-            event.result = packed.unmasked(answer.result)
+            event.result = packed.restore_secrets(answer.result)
             answer = ResumeAnswer()
         elif not isinstance(answer, ResumeAnswer):
             yield from self._refuse(event, answer)
@@ -188,9 +188,7 @@ class HaltFlow(HaltSteps):
         event.push()
         return BegunEvent(event, ended.value, ended.is_edited)
 
-    def begin_tool(
-        self, tool: str, args: Any, approval: Approval | None = None
-    ) -> FlowSteps[BegunTool]:
+    def begin_tool(self, tool: str, args: Any, approval: Approval | None = None) -> Flow[BegunTool]:
         """A tool invocation begins; raises as `begin`, and ProtocolError where the edit is no call.
 
         A part of the call that wasn't edited stays the same object.
@@ -210,9 +208,9 @@ class HaltFlow(HaltSteps):
         value: Any,
         usage: Usage | None = None,
         event: OpenEvent | None = None,
-        accept: Accept | None = None,
+        convert_edit: EditConverter | None = None,
         waits: bool = True,
-    ) -> FlowSteps[EndedEvent]:
+    ) -> Flow[EndedEvent]:
         """An event ended as it should.
 
         Args:
@@ -220,7 +218,7 @@ class HaltFlow(HaltSteps):
             value: Its response or result.
             usage: What it cost.
             event: The event; the innermost of this context where none is given.
-            accept: Makes of an edited value what the caller takes, or raises.
+            convert_edit: Makes of an edited value what the caller takes, or raises.
             waits: Whether it may halt there; not where the agent has the value already.
 
         Raises:
@@ -235,21 +233,21 @@ class HaltFlow(HaltSteps):
                 log.info("A person set the result of a call; the result of the program is ignored.")
             value = event.result
         yield from self._snapshot_after_call(event)
-        packed = self._packer.show(_REDACT_KINDS[kind, EventSide.END], value)
+        packed = self._encoder.encode_for_display(_REDACT_KINDS[kind, EventSide.END], value)
         if usage is None and kind is EventKind.LLM_QUERY:
-            usage = find_usage(packed.shown.json)
+            usage = find_usage(packed.encoded.json)
         point = make_point(
             event.id, EventSide.END, packed.raw, waits, outcome=EventOutcome.OK, usage=usage
         )
         event.end()
-        reader = EditReader(self._packer, packed, accept)
+        reader = EditReader(self._encoder, packed, convert_edit)
         answer = yield from self._await_answer((point,), point, reader)
         raise_for_answer(answer)
         return (yield from self._apply_answer(answer, value, reader))
 
     def fail(
-        self, event: OpenEvent, error: BaseException, accept: Accept | None = None
-    ) -> FlowSteps[EndedEvent | None]:
+        self, event: OpenEvent, error: BaseException, convert_edit: EditConverter | None = None
+    ) -> Flow[EndedEvent | None]:
         """An event ended with an exception, which the caller raises on.
 
         An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
@@ -258,7 +256,7 @@ class HaltFlow(HaltSteps):
         Args:
             event: The event.
             error: The exception.
-            accept: As for `end`.
+            convert_edit: As for `end`.
 
         Returns:
             The result that the person gave in the exception's place, or None.
@@ -271,7 +269,7 @@ class HaltFlow(HaltSteps):
             return None
         event.end()
         point = self._failed_point(event, error, waits=True)
-        reader = EditReader(self._packer, Payload(NULL_JSON, {}, EncodedValue(None)), accept)
+        reader = EditReader(self._encoder, Payload(NULL_JSON, {}, EncodedValue(None)), convert_edit)
         answer = yield from self._await_answer((point,), point, reader)
         raise_for_answer(answer, cause=error)
         ended = yield from self._apply_answer(answer, None, reader)
@@ -279,23 +277,21 @@ class HaltFlow(HaltSteps):
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _snapshot_after_call(self, event: OpenEvent) -> FlowSteps[None]:
+    def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""
         if (
             self.take_snapshot is None or event.kind is EventKind.LLM_QUERY
         ):  # a model changes no files
             return
         try:
-            yield BlockingStep(partial(self.take_snapshot, event.id))
+            yield BlockingEffect(partial(self.take_snapshot, event.id))
         except GeneratorExit:
             raise
         except BaseException as order:  # an interrupt, a cancelled task
             yield from self.give_up(event, order)
             raise
 
-    def _apply_answer(
-        self, answer: Answer, value: Any, reader: EditReader
-    ) -> FlowSteps[EndedEvent]:
+    def _apply_answer(self, answer: Answer, value: Any, reader: EditReader) -> Flow[EndedEvent]:
         """As `_read_edit`; where the Core couldn't ask before, an edit that can't be made isn't."""
         try:
             return _read_edit(answer, value, reader)
@@ -307,7 +303,7 @@ class HaltFlow(HaltSteps):
         return EndedEvent(value, False)
 
     def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
-        packed = self._packer.commit(commit)
+        packed = self._encoder.commit(commit)
         return CommitMade(
             id=packed.id,
             at=packed.at,

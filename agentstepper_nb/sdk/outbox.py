@@ -38,6 +38,7 @@ from ..protocol.data_model import PAIRED_EVENT_KINDS, EventKind, EventSide, RunM
 from .connection_state import RunConnectionState
 from .run_protocol import RunProtocol
 from .send_queue import (
+    FlushMarker,
     FutureKind,
     HaltReleased,
     MessageBatch,
@@ -45,17 +46,16 @@ from .send_queue import (
     QueuedRequest,
     QueueEnd,
     QueueItem,
-    QueueMark,
     estimate_bytes,
 )
 
 #: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
 #: runs that share a connection have them together, and each of these may have its share.
 MAX_CONNECTED_BYTES: Final = 8 * 1024 * 1024
-MAX_AWAY_BYTES: Final = 64 * 1024 * 1024
+MAX_DISCONNECTED_BYTES: Final = 64 * 1024 * 1024
 
 
-class RunCarrier(Protocol):
+class RunTransport(Protocol):
     """What carries a run: `shared_connection.SharedConnection`."""
 
     outboxes: dict[str, Outbox]
@@ -74,7 +74,7 @@ class RunCarrier(Protocol):
         """Give up on a Core that is away, or doesn't let a run go."""
 
 
-class NoCarrier(RunCarrier):
+class NoTransport(RunTransport):
     """What stands in a carrier's place until a run is opened.
 
     Args:
@@ -114,7 +114,7 @@ class Outbox:
         #: What is known of the run; set before anything is put.
         self.protocol: RunProtocol
         #: What carries it just now.
-        self.carrier: RunCarrier = NoCarrier(endpoint)
+        self.transport: RunTransport = NoTransport(endpoint)
 
     @property
     def size(self) -> int:
@@ -127,9 +127,9 @@ class Outbox:
         max_bytes = (
             MAX_CONNECTED_BYTES
             if self.protocol.state is RunConnectionState.OPEN
-            else MAX_AWAY_BYTES
+            else MAX_DISCONNECTED_BYTES
         )
-        sharing = list(self.carrier.outboxes.values())
+        sharing = list(self.transport.outboxes.values())
         if self.size * len(sharing) < max_bytes:
             return False
         return sum(each.size for each in sharing) >= max_bytes
@@ -142,18 +142,18 @@ class Outbox:
             is_immediate: Whether it is to be written now, and not with what comes in the next moment.
         """
         self.inbox.put(item)
-        self.carrier.signal(self, is_immediate)
+        self.transport.signal(self, is_immediate)
 
     def request(self, message: GetTimeline, id: str) -> None:
         """Send what is answered under an id."""
         self.put(QueuedRequest(id, message))
 
-    def mark(self, key: str) -> None:
+    def put_flush_marker(self, key: str) -> None:
         """Give None under a key once all that was put before is kept, and written if it can be.
 
         That may be when there is room again.
         """
-        self.put(QueueMark(key))
+        self.put(FlushMarker(key))
 
     def end(self, bye: Bye) -> None:
         """Say bye after all that was put before, and close once the Core keeps all of it."""
@@ -203,7 +203,7 @@ class HaltLease:
         self._is_lease_expected = True  # whether there may be one
 
     @property
-    def is_continuing(self) -> bool:
+    def is_in_continue_mode(self) -> bool:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
         return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 

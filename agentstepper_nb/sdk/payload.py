@@ -63,9 +63,9 @@ class Payload(NamedTuple):
 
     raw: Raw
     originals: dict[str, str]  # what each mask in it stands for
-    shown: EncodedValue  # the value, and how it was shown
+    encoded: EncodedValue  # the value, and how it was shown
 
-    def unmasked(self, raw: Raw) -> Any:
+    def restore_secrets(self, raw: Raw) -> Any:
         """The value of JSON text, with the secrets that were masked in this for the person."""
         value = load_json(bytes(raw))
         return map_strings(value, make_restorer(self.originals)) if self.originals else value
@@ -83,12 +83,12 @@ class PayloadEncoder:
     """
 
     def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
-        self.limit_bytes = MAX_MESSAGE_BYTES
+        self.max_message_bytes = MAX_MESSAGE_BYTES
         self._redact = redact
         self._to_json = to_json
         self._dumper = JsonDumper(to_json)
 
-    def pack(self, kind: str, value: Any) -> Payload:
+    def encode(self, kind: str, value: Any) -> Payload:
         """Pack a value that must be JSON.
 
         Raises:
@@ -97,11 +97,11 @@ class PayloadEncoder:
         """
         redacted = value if self._redact is None else self._redact(kind, value)
         packed = _packed(self._dumper.dump(redacted), EncodedValue(value))
-        if (size := memoryview(packed.raw).nbytes) > self.limit_bytes - _FRAME_BYTES:
-            raise ProtocolError("too_large", _too_large(kind, size, self.limit_bytes))
+        if (size := memoryview(packed.raw).nbytes) > self.max_message_bytes - _FRAME_BYTES:
+            raise ProtocolError("too_large", _too_large(kind, size, self.max_message_bytes))
         return packed
 
-    def show(self, kind: str, value: Any) -> Payload:
+    def encode_for_display(self, kind: str, value: Any) -> Payload:
         """Pack any value, as a person may see and edit it: by its form, or as a mark.
 
         Raises:
@@ -109,19 +109,21 @@ class PayloadEncoder:
         """
         size = 0
         for part in _SIZE_FACTORS:
-            packed = self._shown(kind, value, int(self.limit_bytes * part))
+            packed = self._shown(kind, value, int(self.max_message_bytes * part))
             size = memoryview(packed.raw).nbytes
-            if size <= self.limit_bytes - _FRAME_BYTES:
+            if size <= self.max_message_bytes - _FRAME_BYTES:
                 return packed
-        raise ProtocolError("too_large", _too_large(kind, size, self.limit_bytes))
+        raise ProtocolError("too_large", _too_large(kind, size, self.max_message_bytes))
 
-    def _shown(self, kind: str, value: Any, weight: int) -> Payload:
+    def _shown(self, kind: str, value: Any, max_chars: int) -> Payload:
         text = (
-            dump_plain_json(value) if self._redact is None and weight == self.limit_bytes else None
+            dump_plain_json(value)
+            if self._redact is None and max_chars == self.max_message_bytes
+            else None
         )
         if text is not None and _HINT_AT_MARK not in text:
             return _packed(text, EncodedValue(value, value))
-        shown = encode_value(value, self._to_json, weight, self.limit_bytes)
+        shown = encode_value(value, self._to_json, max_chars, self.max_message_bytes)
         json = shown.json
         if self._redact is not None:
             json = encode_redacted(shown, self._redact(kind, json), self._to_json)
@@ -167,7 +169,7 @@ class PayloadEncoder:
             description=escape_surrogates(mask.text(commit.description)),
             changes=_within_limit(
                 tuple(_masked(change, mask) for change in commit.changes),
-                self.limit_bytes - _FRAME_BYTES,
+                self.max_message_bytes - _FRAME_BYTES,
             ),
         )
 
@@ -276,4 +278,4 @@ def format_agent_frames(error: BaseException) -> str:
         return text
     return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[
         2
-    ]  # half a line may hold half a secret, unmasked
+    ]  # half a line may hold half a secret, restore_secrets

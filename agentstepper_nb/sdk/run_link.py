@@ -28,8 +28,8 @@ from ..protocol.agent import (
 )
 from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
-from .edits import EditCheck, EditReaders
-from .outbox import HaltLease, NoCarrier, Outbox
+from .edits import EditCheck, PendingEditReaders
+from .outbox import HaltLease, NoTransport, Outbox
 from .run_protocol import RunProtocol
 from .send_queue import PendingFutures, make_future
 from .shared_connection import open_run
@@ -38,7 +38,9 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 T = TypeVar("T")
 
-CLOSED: Final = "This AgentStepper is closed, and its run has ended. Create a new AgentStepper."
+CLOSED_MESSAGE: Final = (
+    "This AgentStepper is closed, and its run has ended. Create a new AgentStepper."
+)
 
 
 class RunLink:
@@ -62,7 +64,7 @@ class RunLink:
         self._waiting = PendingFutures()
         self._outbox = Outbox(endpoint)
         self._halt_lease = HaltLease(hello.program, self._outbox, self._waiting)
-        self._edit_checks = EditReaders(self._halt_lease.send)
+        self._edit_checks = PendingEditReaders(self._halt_lease.send)
         self._lost: ConnectionLostError | None = None
         self._is_closing = False
         self._is_exiting = False
@@ -70,7 +72,7 @@ class RunLink:
         """Whether the person pressed Stop: set where that is answered."""
         self._marks = itertools.count(1)
         self._end_callbacks: list[Callable[[], None]] = []
-        self._on_away: Callable[[], None] = lambda: None
+        self._on_disconnected: Callable[[], None] = lambda: None
         self._unreported = [True]  # popped by whoever tells what wasn't delivered
         self.opened: Future[None] = make_future()
         self.closed: Future[None] = make_future()
@@ -93,7 +95,7 @@ class RunLink:
     @property
     def endpoint(self) -> CoreEndpoint:
         """Where the Core is, or was last."""
-        return self._outbox.carrier.endpoint
+        return self._outbox.transport.endpoint
 
     @property
     def has_snapshots(self) -> bool:
@@ -101,9 +103,9 @@ class RunLink:
         return self._protocol.has_snapshots
 
     @property
-    def limit_bytes(self) -> int:
+    def max_message_bytes(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self._protocol.limit_bytes
+        return self._protocol.max_message_bytes
 
     @property
     def can_resume(self) -> bool:
@@ -111,9 +113,9 @@ class RunLink:
         return self._protocol.can_resume
 
     @property
-    def is_away(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Whether the Core is away and may come back, or has just come back for the goodbye."""
-        return self._protocol.is_away and not self.closed.done()
+        return self._protocol.is_disconnected and not self.closed.done()
 
     @property
     def is_halted(self) -> bool:
@@ -134,14 +136,14 @@ class RunLink:
         """Call this, on whatever thread, each time that `is_halted` may be another."""
         self._waiting.on_waiting_halt_points = callback
 
-    def on_away(self, callback: Callable[[], None]) -> None:
-        """Call this, on a thread of the link's, each time that `is_away` may be another."""
-        self._on_away = callback
+    def on_disconnected(self, callback: Callable[[], None]) -> None:
+        """Call this, on a thread of the link's, each time that `is_disconnected` may be another."""
+        self._on_disconnected = callback
 
     @property
-    def undelivered(self) -> int:
+    def undelivered_count(self) -> int:
         """How many messages no Core is known to keep."""
-        return self._protocol.undelivered
+        return self._protocol.undelivered_count
 
     # ---- sending ------------------------------------------------------------------------------------
 
@@ -151,7 +153,7 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self.raise_if_over()
+        self.raise_if_ended()
         self._halt_lease.send(messages)
 
     def request_answer(
@@ -170,14 +172,14 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self.raise_if_over()
+        self.raise_if_ended()
         if check is not None:
-            self._edit_checks.expect(halt_point, check)
-        return self._halt_lease.send(messages, halt_point, self.raise_if_over)
+            self._edit_checks.register(halt_point, check)
+        return self._halt_lease.send(messages, halt_point, self.raise_if_ended)
 
     def end_edit_checks(self, halt_point: str) -> None:
         """A halt point waits no more: its edits aren't checked from now on."""
-        self._edit_checks.forget(halt_point)
+        self._edit_checks.unregister(halt_point)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -192,7 +194,7 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        future = self._waiting.expect(id, "request", self.raise_if_over)
+        future = self._waiting.expect(id, "request", self.raise_if_ended)
         self._outbox.request(message, id)
         return future
 
@@ -203,8 +205,8 @@ class RunLink:
             ConnectionLostError: The run is over.
         """
         mark = f"mark {next(self._marks)}"
-        future = self._waiting.expect(mark, "mark", self.raise_if_over)
-        self._outbox.mark(mark)
+        future = self._waiting.expect(mark, "mark", self.raise_if_ended)
+        self._outbox.put_flush_marker(mark)
         return future
 
     def forget(self, key: str) -> None:
@@ -225,7 +227,7 @@ class RunLink:
         for key in self._waiting.halt_points():
             self._waiting.complete(key, error())
 
-    def raise_if_over(self) -> None:
+    def raise_if_ended(self) -> None:
         """Make sure that the run isn't over.
 
         Raises:
@@ -235,15 +237,17 @@ class RunLink:
             # A new one each time: an exception that is raised twice collects tracebacks.
             raise ConnectionLostError(*self._lost.args)
         if self._is_closing:
-            raise ConnectionLostError(CLOSED)
+            raise ConnectionLostError(CLOSED_MESSAGE)
 
     # ---- the end ------------------------------------------------------------------------------------
 
     def close(self, bye: Bye) -> None:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
         self._is_closing = True
-        if isinstance(self._outbox.carrier, NoCarrier):  # an interrupt came before it was opened
-            self._end(ConnectionLostError(CLOSED))
+        if isinstance(
+            self._outbox.transport, NoTransport
+        ):  # an interrupt came before it was opened
+            self._end(ConnectionLostError(CLOSED_MESSAGE))
         else:
             self._outbox.end(bye)
 
@@ -256,7 +260,7 @@ class RunLink:
 
     def give_up(self) -> None:
         """Give up on a Core that is away, or doesn't let us close."""
-        self._outbox.carrier.give_up(self._outbox)
+        self._outbox.transport.give_up(self._outbox)
         self.report_undelivered()
 
     def add_end_callback(self, callback: Callable[[], None]) -> None:
@@ -272,7 +276,7 @@ class RunLink:
         left = self._waiting.end(record_lost)
         for future in left if not self._is_exiting else ():
             future.set_exception(ConnectionLostError(*lost.args))
-        self._outbox.carrier.forget(self._run_id)
+        self._outbox.transport.forget(self._run_id)
         self._clean_up()
         if not self._is_exiting:
             self.report_undelivered()
@@ -287,7 +291,7 @@ class RunLink:
 
     def report_undelivered(self) -> None:
         """Say once how much of a run that was closed didn't reach its Core."""
-        left = self.undelivered
+        left = self.undelivered_count
         if not (self._is_closing and left) or self._protocol.is_settled:
             return
         if _pop_first(self._unreported) is None:
@@ -304,9 +308,9 @@ class _Listener:
         self._link = link
 
     @property
-    def is_continuing(self) -> bool:
+    def is_in_continue_mode(self) -> bool:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
-        return self._link._halt_lease.is_continuing
+        return self._link._halt_lease.is_in_continue_mode
 
     def on_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease."""
@@ -320,9 +324,9 @@ class _Listener:
         """The Core asks about an edit."""
         self._link._edit_checks.check_edit(request)
 
-    def on_away_changed(self) -> None:
+    def on_disconnected_changed(self) -> None:
         """The Core has gone away, or is back."""
-        self._link._on_away()
+        self._link._on_disconnected()
 
     def on_opened(self, error: BaseException | None) -> None:
         """The first hello was answered, or never will be."""
@@ -335,12 +339,12 @@ class _Listener:
     def on_connection_needed(self) -> None:
         """The run isn't carried by the connection that it shared, and needs another."""
         outbox = self._link._outbox
-        outbox.carrier.forget(self._link._run_id)
-        open_run(outbox.carrier.endpoint, outbox)
+        outbox.transport.forget(self._link._run_id)
+        open_run(outbox.transport.endpoint, outbox)
 
     def on_ended(self, lost: ConnectionLostError | None) -> None:
         """The run is over."""
-        self._link._end(lost or ConnectionLostError(CLOSED))
+        self._link._end(lost or ConnectionLostError(CLOSED_MESSAGE))
 
 
 def _pop_first(items: list[T]) -> T | None:

@@ -38,14 +38,14 @@ from .connection_state import (
 )
 from .send_queue import (
     DeltaMessage,
+    FlushMarker,
+    HaltQueue,
     HaltReleased,
-    HaltTurns,
     MessageBatch,
     PendingFutures,
     QueuedRequest,
     QueueEnd,
     QueueItem,
-    QueueMark,
     ResendBuffer,
     count_messages,
 )
@@ -84,7 +84,9 @@ class RunProtocol:
         release_halt: Callable[[], None],
     ) -> None:
         self.id = hello.run
-        self.state = RunConnectionState.AWAY if is_open_deferred else RunConnectionState.OPENING
+        self.state = (
+            RunConnectionState.DISCONNECTED if is_open_deferred else RunConnectionState.OPENING
+        )
         self.on_disconnect: OnDisconnect = on_disconnect
         self.listener = listener
         #: What is to be done outside, in this order: its connection's, where it has one.
@@ -118,11 +120,15 @@ class RunProtocol:
         self._has_received = False  # whether the Core said anything since the last wait
         #: Who waits for room, and what each gets.
         self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
-        self._unencoded_items: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
-        self._turns = HaltTurns(waiting)  # where one halt point is asked at a time
+        self._unencoded_items: deque[MessageBatch | QueuedRequest | FlushMarker | QueueEnd] = (
+            deque()
+        )
+        self._turns = HaltQueue(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._sender = DeltaEncoder()
-        self.written = 1  # the number of the text that `next_text` gave last on this connection
+        self.written_number = (
+            1  # the number of the text that `next_text` gave last on this connection
+        )
         self._is_full_reported = False
 
     # ---- what it is ---------------------------------------------------------------------------------
@@ -138,12 +144,12 @@ class RunProtocol:
         return self._is_wire_version_known and self.wire_version.has_snapshots
 
     @property
-    def limit_bytes(self) -> int:
+    def max_message_bytes(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self.wire_version.limit_bytes
+        return self.wire_version.max_message_bytes
 
     @property
-    def is_away(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Whether no Core is there, or one is back only since the goodbye."""
         return self.state is not RunConnectionState.OPEN or self._is_back_after_bye
 
@@ -153,18 +159,18 @@ class RunProtocol:
         return self.close_deadline is not None
 
     @property
-    def undelivered(self) -> int:
+    def undelivered_count(self) -> int:
         """How many messages no Core is known to keep."""
         return len(self.buffer) + sum(map(count_messages, tuple(self._unencoded_items)))
 
-    def move(self, event: RunConnectionEvent) -> None:
+    def apply_event(self, event: RunConnectionEvent) -> None:
         """Go where an event leads."""
         self.state = TRANSITIONS[self.state][event]
 
     def has_work(self) -> bool:
         """Whether there may be something to write, or somebody to let go on."""
         return bool(
-            self.buffer.last > self.written
+            self.buffer.last > self.written_number
             or self._waiting_for_space
             or self.outgoing
             or self.is_closing
@@ -183,7 +189,7 @@ class RunProtocol:
         heard = self.buffer.acknowledged
         return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
 
-    def can_restart(self, code: str) -> bool:
+    def prepare_restart(self, code: str) -> bool:
         """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
         if code == "unknown_run" and self.buffer.acknowledged == 0:
             self.has_sent_hello = False
@@ -194,10 +200,10 @@ class RunProtocol:
 
     def accept_item(self, item: QueueItem, now: float) -> None:
         """Take in what the agent has put."""
-        if self.state is RunConnectionState.OVER:
+        if self.state is RunConnectionState.ENDED:
             return
         if isinstance(item, HaltReleased):
-            self._process_halt_turns()
+            self._process_halt_queue()
             return
         self._unencoded_items.append(item)
         if isinstance(item, QueueEnd):
@@ -209,16 +215,18 @@ class RunProtocol:
         while self._unencoded_items and self._is_wire_version_known:
             match self._unencoded_items.popleft():
                 case MessageBatch() as batch:
-                    if not self.wire_version.is_sequential or self._turns.can_send(batch):
+                    if not self.wire_version.has_single_pending_halt_point or self._turns.can_send(
+                        batch
+                    ):
                         self._process_batch(batch)
                 case QueuedRequest(id, message):
                     self._process_request(id, message)
-                case QueueMark(key):
+                case FlushMarker(key):
                     self._waiting_for_space.append((key, None))
                 case QueueEnd(bye):
                     self._add(bye)
 
-    def _process_halt_turns(self) -> None:
+    def _process_halt_queue(self) -> None:
         while (batch := self._turns.next()) is not None:
             if batch.halt_point is not None and self._waiting.has(batch.halt_point):
                 self._process_batch(batch)
@@ -285,15 +293,15 @@ class RunProtocol:
     def next_text(self) -> bytes | None:
         """The next text to write on the connection; None while there is none, or it has to wait."""
         if not self.wire_version.can_resume:
-            self.buffer.acknowledge(self.written)  # nothing is ever sent again
-        if self.buffer.count_unacknowledged_bytes(self.written) >= WINDOW_BYTES:
+            self.buffer.acknowledge(self.written_number)  # nothing is ever sent again
+        if self.buffer.count_unacknowledged_bytes(self.written_number) >= WINDOW_BYTES:
             return None  # few bytes may tell much: the Core says when it has room for more
-        found = self.buffer.next_after(self.written)
+        found = self.buffer.next_after(self.written_number)
         if found is None:
             return None
-        self.written, message = found
+        self.written_number, message = found
         if isinstance(message, DeltaMessage):
-            return message.encode(self.written, self._sender)
+            return message.encode(self.written_number, self._sender)
         return message
 
     # ---- what the Core says -------------------------------------------------------------------------
@@ -305,7 +313,7 @@ class RunProtocol:
         if received < self.buffer.acknowledged:
             said = "The Core lost messages %d to %d of this run, which it had acknowledged."
             log.warning(said, received + 1, self.buffer.acknowledged)
-        self.move(RunConnectionEvent.WELCOMED)
+        self.apply_event(RunConnectionEvent.WELCOMED)
         self.has_sent_hello = True
         if welcome is None:
             self.wire_version = WireVersion1(self._hello.program)
@@ -316,14 +324,14 @@ class RunProtocol:
         self._sender = DeltaEncoder()  # the Core knows no piece yet
         self._is_full_reported = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
-        self.written = self.buffer.last - len(self.buffer)
+        self.written_number = self.buffer.last - len(self.buffer)
         for id, (number, message) in self._requests.items():
-            if number <= self.written and self._waiting.has(id):
+            if number <= self.written_number and self._waiting.has(id):
                 self._process_request(id, message)  # its answer went astray
         self._process_items()
         if first:
             self.effects.append(partial(self.listener.on_opened, None))
-        self.effects.append(self.listener.on_away_changed)
+        self.effects.append(self.listener.on_disconnected_changed)
 
     def receive(self, reply: CoreReply | None, now: float) -> None:
         """A message came for this run, and isn't about its hello.
@@ -349,10 +357,10 @@ class RunProtocol:
 
     def connection_lost(self) -> None:
         """The connection is gone: pass the halt points that wait, if they aren't to wait for a Core."""
-        self.move(RunConnectionEvent.LOST)
+        self.apply_event(RunConnectionEvent.LOST)
         self.greeted_at = None
         self.outgoing.clear()
-        self.effects.append(self.listener.on_away_changed)
+        self.effects.append(self.listener.on_disconnected_changed)
         if self.on_disconnect != "continue":
             return
         for key in self._waiting.halt_points():
@@ -369,28 +377,28 @@ class RunProtocol:
 
     def fail_to_open(self, error: BaseException) -> None:
         """No Core has taken it, and none will."""
-        self.move(RunConnectionEvent.ENDED)
+        self.apply_event(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.on_opened, error))
         self.effects.append(partial(self.listener.on_ended, None))
 
-    def end(self, lost: ConnectionLostError | None, *, broken: bool = False) -> None:
+    def end(self, error: ConnectionLostError | None, *, is_unrecoverable: bool = False) -> None:
         """No Core will go on with it; an agent that is to go on without one does.
 
         Args:
-            lost: Why; None where this side has ended it.
-            broken: Whether something failed that can't be passed.
+            error: Why; None where this side has ended it.
+            is_unrecoverable: Whether something failed that can't be passed.
         """
         outlives_core = self.on_disconnect == "continue" and self.can_resume
-        may = outlives_core and self.state is RunConnectionState.AWAY
-        if lost is not None and may and not (self.is_closing or broken):
+        may = outlives_core and self.state is RunConnectionState.DISCONNECTED
+        if error is not None and may and not (self.is_closing or is_unrecoverable):
             self.effects.append(
                 partial(
-                    log.warning, "%s The agent continues without the Core, without edits.", lost
+                    log.warning, "%s The agent continues without the Core, without edits.", error
                 )
             )
             self.is_settled = True
-            self.move(RunConnectionEvent.ABANDONED)
+            self.apply_event(RunConnectionEvent.ABANDONED)
             self.buffer.clear()
             return
-        self.move(RunConnectionEvent.ENDED)
-        self.effects.append(partial(self.listener.on_ended, None if self.is_closing else lost))
+        self.apply_event(RunConnectionEvent.ENDED)
+        self.effects.append(partial(self.listener.on_ended, None if self.is_closing else error))

@@ -41,7 +41,7 @@ class RunSession:
     Args:
         program: The program's name.
         endpoint: Where the Core is.
-        packer: Makes values ready to travel.
+        encoder: Makes values ready to travel.
         workspace: The folder the agent works on.
         on_disconnect: What to do where the Core goes away.
         is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
@@ -53,7 +53,7 @@ class RunSession:
         self,
         program: str,
         endpoint: CoreEndpoint,
-        packer: PayloadEncoder,
+        encoder: PayloadEncoder,
         workspace: str | None = None,
         on_disconnect: OnDisconnect = "wait",
         is_open_deferred: bool = False,
@@ -61,7 +61,7 @@ class RunSession:
         notice: str = "",
     ) -> None:
         self.program = escape_surrogates(program)
-        self.packer = packer
+        self.encoder = encoder
         self.run = make_id()
         self.pid = os.getpid()
         self._end_token = [
@@ -144,7 +144,7 @@ class RunSession:
 
     def _failure(self, error: BaseException) -> Failure:
         try:
-            return self.packer.failure(error)
+            return self.encoder.failure(error)
         except Exception:  # the agent's redact=; the goodbye must not fail by it
             return Failure(type=type(error).__name__, message="")
 
@@ -181,13 +181,17 @@ def finish_all_runs() -> None:
         session.link.mark_exiting()
         if session.finish(error) is not None:
             links.append(session.link)
-    before = {link: link.undelivered for link in links}
+    before = {link: link.undelivered_count for link in links}
     wait([link.closed for link in links], EXIT_TIMEOUT_S)
-    slow = [link for link in links if link.is_away or link.undelivered < before[link]]
+    slow = [link for link in links if link.is_disconnected or link.undelivered_count < before[link]]
     while slow:
-        before = {link: link.undelivered for link in slow}
+        before = {link: link.undelivered_count for link in slow}
         wait([link.closed for link in slow], CLOSE_TIMEOUT_S - EXIT_TIMEOUT_S)
-        slow = [link for link in slow if not link.closed.done() and link.undelivered < before[link]]
+        slow = [
+            link
+            for link in slow
+            if not link.closed.done() and link.undelivered_count < before[link]
+        ]
     for link in links:
         if not link.closed.done():
             link.give_up()

@@ -154,7 +154,7 @@ class QueuedRequest:
 
 
 @dataclass(frozen=True)
-class QueueMark:
+class FlushMarker:
     """A place in the queue that somebody waits for."""
 
     key: str
@@ -172,7 +172,7 @@ class HaltReleased:
     """A halt point waits no more: the next may be asked, where one is asked at a time."""
 
 
-QueueItem = MessageBatch | QueuedRequest | QueueMark | QueueEnd | HaltReleased
+QueueItem = MessageBatch | QueuedRequest | FlushMarker | QueueEnd | HaltReleased
 
 
 def count_messages(item: QueueItem) -> int:
@@ -194,7 +194,7 @@ def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     return size
 
 
-class HaltTurns:
+class HaltQueue:
     """One halt point at a time, for a Core that knows no more: the others wait here, in their order.
 
     Args:
@@ -260,7 +260,7 @@ def split_message(message: AgentMessage) -> DeltaMessage | None:
     return DeltaMessage(replace(message, data=UNSET), tuple(split_content(data)), len(data))
 
 
-class PiecePool:
+class DeltaPartPool:
     """Pieces that messages share: each is held once, for as long as a message has it."""
 
     def __init__(self) -> None:
@@ -269,7 +269,7 @@ class PiecePool:
 
     def share(self, delta: DeltaMessage) -> DeltaMessage:
         """Hold a message's pieces; the message with those that are held already."""
-        parts = tuple(map(self._store_piece, delta.parts))
+        parts = tuple(map(self._store_part, delta.parts))
         self.size += _count_overhead_bytes(delta)
         return delta._replace(parts=parts)
 
@@ -289,7 +289,7 @@ class PiecePool:
         self._pieces.clear()
         self.size = 0
 
-    def _store_piece(self, piece: bytes) -> bytes:
+    def _store_part(self, piece: bytes) -> bytes:
         stored, users = self._pieces.get(piece, (piece, 0))
         if not users:
             self.size += len(piece)
@@ -311,7 +311,7 @@ class ResendBuffer:
         )  # bytes of all messages up to each of these, joined
         self._cumulative_forgotten_bytes = 0
         self._size = 0  # of the messages that aren't in pieces
-        self._pool = PiecePool()
+        self._pool = DeltaPartPool()
         self._forgotten = 1  # the last number that isn't kept here; hello itself is number 1
         self._acknowledged = 0
 

@@ -73,7 +73,7 @@ class SharedConnection:
         self._backoff = Backoff(is_immediate=True)
         self._connection: ClientConnection | None = None
         self._given_up: set[str] = set()
-        self._advice = core_search.ReconnectAdvice()
+        self._advice = core_search.ReconnectReporter()
         _links.add(self)
         self._add_run(outbox)
         for name, target in (("read", self._read), ("write", self._write)):
@@ -94,7 +94,7 @@ class SharedConnection:
 
     def add_run(self, outbox: Outbox) -> None:
         """Take another run on."""
-        outbox.carrier = self
+        outbox.transport = self
         self._signal_now(partial(self._add_run, outbox))
 
     def forget(self, run: str) -> None:
@@ -123,7 +123,7 @@ class SharedConnection:
         self._urgent.put(None)
 
     def _add_run(self, outbox: Outbox) -> None:
-        outbox.carrier = self
+        outbox.transport = self
         self.outboxes[outbox.protocol.id] = outbox
         self._protocol.add(outbox.protocol)
         self._signals.put(outbox)  # what was put before
@@ -222,7 +222,7 @@ class SharedConnection:
             found = core_search.reach_core(candidates, hello, TIMEOUT_S)
             run.has_sent_hello |= isinstance(found, CoreReached) or found.has_sent_hello
             if isinstance(found, CoreReached):
-                if run.state is RunConnectionState.AWAY:
+                if run.state is RunConnectionState.DISCONNECTED:
                     self._advice.report_back(found.endpoint.url)
                     return found, run
                 found.exit_stack.close()  # given up meanwhile
@@ -250,7 +250,7 @@ class SharedConnection:
 
     def _away(self) -> list[RunProtocol]:
         runs = list(self._protocol.runs.values())
-        return [run for run in runs if run.state is RunConnectionState.AWAY]
+        return [run for run in runs if run.state is RunConnectionState.DISCONNECTED]
 
     def _pause(self, away: list[RunProtocol]) -> float:
         """Seconds to wait before the next attempt."""
@@ -316,10 +316,10 @@ class SharedConnection:
         run = outbox.protocol
         if run.id in self._protocol.runs:
             self._protocol.accept_items(run, _drain(outbox.inbox), now)
-            if run.is_closing or run.state is RunConnectionState.OVER:
+            if run.is_closing or run.state is RunConnectionState.ENDED:
                 self._wake.put(None)
-        elif outbox.carrier is not self:  # it has moved meanwhile
-            outbox.carrier.signal(outbox, is_immediate=True)
+        elif outbox.transport is not self:  # it has moved meanwhile
+            outbox.transport.signal(outbox, is_immediate=True)
 
     def _send_all(self) -> None:
         while True:

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from ..protocol.data_model import EventKind
 from .approvals import Approval
-from .base_stepper import BaseStepper, BeginMode
+from .base_stepper import BaseStepper, InitialMode
 from .child_agents import SyncChildAgent, start_child
 from .connection_state import OnDisconnect
 from .drivers import run_flow
 from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
-from .flow_steps import FlowSteps, T
+from .flow_effects import Flow, T
 from .json_text import ToJson
 from .payload import Redact
 from .run_session import CLOSE_TIMEOUT_S
@@ -79,7 +79,7 @@ class AgentStepper(BaseStepper):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        mode: BeginMode = "step",
+        mode: InitialMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
@@ -229,7 +229,7 @@ class AgentStepper(BaseStepper):
         Args:
             message: The text.
         """
-        self._run_flow(self._open_flow().debug(message))
+        self._run_flow(self._open_flow().post_debug_message(message))
 
     # ---- children -----------------------------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class AgentStepper(BaseStepper):
 
     def _send_bye(self, error: BaseException | None) -> None:
         try:
-            self._call_close_hooks(error)
+            self._call_close_callbacks(error)
         finally:
             closed = self._finish(error)
             if closed is not None:
@@ -307,11 +307,11 @@ class AgentStepper(BaseStepper):
     def _wait_closed(self, closed: Future[None]) -> None:
         link = self._current_session().link
         left = math.inf
-        while link.undelivered < left:  # the Core takes what the agent told as it went on
-            left = link.undelivered
+        while link.undelivered_count < left:  # the Core takes what the agent told as it went on
+            left = link.undelivered_count
             if wait([closed], CLOSE_TIMEOUT_S).done:
                 return
         link.give_up()
 
-    def _run_flow(self, steps: FlowSteps[T]) -> T:
+    def _run_flow(self, steps: Flow[T]) -> T:
         return run_flow(self._current_session().link, steps)

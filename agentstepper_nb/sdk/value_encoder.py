@@ -1,6 +1,6 @@
 """Any value as JSON, to be looked at and edited; nothing that a value does can make this fail.
 
-What JSON hasn't is shown by its form (`value_forms`), and what has no form as a mark
+What JSON hasn't is shown by its codec (`value_codecs`), and what has no codec as a mark
 (`protocol.opaque_values`).
 """
 
@@ -15,7 +15,14 @@ from typing import Any, Final
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.opaque_values import REF, REPR, WHY
 from .json_text import ToJson, dump_json
-from .value_forms import FieldsForm, Form, ItemsForm, MembersForm, ScalarForm, find_form
+from .value_codecs import (
+    FieldsCodec,
+    ItemsCodec,
+    MembersCodec,
+    ScalarCodec,
+    ValueCodec,
+    find_value_codec,
+)
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -46,32 +53,32 @@ class EncodedValue:
     Attributes:
         value: The value.
         json: The JSON value it was shown as.
-        marked: The object that each mark stands for, by the mark's JSON text.
-        orders: The members of each set, in the order in which they were shown, by the set's id.
+        objects_by_mark: The object that each mark stands for, by the mark's JSON text.
+        set_members: The members of each set, in the order in which they were shown, by the set's id.
     """
 
     value: Any
     json: Any = None
-    marked: dict[str, Any] = field(default_factory=dict)
-    set_orders: dict[int, list[Any]] = field(default_factory=dict)
+    objects_by_mark: dict[str, Any] = field(default_factory=dict)
+    set_members: dict[int, list[Any]] = field(default_factory=dict)
 
 
 def encode_value(
     value: Any,
     to_json: ToJson | None = None,
-    weight: int = MAX_MESSAGE_BYTES,
-    limit: int = MAX_MESSAGE_BYTES,
+    max_chars: int = MAX_MESSAGE_BYTES,
+    message_limit_bytes: int = MAX_MESSAGE_BYTES,
 ) -> EncodedValue:
     """Show a value as JSON.
 
     Args:
         value: Any value.
         to_json: The agent's hook, which is asked before a form is.
-        weight: What the JSON may weigh, in letters, about; what is above becomes a mark.
-        limit: Bytes of the largest message, which such a mark names.
+        max_chars: What the JSON may weigh, in letters, about; what is above becomes a mark.
+        message_limit_bytes: Bytes of the largest message, which such a mark names.
     """
     shown = EncodedValue(value)
-    shown.json = _Encoder(shown, to_json, weight, limit).encode(value)
+    shown.json = _Encoder(shown, to_json, max_chars, message_limit_bytes).encode(value)
     return shown
 
 
@@ -90,12 +97,12 @@ class _Encoder:
     """One walk through a value."""
 
     def __init__(
-        self, shown: EncodedValue, to_json: ToJson | None, weight: int, limit: int
+        self, shown: EncodedValue, to_json: ToJson | None, max_chars: int, message_limit_bytes: int
     ) -> None:
         self._shown = shown
         self._to_json = to_json
-        self._remaining_weight = weight
-        self._too_large = _TOO_LARGE.format(limit // 1024 // 1024)
+        self._remaining_weight = max_chars
+        self._too_large = _TOO_LARGE.format(message_limit_bytes // 1024 // 1024)
         self._inside: set[int] = set()  # what is around what is being shown, by id
         # What was shown before, by id: the value itself, its JSON and its weight. What stands in a value
         # twice is walked once, also where that doubles at each level.
@@ -120,9 +127,9 @@ class _Encoder:
     def _encode(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is str:
-            self._weigh(len(value) + _LEAF_WEIGHT)
+            self._count_chars(len(value) + _LEAF_WEIGHT)
             return value
-        self._weigh(_LEAF_WEIGHT)
+        self._count_chars(_LEAF_WEIGHT)
         if value is None or kind is bool or (kind is int and value.bit_length() < _MAX_INT_BITS):
             return value
         if kind is float and math.isfinite(value):
@@ -134,10 +141,10 @@ class _Encoder:
     def _encode_object(self, value: Any, kind: type, depth: int) -> Any:
         if id(value) in self._encoded:
             _, json, weight = self._encoded[id(value)]
-            self._weigh(weight)
+            self._count_chars(weight)
             return json
         remaining_weight = self._remaining_weight
-        self._weigh(_CONTAINER_WEIGHT)
+        self._count_chars(_CONTAINER_WEIGHT)
         if depth >= MAX_VALUE_DEPTH:
             return self._mark(value, _describe(value), "it is nested too deeply")
         if id(value) in self._inside:
@@ -155,8 +162,8 @@ class _Encoder:
             converted = self._converted(value, kind)
             if converted is not value:
                 return self._member(converted, depth + 1)
-            form = find_form(kind)
-            parts = None if form is None else _parts(form, value)
+            codec = find_value_codec(kind)
+            parts = None if codec is None else _parts(codec, value)
         except (RecursionError, _TooLargeError):
             raise
         except OverflowError:
@@ -167,9 +174,9 @@ class _Encoder:
         if isinstance(parts, dict):
             return self._object(value, parts, depth)
         if isinstance(parts, list):
-            assert isinstance(form, ItemsForm)
-            return self._list(value, parts, depth, is_set=form.is_set)
-        if form is None:
+            assert isinstance(codec, ItemsCodec)
+            return self._list(value, parts, depth, is_set=codec.is_set)
+        if codec is None:
             return self._mark(value, _repr(value), f"its type, {_name(kind)}, has no fields")
         return self._scalar(value, parts)
 
@@ -190,13 +197,13 @@ class _Encoder:
             return self._keep_mark(value, parts)
         if not all(isinstance(key, str) for key in parts):
             return self._mark(value, _repr(value), "not all of its keys are texts")
-        self._weigh(sum(map(len, parts)))
+        self._count_chars(sum(map(len, parts)))
         return {str.__str__(key): self._member(item, depth + 1) for key, item in parts.items()}
 
     def _keep_mark(self, value: Any, parts: dict[Any, Any]) -> Any:
         """A mark that was made before; what only looks like one becomes a mark itself."""
         try:
-            if dump_json(parts) in self._shown.marked:
+            if dump_json(parts) in self._shown.objects_by_mark:
                 return parts
         except (TypeError, ValueError):
             pass
@@ -206,7 +213,7 @@ class _Encoder:
         shown = [self._member(item, depth + 1) for item in parts]
         if is_set:
             order = sorted(range(len(shown)), key=lambda index: dump_json(shown[index]))
-            self._shown.set_orders[id(value)] = [parts[index] for index in order]
+            self._shown.set_members[id(value)] = [parts[index] for index in order]
             return [shown[index] for index in order]
         return shown
 
@@ -214,33 +221,33 @@ class _Encoder:
         if isinstance(text, float) and not math.isfinite(text):
             return self._mark(value, _repr(value), "JSON has no such number")
         if isinstance(text, str):
-            self._weigh(len(text))
+            self._count_chars(len(text))
         return text
 
     def _mark(self, value: Any, text: str, why: str) -> dict[str, Any]:
-        marked = self._shown.marked
+        marked = self._shown.objects_by_mark
         mark = {REPR: text, REF: len(marked) + 1, WHY: why}
         marked[dump_json(mark)] = value
         self._remaining_weight -= len(text)
         return mark
 
-    def _weigh(self, weight: int) -> None:
+    def _count_chars(self, weight: int) -> None:
         self._remaining_weight -= weight
         if self._remaining_weight < 0:
             raise _TooLargeError
 
 
-def _parts(form: Form, value: Any) -> Any:
+def _parts(codec: ValueCodec, value: Any) -> Any:
     """What a value consists of: a dict, a list, or a scalar."""
-    match form:
-        case FieldsForm():
-            return form.read(value)
-        case MembersForm():
+    match codec:
+        case FieldsCodec():
+            return codec.read(value)
+        case MembersCodec():
             return dict(value)
-        case ItemsForm():
+        case ItemsCodec():
             return list(value)
-        case ScalarForm():
-            return form.show(value)
+        case ScalarCodec():
+            return codec.show(value)
 
 
 # ---- texts of marks ---------------------------------------------------------------------------------
@@ -275,7 +282,7 @@ class _Repr(reprlib.Repr):
 
     def repr_instance(self, x: Any, level: int) -> str:
         kind = type(x)
-        if isinstance(find_form(kind), FieldsForm):
+        if isinstance(find_value_codec(kind), FieldsCodec):
             return f"<{_name(kind)}>"
         text = repr(x)
         return text if len(text) <= _MAX_REPR_CHARS else text[:_MAX_REPR_CHARS] + "…"

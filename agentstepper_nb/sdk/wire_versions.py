@@ -58,9 +58,9 @@ class WireVersion(Protocol):
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
     can_resume: bool
     #: Whether the Core knows one waiting halt point at a time.
-    is_sequential: bool
+    has_single_pending_halt_point: bool
     #: Bytes of the largest message that the Core takes.
-    limit_bytes: int
+    max_message_bytes: int
 
     def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
         """Say why messages that belong together can't be sent; None where they can."""
@@ -88,8 +88,8 @@ class WireVersion2(WireVersion):
 
     has_snapshots = True
     can_resume = True
-    is_sequential = False
-    limit_bytes = MAX_MESSAGE_BYTES
+    has_single_pending_halt_point = False
+    max_message_bytes = MAX_MESSAGE_BYTES
 
     def __init__(self) -> None:
         # The numbers of halt points and requests that wait, so that a refused one doesn't for ever.
@@ -153,10 +153,10 @@ class WireVersion1(WireVersion):
 
     has_snapshots = False
     can_resume = False
-    is_sequential = (
+    has_single_pending_halt_point = (
         True  # the original overwrites the halt point that waits, whose agent then hangs
     )
-    limit_bytes = 1024 * 1024
+    max_message_bytes = 1024 * 1024
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -165,8 +165,8 @@ class WireVersion1(WireVersion):
         """Say why messages that belong together can't be sent; None where they can."""
         for message in messages:
             size = len(self.encode(message) or b"")
-            if size > self.limit_bytes:
-                return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit_bytes))
+            if size > self.max_message_bytes:
+                return ProtocolError("too_large", _TOO_LARGE.format(size / self.max_message_bytes))
         return None
 
     def is_waiting(self, halt_point: str, last: int) -> bool:

@@ -19,7 +19,7 @@ from agentstepper_nb.chat.connector import Handoff, Turn
 from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
-from agentstepper_nb.sdk import make_ambient
+from agentstepper_nb.sdk import set_current_stepper
 from tests.chat.chats import a_turn, answered, said
 from tests.coding.debugged_agent import View
 
@@ -349,7 +349,7 @@ async def test_its_own_agentstepper_is_the_sessions_run(
         )
         async with dbg:
             async with dbg.tool("function", {}) as turn:
-                with make_ambient(dbg):
+                with set_current_stepper(dbg):
                     got = await answered(FunctionAgent(function))
                 turn.result = got
         assert "".join(got) == dbg.run_id

@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.errors import RulesError
-from agentstepper_nb.sdk.approvals import UNASKED_REASON
-from agentstepper_nb.sdk.flow_steps import DENIED_MESSAGE
+from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
+from agentstepper_nb.sdk.flow_effects import DENIED_MESSAGE
 from tests.coding.debugged_agent import Made, run
 from tests.coding.scripted_parts import (
     FakeApprover,
@@ -133,7 +133,7 @@ def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", [UNASKED_REASON, DENIED_MESSAGE, "Nobody answered within 0 seconds."]
+    "reason", [NO_APPROVER_REASON, DENIED_MESSAGE, "Nobody answered within 0 seconds."]
 )
 def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
     tmp_path: Path, reason: str

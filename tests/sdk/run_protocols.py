@@ -14,7 +14,7 @@ from agentstepper_nb.sdk.send_queue import PendingFutures
 class Told:
     """Keeps what a run's agent is told."""
 
-    is_continuing = False
+    is_in_continue_mode = False
 
     def __init__(self) -> None:
         self.leases: list[LeaseMessage] = []
@@ -31,7 +31,7 @@ class Told:
     def on_edit_check(self, asked: CheckEdit) -> None:
         pass
 
-    def on_away_changed(self) -> None:
+    def on_disconnected_changed(self) -> None:
         pass
 
     def on_opened(self, error: BaseException | None) -> None:

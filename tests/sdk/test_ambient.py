@@ -10,12 +10,12 @@ import pytest
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, DiscoveryError
 from agentstepper_nb.protocol.agent import Bye, CommitMade
 from agentstepper_nb.protocol.data_model import RunEnding
-from agentstepper_nb.sdk import make_ambient
+from agentstepper_nb.sdk import set_current_stepper
 from tests.sdk.scripted_core import ScriptedCore
 
 
 def test_without_an_address_it_is_that_run(core: ScriptedCore) -> None:
-    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, make_ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, set_current_stepper(cell):
         with AgentStepper("Agent") as dbg, dbg.tool("outer", {}):
             with cell.llm("p"):
                 pass
@@ -34,19 +34,19 @@ def test_async_inside_sync(core: ScriptedCore) -> None:
         async with AsyncAgentStepper("Agent") as dbg, dbg.llm("p"):
             pass
 
-    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, make_ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, set_current_stepper(cell):
         asyncio.run(agent())
     assert len(core.peers) == 1
 
 
 def test_with_an_address_it_is_a_run_of_its_own(core: ScriptedCore) -> None:
-    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, make_ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, set_current_stepper(cell):
         AgentStepper("Agent", "127.0.0.1", core.port).close()
     assert len(core.peers) == 2
 
 
 def test_outside_and_after_its_end_it_is_not(core: ScriptedCore) -> None:
-    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, make_ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port) as cell, set_current_stepper(cell):
         cell.close()
         with pytest.raises(DiscoveryError):
             AgentStepper("Agent")
@@ -59,7 +59,7 @@ def test_a_workspace_comes_along(core: ScriptedCore, tmp_path: Path) -> None:
     folder.mkdir()
     with (
         AgentStepper("Cell", "127.0.0.1", core.port) as cell,
-        make_ambient(cell),
+        set_current_stepper(cell),
         AgentStepper("Agent", agent_workspace_path=folder) as dbg,
     ):
         (folder / "a.txt").write_text("a")

@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.data_model import (
     Risk,
     RunMode,
 )
-from agentstepper_nb.sdk.approvals import UNASKED_REASON
+from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from tests.sdk.approval_helpers import Answers, Arbiter, approves, call
 from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, waiting
@@ -102,7 +102,7 @@ def test_who_goes_on_without_a_yes_is_denied(stepper_kind: str, core: ScriptedCo
     core.policy = Answers(ResumeAnswer())
 
     async def scenario(dbg: Any) -> None:
-        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
+        with pytest.raises(ToolDeniedError, match=NO_APPROVER_REASON):
             await call(dbg, Approval("It deletes files."))
 
     run(stepper_kind, core, scenario)

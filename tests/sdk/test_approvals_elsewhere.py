@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.data_model import (
     RunMode,
     RunState,
 )
-from agentstepper_nb.sdk.approvals import UNASKED_REASON
+from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from tests.sdk.approval_helpers import Arbiter, call
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
@@ -100,7 +100,7 @@ def deciding(decide: Callable[[Approval], None]) -> Approval:
 @both
 def test_version_1_has_no_word_for_it(stepper_kind: str) -> None:
     async def scenario(dbg: Any) -> Any:
-        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
+        with pytest.raises(ToolDeniedError, match=NO_APPROVER_REASON):
             await call(dbg, Approval("It deletes files."))
         with pytest.raises(ToolDeniedError, match="Not here"):
             await call(dbg, deciding(lambda approval: approval.deny("Not here.")))
@@ -115,7 +115,7 @@ def test_without_its_core_only_who_is_elsewhere_decides(stepper_kind: str) -> No
     made = threading.Event()
 
     async def scenario(dbg: Any) -> Any:
-        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
+        with pytest.raises(ToolDeniedError, match=NO_APPROVER_REASON):
             await call(dbg, Approval("It deletes files."))
         result = await call(dbg, deciding(lambda approval: approval.approve("ls", always=True)))
         made.set()

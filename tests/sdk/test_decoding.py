@@ -32,7 +32,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def edited(value: Any, change: Callable[[Any], Any]) -> Any:
     """A value after an edit of what is shown of it."""
-    packed = PayloadEncoder().show("tool_result", value)
+    packed = PayloadEncoder().encode_for_display("tool_result", value)
     text = json.dumps(change(json.loads(bytes(packed.raw))))
     return EditReader(PayloadEncoder(), packed).read(Raw(text.encode()))
 
@@ -226,7 +226,9 @@ def test_what_redact_hides_is_kept() -> None:
         return {"user": value["user"], "pair": {"left": value["pair"]["left"]}}
 
     packer = PayloadEncoder(redact)
-    packed = packer.show("tool_result", {"user": "bob", "password": "x", "pair": Pair(1, "y")})
+    packed = packer.encode_for_display(
+        "tool_result", {"user": "bob", "password": "x", "pair": Pair(1, "y")}
+    )
     got = EditReader(packer, packed).read(Raw(b'{"user":"eve","pair":{"left":2}}'))
     assert got == {"user": "eve", "password": "x", "pair": Pair(2, "y")}
 
@@ -336,7 +338,7 @@ def test_an_edit_of_one_field_changes_that_field_alone(left: Any, right: Any) ->
 def test_an_edit_gives_the_type_that_stood_there_or_is_refused(before: Any, after: Any) -> None:
     """Only null, and what stands where JSON's own stood, is plain JSON."""
     packer = PayloadEncoder()
-    wanted = json.loads(bytes(packer.show("tool_result", [after]).raw))
+    wanted = json.loads(bytes(packer.encode_for_display("tool_result", [after]).raw))
     try:
         got = into(Pair([before], 1), {"left": wanted, "right": 1})
     except ProtocolError:
@@ -348,4 +350,4 @@ def test_an_edit_gives_the_type_that_stood_there_or_is_refused(before: Any, afte
         or type(before) in (str, int, float, bool, type(None))
     )
     if type(after) is kind:
-        assert json.loads(bytes(packer.show("tool_result", got.left).raw)) == wanted
+        assert json.loads(bytes(packer.encode_for_display("tool_result", got.left).raw)) == wanted

@@ -198,10 +198,10 @@ def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> 
     out.protocol.accept_items(out.run, [MessageBatch((message,), 0) for message in messages], 0.0)
     left: list[int] = []
     while out.protocol.data_to_send(0.0) is not None:
-        left.append(out.run.undelivered)
+        left.append(out.run.undelivered_count)
         out.acknowledge(len(left) + 1)
     assert left == [4, 3, 2, 1]
-    assert out.run.undelivered == 0
+    assert out.run.undelivered_count == 0
 
 
 @both

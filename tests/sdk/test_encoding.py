@@ -98,10 +98,10 @@ def test_a_pydantic_model_is_shown_by_its_fields_but_those_it_hides() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_that_a_value_does_keeps_it_from_being_shown(name: str) -> None:
     value = HOSTILE[name]
-    packed = PayloadEncoder().show("tool_result", {"short": 1, "value": value})
+    packed = PayloadEncoder().encode_for_display("tool_result", {"short": 1, "value": value})
     assert len(bytes(packed.raw)) < 64 * 1024 * 1024
     assert json.loads(bytes(packed.raw))["short"] == 1
-    assert EditReader(PayloadEncoder(), packed).read(packed.raw) is packed.shown.value
+    assert EditReader(PayloadEncoder(), packed).read(packed.raw) is packed.encoded.value
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_mark_stands_for_its_object() -> None:
     one, two = Thing(), Thing()
     shown = encode_value([one, {"x": two}])
     assert shown.json == [mark("<a thing>", 1), {"x": mark("<a thing>", 2)}]
-    assert list(shown.marked.values()) == [one, two]
+    assert list(shown.objects_by_mark.values()) == [one, two]
 
 
 def test_a_hook_that_fails_leaves_a_mark() -> None:
@@ -163,7 +163,7 @@ def test_what_redact_gives_is_shown_too() -> None:
         return {**value, "pair": {**value["pair"], "left": {1, 2}}}
 
     value = {"pair": Pair("secret", Thing())}
-    packed = PayloadEncoder(redact).show("prompt", value)
+    packed = PayloadEncoder(redact).encode_for_display("prompt", value)
     assert seen == [{"pair": {"left": "secret", "right": mark("<a thing>", 1)}}]
     assert json.loads(bytes(packed.raw)) == {
         "pair": {"left": [1, 2], "right": mark("<a thing>", 1)}
@@ -172,9 +172,9 @@ def test_what_redact_gives_is_shown_too() -> None:
 
 def test_plain_json_is_packed_as_it_is() -> None:
     value = {"a": [1, 1.5, "x", None, True]}
-    packed = PayloadEncoder().show("prompt", value)
+    packed = PayloadEncoder().encode_for_display("prompt", value)
     assert bytes(packed.raw) == b'{"a":[1,1.5,"x",null,true]}'
-    assert packed.shown.json is value
+    assert packed.encoded.json is value
 
 
 @dataclasses.dataclass

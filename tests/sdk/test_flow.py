@@ -17,7 +17,12 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
-from agentstepper_nb.sdk.flow_steps import AnswerStep, FlushStep, SendStep, find_innermost_event
+from agentstepper_nb.sdk.flow_effects import (
+    AwaitAnswerEffect,
+    FlushEffect,
+    SendEffect,
+    find_innermost_event,
+)
 from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage
 from agentstepper_nb.sdk.payload import PayloadEncoder
 
@@ -40,7 +45,7 @@ def test_a_query(flow: HaltFlow) -> None:
     prompt = ["p"]
     begin = flow.begin(LLM, prompt, "model")
     step = next(begin)
-    assert isinstance(step, AnswerStep)
+    assert isinstance(step, AwaitAnswerEffect)
     event, point = step.messages
     assert isinstance(event, EventBegun)
     assert isinstance(point, HaltPointReached)
@@ -53,26 +58,26 @@ def test_a_query(flow: HaltFlow) -> None:
 
     end = flow.end(LLM, "r")
     step = next(end)
-    assert isinstance(step, AnswerStep)
+    assert isinstance(step, AwaitAnswerEffect)
     assert find_innermost_event("run-1") is None, "ended as soon as it is sent"
     assert finish(end, ResumeAnswer(data=Raw(b'"edited"'))).value == "edited"
 
 
 def test_a_debug_message_is_sent_and_flushed(flow: HaltFlow) -> None:
-    steps = flow.debug("hello")
-    assert isinstance(next(steps), SendStep)
-    assert steps.send(None) == FlushStep()
+    steps = flow.post_debug_message("hello")
+    assert isinstance(next(steps), SendEffect)
+    assert steps.send(None) == FlushEffect()
     finish(steps, None)
 
 
 def test_what_breaks_a_wait_is_told_and_raised_on(flow: HaltFlow) -> None:
     steps = flow.begin(LLM, "p")
     asked = next(steps)
-    assert isinstance(asked, AnswerStep)
+    assert isinstance(asked, AwaitAnswerEffect)
     step = steps.throw(KeyboardInterrupt())
-    assert step == SendStep((Withdraw(halt_point=asked.halt_point),))
+    assert step == SendEffect((Withdraw(halt_point=asked.halt_point),))
     step = steps.send(None)
-    assert isinstance(step, SendStep)
+    assert isinstance(step, SendEffect)
     [end] = step.messages
     assert isinstance(end, HaltPointReached)
     assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
@@ -96,7 +101,7 @@ def test_a_skip_waits_for_its_end(flow: HaltFlow) -> None:
     assert (begun.value, begun.event.skipped, begun.event.result) == ("p", True, {})
     end = flow.end(LLM, "made all the same")
     step = next(end)
-    assert isinstance(step, AnswerStep)
+    assert isinstance(step, AwaitAnswerEffect)
     [point] = step.messages
     assert isinstance(point, HaltPointReached)
     assert bytes(point.data) == b"{}"
@@ -107,7 +112,7 @@ def test_stop_leaves_no_failure_behind(flow: HaltFlow) -> None:
     steps = flow.begin(LLM, "p")
     next(steps)
     step = steps.send(StopAnswer())
-    assert isinstance(step, SendStep)
+    assert isinstance(step, SendEffect)
     [end] = step.messages
     assert isinstance(end, HaltPointReached)
     assert (end.outcome, end.failure) == (EventOutcome.STOPPED, None)

@@ -8,7 +8,7 @@ import pytest
 
 from agentstepper_nb.discover import CoreEndpoint, CoreTokens, RuntimeFile
 from agentstepper_nb.protocol.agent import Hello
-from agentstepper_nb.sdk.core_search import CoreUnreached, list_candidates, reach_core
+from agentstepper_nb.sdk.core_search import CoreUnreachable, list_candidates, reach_core
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 OURS = CoreEndpoint("ws://127.0.0.1:1", "token")
@@ -52,6 +52,6 @@ def test_a_refusal_ends_the_search_only_where_the_core_is_ours(
             version=2, sdk="", program="P", run="r", secret="s", pid=1, host="", boot="", sent=2
         )
         found = reach_core([last, CoreEndpoint(core.url, token)], hello, PATIENCE)
-    assert isinstance(found, CoreUnreached)
+    assert isinstance(found, CoreUnreachable)
     assert (found.is_refused, found.has_sent_hello) == (final, True)
     assert (found.endpoint == last) is not final

@@ -32,4 +32,4 @@ def test_threads_and_descriptors_do_not_grow_with_runs() -> None:
         assert all(now <= then for now, then in zip(used(), before, strict=True))
         for run in runs:
             run.close()
-            assert run._current_session().link.undelivered == 0
+            assert run._current_session().link.undelivered_count == 0

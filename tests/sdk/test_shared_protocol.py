@@ -192,7 +192,9 @@ class SharedConnection(RuleBasedStateMachine):
             if run.id not in self.protocol.runs:
                 assert self.told[name].moves, "a run is gone, and nobody was told"
                 self.protocol.add(run)
-        away = [each for each in self.runs.values() if each.state is RunConnectionState.AWAY]
+        away = [
+            each for each in self.runs.values() if each.state is RunConnectionState.DISCONNECTED
+        ]
         run = away[which % len(away)] if away else self.runs["a"]
         self._connect(run)
 
@@ -221,7 +223,7 @@ class SharedConnection(RuleBasedStateMachine):
                 self.protocol.accept_items(each, [], self.now)
         for name, each in self.runs.items():
             assert [event.id for event in self.core.kept[name]] == self.sent[name]
-            assert each.undelivered == 0
+            assert each.undelivered_count == 0
 
 
 TestSharedConnection = SharedConnection.TestCase

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.data_model import EventOutcome
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.sdk import make_ambient
+from agentstepper_nb.sdk import set_current_stepper
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import Script, ScriptedCore
@@ -300,7 +300,7 @@ def test_a_given_result_and_one_that_is_no_json(
 def test_an_agent_in_a_borrowed_run_has_the_workspace_of_the_run(
     core: ScriptedCore, folder: Path
 ) -> None:
-    with AgentStepper("Cell", "127.0.0.1", core.port, folder) as cell, make_ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port, folder) as cell, set_current_stepper(cell):
         with AgentStepper("Agent") as dbg:
             with dbg.tool("write", {}):
                 (folder / "new.txt").write_text("new\n")

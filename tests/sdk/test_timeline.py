@@ -15,7 +15,7 @@ from agentstepper_nb.errors import AgentStopped
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, StopAnswer, Timeline
 from agentstepper_nb.protocol.data_model import Failure, Run, RunEnding
-from agentstepper_nb.sdk import BaseStepper, make_ambient, on_closing
+from agentstepper_nb.sdk import BaseStepper, on_closing, set_current_stepper
 from tests.sdk.both_steppers import both
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import Peer, Script, ScriptedCore
@@ -220,7 +220,7 @@ def test_each_run_once_and_by_whom_it_belongs_to(
     core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]
 ) -> None:
     with AgentStepper("P", "127.0.0.1", core.port) as dbg:
-        with make_ambient(dbg), AgentStepper("inner") as inner:
+        with set_current_stepper(dbg), AgentStepper("inner") as inner:
             assert inner.run_id == dbg.run_id
         assert told == []
     dbg.close()

@@ -16,7 +16,7 @@ import msgspec
 from ...errors import InjectedError, ToolDeniedError
 from ...llm_wire.answer_builder import replace_surrogates
 from ...llm_wire.conversation import ToolCall, ToolSpec
-from ...sdk.flow_steps import DENIED_MESSAGE
+from ...sdk.flow_effects import DENIED_MESSAGE
 from .. import outputs
 from ..answer_adapter import start_function
 from ..streams import AnswerChannel

@@ -38,18 +38,24 @@ class FileStamp(NamedTuple):
 
     mode: int
     size: int
-    modified: int
-    changed: int
+    mtime_ns: int
+    ctime_ns: int
     inode: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> FileStamp:
+    def from_stat(cls, stat_result: os.stat_result) -> FileStamp:
         """The stamp of a file that was looked at."""
-        return cls(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        return cls(
+            stat_result.st_mode,
+            stat_result.st_size,
+            stat_result.st_mtime_ns,
+            stat_result.st_ctime_ns,
+            stat_result.st_ino,
+        )
 
-    def is_settled(self, at: int) -> bool:
-        """Whether a change after `at` (nanoseconds) surely shows."""
-        return self.changed < at - _TICK_NS
+    def can_detect_change_after(self, at_ns: int) -> bool:
+        """Whether a change after `at_ns` (nanoseconds) surely shows."""
+        return self.ctime_ns < at_ns - _TICK_NS
 
 
 class FileEntry(NamedTuple):
@@ -67,10 +73,10 @@ class FileEntry(NamedTuple):
         """Whether the file needn't be read again, by what was found in its place."""
         # Asked of every file at every look, so that it makes no `FileStamp` and asks first what is
         # likeliest to differ.
-        mode, size, modified, changed, inode = self.stamp
+        mode, size, mtime_ns, ctime_ns, inode = self.stamp
         return (
-            found.st_ctime_ns == changed < self.read_at - _TICK_NS
-            and found.st_mtime_ns == modified
+            found.st_ctime_ns == ctime_ns < self.read_at - _TICK_NS
+            and found.st_mtime_ns == mtime_ns
             and found.st_size == size
             and found.st_ino == inode
             and found.st_mode == mode
@@ -81,14 +87,14 @@ class FileEntry(NamedTuple):
         return other is not None and (self.mode, self.blob) == (other.mode, other.blob)
 
 
-class FileReading(NamedTuple):
+class FileReadResult(NamedTuple):
     """A file and what to store of it."""
 
     entry: FileEntry
     stored: bytes
 
 
-def read_file(root: bytes, path: bytes, found: os.stat_result) -> FileReading:
+def read_file(root: bytes, path: bytes, found: os.stat_result) -> FileReadResult:
     """Read a file or a link of the workspace.
 
     Args:
@@ -103,7 +109,9 @@ def read_file(root: bytes, path: bytes, found: os.stat_result) -> FileReading:
     name = path.rpartition(b"/")[2]
     with _folder_of(root, path) as folder:
         if stat.S_ISLNK(found.st_mode):
-            return _small(_LINK, os.readlink(name, dir_fd=folder), FileStamp.of(found), read_at)
+            return _small(
+                _LINK, os.readlink(name, dir_fd=folder), FileStamp.from_stat(found), read_at
+            )
         descriptor = os.open(name, _OPEN, dir_fd=folder)
     try:
         opened = os.fstat(descriptor)
@@ -142,9 +150,9 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileReading:
+def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileReadResult:
     mode = _PROGRAM if opened.st_mode & stat.S_IXUSR else _FILE
-    stamp = FileStamp.of(opened)
+    stamp = FileStamp.from_stat(opened)
     with open(descriptor, "rb", closefd=False) as file:
         if opened.st_size <= MAX_STORED_BYTES:
             data = file.read(MAX_STORED_BYTES + 1)
@@ -154,15 +162,15 @@ def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileRea
         return _large(mode, file, stamp, read_at)
 
 
-def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReading:
+def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReadResult:
     binary = b"\0" in data or not _is_utf8(data)
     digest = sha256(data) if binary or len(data) > MAX_BODY_BYTES else None
-    return FileReading(
+    return FileReadResult(
         FileEntry(mode, _blob(data), len(data), binary, digest, stamp, read_at), data
     )
 
 
-def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileReading:
+def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileReadResult:
     """Hash a file without holding it."""
     hashed, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     size, text = 0, True
@@ -174,7 +182,9 @@ def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileRea
     # In the file's place, so that git's own comparison finds changes and renames. The digest comes
     # first and fills the 64 bytes git compares at a time: no two such notes are alike.
     note = f"{digest} {size} bytes, too large to be stored\n".encode()
-    return FileReading(FileEntry(mode, _blob(note), size, not text, digest, stamp, read_at), note)
+    return FileReadResult(
+        FileEntry(mode, _blob(note), size, not text, digest, stamp, read_at), note
+    )
 
 
 def _is_utf8(data: bytes, decoder: codecs.IncrementalDecoder | None = None) -> bool:

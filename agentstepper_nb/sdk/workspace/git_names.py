@@ -68,7 +68,7 @@ def make_branch_name(program: str, at: float) -> str:
     return f"{_as_ref(program) or 'agent'}/runs/{moment}"
 
 
-def make_steps_branch(run: str) -> str:
+def make_snapshots_branch(run: str) -> str:
     """The branch of a run's snapshots, beside the run's own: `agent/steps/…` of `agent/runs/…`."""
     program, _, moment = run.rpartition("/runs/")
     return f"{program}/steps/{moment}"

@@ -151,9 +151,9 @@ def extend_rules(rules: IgnoreRulesKey, source: os.stat_result | None) -> Ignore
     """The rules of a directory: those from above, and its own file where it has one."""
     if source is None:
         return rules
-    stamp = FileStamp.of(source)
+    stamp = FileStamp.from_stat(source)
     # A file that may still change unseen is equal to nothing, so that git is asked again.
-    return (*rules, stamp if stamp.is_settled(time.time_ns()) else object())
+    return (*rules, stamp if stamp.can_detect_change_after(time.time_ns()) else object())
 
 
 def list_folders_above(path: bytes) -> Iterator[bytes]:

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from .git_command import Git, GitError
 from .git_names import escape_line_breaks, format_wire_name
-from .special_files import SpecialFileError, refuse_in_folders, refuse_in_repository
+from .special_files import (
+    SpecialFileError,
+    refuse_special_files_in_folders,
+    refuse_special_files_in_repository,
+)
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
@@ -49,7 +53,7 @@ class OuterRepository:
         where = ("rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
         return Path(os.fsdecode(self._git.run(*where).removesuffix(b"\n")))
 
-    def list_forced_files(self) -> frozenset[bytes]:
+    def list_tracked_ignored_files(self) -> frozenset[bytes]:
         """Files below the folder that the user tracks though `.gitignore` leaves them out."""
         try:
             found = self._git.run("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
@@ -92,14 +96,16 @@ class OuterRepository:
             SpecialFileError: A file that git reads is a pipe.
         """
         below = self._folder.relative_to(self.top).parts
-        refuse_in_folders(self.top.joinpath(*below[:depth]) for depth in range(len(below) + 1))
+        refuse_special_files_in_folders(
+            self.top.joinpath(*below[:depth]) for depth in range(len(below) + 1)
+        )
         return Git(
             self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
         )
 
     def _is_usable(self) -> bool:
         try:
-            refuse_in_repository(self._git.git_dir)
+            refuse_special_files_in_repository(self._git.git_dir)
             self._git.run("rev-parse", "--git-dir")
         except (GitError, SpecialFileError) as error:
             _log.debug("%s isn't a repository: %s", self.top / ".git", error)

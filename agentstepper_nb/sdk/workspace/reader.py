@@ -54,7 +54,9 @@ class WorkspaceReader:
         if not scan.files and not scan.unreadable and scan.unchanged == known.parent:
             return known.parent
         files = _keep_unreadable(scan, known.parent)
-        for path in [path for path in known.parent if not scan.found(path) and path not in files]:
+        for path in [
+            path for path in known.parent if not scan.has_file(path) and path not in files
+        ]:
             draft.remove(path)  # first: a folder may have become a file
         for path, entry in scan.unchanged.items():
             files[path] = entry
@@ -118,5 +120,5 @@ def _keep_unreadable(scan: ScanResult, parent: Mapping[bytes, FileEntry]) -> dic
     return {
         path: entry
         for path, entry in parent.items()
-        if not scan.found(path) and scan.is_below_unreadable(path)
+        if not scan.has_file(path) and scan.is_below_unreadable(path)
     }

@@ -26,7 +26,7 @@ _CONFIG = f"""\
 _ATTRIBUTES = "* -text !eol -filter -ident !diff !working-tree-encoding\n"
 
 
-def find_directory(data_dir: Path, folder: Path) -> Path:
+def find_git_dir(data_dir: Path, folder: Path) -> Path:
     """Where the repository of a workspace lies."""
     name = hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest()
     return data_dir / "workspaces" / name

@@ -30,8 +30,8 @@ MISSING_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR})
 class ScanLimits(NamedTuple):
     """The largest workspace that a look takes on."""
 
-    files: int
-    unread_bytes: int  # of the files that one look reads and stores
+    max_files: int
+    max_unread_bytes: int  # of the files that one look reads and stores
 
 
 class TrackedFiles:
@@ -59,7 +59,7 @@ class ScanResult:
     #: Bytes of the files that are to be read and stored.
     unread_bytes: int = 0
 
-    def found(self, path: bytes) -> bool:
+    def has_file(self, path: bytes) -> bool:
         """Whether there is such a file."""
         return path in self.unchanged or path in self.files
 
@@ -141,12 +141,12 @@ class WorkspaceScanner:
         if limits is None:
             return
         if (
-            len(scan.unchanged) + len(scan.files) > limits.files
-            or scan.unread_bytes > limits.unread_bytes
+            len(scan.unchanged) + len(scan.files) > limits.max_files
+            or scan.unread_bytes > limits.max_unread_bytes
         ):
             raise WorkspaceError(
-                f"{os.fsdecode(self._root)} has more than {limits.files:,} files or "
-                f"{limits.unread_bytes / 1024**3:g} GiB that git doesn't ignore. Name "
+                f"{os.fsdecode(self._root)} has more than {limits.max_files:,} files or "
+                f"{limits.max_unread_bytes / 1024**3:g} GiB that git doesn't ignore. Name "
                 "large files and folders in a `.gitignore`, or work in a subfolder."
             )
 

@@ -23,7 +23,7 @@ class SpecialFileError(WorkspaceError):
     """A file that git reads is a pipe or a device."""
 
 
-def refuse_in_folders(folders: Iterable[Path]) -> None:
+def refuse_special_files_in_folders(folders: Iterable[Path]) -> None:
     """Check the files that git reads in folders of a work tree.
 
     Raises:
@@ -34,7 +34,7 @@ def refuse_in_folders(folders: Iterable[Path]) -> None:
             refuse_special_file(folder / name)
 
 
-def refuse_in_repository(dot_git: Path) -> None:
+def refuse_special_files_in_repository(dot_git: Path) -> None:
     """Check the files that git reads of a repository.
 
     Args:

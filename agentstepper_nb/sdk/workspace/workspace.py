@@ -21,11 +21,11 @@ from .changes import CommitVersion, compare_commits
 from .commit_draft import NAME
 from .files import MAX_STORED_BYTES, FileEntry, FileStamp
 from .git_command import GitError
-from .git_names import escape_invalid, make_branch_name, make_steps_branch
+from .git_names import escape_invalid, make_branch_name, make_snapshots_branch
 from .ignore_rules import IgnoreChecker
 from .outer_repository import OuterRepository
 from .reader import KnownFiles, WorkspaceReader
-from .repository import Repository, find_directory
+from .repository import Repository, find_git_dir
 from .scan import ScanLimits, TrackedFiles, WorkspaceScanner
 
 _log = logging.getLogger("agentstepper_nb.workspace")
@@ -75,18 +75,18 @@ class Workspace:
         self._lock = threading.Lock()
         self._closed = False
         data = (data_dir or _default_data_dir()).resolve()
-        self._git_dir = find_directory(data, self.folder)
+        self._git_dir = find_git_dir(data, self.folder)
         with self._failing():
             owner = OuterRepository.find(self.folder)
             if require_clean:
                 _refuse_uncommitted(self.folder, owner)
             self._repository = Repository.open(self._git_dir, self.folder)
             self._cache = EntryCache(self._repository.git_dir / "files.json")
-            self._forced_files = owner.list_forced_files() if owner else frozenset()
+            self._forced_files = owner.list_tracked_ignored_files() if owner else frozenset()
             self._reader = self._make_reader(owner, data)
             self._began_at = clock()
             self._branch, self._last_commit = self._start(make_branch_name(program, self._began_at))
-        self._snapshots_branch = make_steps_branch(self._branch)
+        self._snapshots_branch = make_snapshots_branch(self._branch)
         self._last_seen = self._last_commit
         self._tracked = self._all_tracked(self._last_seen.files)
         self._baseline = self._last_commit.commit
@@ -200,7 +200,7 @@ class Workspace:
         if entry is None or entry.size > MAX_STORED_BYTES:
             return False
         try:
-            return entry.stamp == FileStamp.of(path.lstat())
+            return entry.stamp == FileStamp.from_stat(path.lstat())
         except OSError:
             return False
 

@@ -81,7 +81,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(outbox, "MAX_AWAY_BYTES", 5000)
+    monkeypatch.setattr(outbox, "MAX_DISCONNECTED_BYTES", 5000)
     said: list[int] = []
     said_when_full: list[int] = []
 
@@ -122,7 +122,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
     agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr(outbox, "MAX_AWAY_BYTES", 2500)
+    monkeypatch.setattr(outbox, "MAX_DISCONNECTED_BYTES", 2500)
     passed: list[int] = []
 
     async def scenario(dbg: Any) -> None:

@@ -163,7 +163,7 @@ def test_a_cancelled_task_waits_for_no_room(
 def test_who_waits_for_room_hears_that_the_run_is_over(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("MAX_CONNECTED_BYTES", "MAX_AWAY_BYTES"):
+    for limit in ("MAX_CONNECTED_BYTES", "MAX_DISCONNECTED_BYTES"):
         monkeypatch.setattr(outbox, limit, 8_000)
     core.lease, core.acknowledges = GO_ON, False
     dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")

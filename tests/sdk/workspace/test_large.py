@@ -142,7 +142,7 @@ def test_a_large_file_is_hashed_once(
     hashed = []
     large = files._large
 
-    def spy(*arguments: object) -> files.FileReading:
+    def spy(*arguments: object) -> files.FileReadResult:
         hashed.append(arguments)
         return large(*arguments)  # type: ignore[arg-type]
 

@@ -141,7 +141,7 @@ def test_no_file_is_read_beyond_a_link(
     (swap.place / "old").write_text("changed\n")
     read, waiting = files.read_file, [swap.link]
 
-    def linked(root: bytes, path: bytes, found: os.stat_result) -> files.FileReading:
+    def linked(root: bytes, path: bytes, found: os.stat_result) -> files.FileReadResult:
         while waiting:
             waiting.pop()()
         return read(root, path, found)

@@ -216,7 +216,7 @@ def test_the_next_run_reads_nothing_again(
     opened: list[bytes] = []
     read = files.read_file
 
-    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.FileReading:
+    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.FileReadResult:
         opened.append(path)
         return read(root, path, found)
 

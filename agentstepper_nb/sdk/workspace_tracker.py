@@ -17,7 +17,7 @@ from .workspace import Workspace
 log = logging.getLogger("agentstepper_nb.sdk")
 
 
-class WorkspaceWatch:
+class WorkspaceTracker:
     """Looks at a workspace and sends what it sees, one look after the other.
 
     A look and its sending are one: whatever thread or task comes first, its commit is the first on the
@@ -106,4 +106,7 @@ class WorkspaceWatch:
             "The files that this step changed can't be shown: %s", error, exc_info=not known
         )
         with suppress(Exception):  # a `redact=` that takes no debug message either
-            run_flow(link, flow.debug(f"The files that this step changed can't be shown: {why}"))
+            run_flow(
+                link,
+                flow.post_debug_message(f"The files that this step changed can't be shown: {why}"),
+            )

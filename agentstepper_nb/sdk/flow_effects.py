@@ -35,7 +35,7 @@ from ..protocol.agent import (
     Withdraw,
 )
 from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
-from .approvals import UNASKED_REASON, Approval, ApprovalCall, OutsideDecision, SendMessages
+from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditCheck, EditReader
 from .payload import PayloadEncoder
 
@@ -85,13 +85,13 @@ def _list_open_events() -> tuple[OpenEvent, ...]:
 T = TypeVar("T")
 
 
-class SendStep(NamedTuple):
+class SendEffect(NamedTuple):
     """Send these, and go on."""
 
     messages: tuple[AgentMessage, ...]
 
 
-class AnswerStep(NamedTuple):
+class AwaitAnswerEffect(NamedTuple):
     """Send these, and wait for the halt point's answer."""
 
     messages: tuple[AgentMessage, ...]
@@ -102,24 +102,24 @@ class AnswerStep(NamedTuple):
     check: EditCheck | None = None
 
 
-class WaitStep(NamedTuple):
+class WaitEffect(NamedTuple):
     """Wait until this is there."""
 
     future: Future[Any]
 
 
-class FlushStep(NamedTuple):
+class FlushEffect(NamedTuple):
     """Wait until everything sent so far has left the process."""
 
 
-class BlockingStep(NamedTuple):
+class BlockingEffect(NamedTuple):
     """Do this, which may block, and go on when it is done."""
 
     function: Callable[[], None]
 
 
-class CallStep(NamedTuple):
-    """Make the agent's own call; what it came to is a `CallStepResult`."""
+class CallEffect(NamedTuple):
+    """Make the agent's own call; what it came to is a `CallResult`."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -127,17 +127,20 @@ class CallStep(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CallStepResult:
-    """The result of a `CallStep`. An exception is a value: a generator can't be thrown StopIteration."""
+class CallResult:
+    """The result of a `CallEffect`.
+
+    An exception is a value: a generator can't be thrown StopIteration.
+    """
 
     value: Any = None
     error: BaseException | None = None
 
 
-FlowStep = SendStep | AnswerStep | WaitStep | FlushStep | BlockingStep | CallStep
-#: A flow that ends with a T. What is sent in is an `Answer` for `AnswerStep`, the future's result for
-#: `WaitStep`, a `CallStepResult` for `CallStep`, else None.
-FlowSteps = Generator[FlowStep, Any, T]
+FlowEffect = SendEffect | AwaitAnswerEffect | WaitEffect | FlushEffect | BlockingEffect | CallEffect
+#: A flow that ends with a T. What is sent in is an `Answer` for `AwaitAnswerEffect`, the future's
+#: result for `WaitEffect`, a `CallResult` for `CallEffect`, else None.
+Flow = Generator[FlowEffect, Any, T]
 
 
 class BegunEvent(NamedTuple):
@@ -170,19 +173,19 @@ NULL_JSON: Final = Raw(b"null")
 DENIED_MESSAGE: Final = "The person denied this call."
 
 
-class HaltSteps:
+class HaltFlowBase:
     """Halts at halt points.
 
     Attributes:
-        _packer: Makes values ready to travel.
+        _encoder: Makes values ready to travel.
     """
 
-    _packer: PayloadEncoder
+    _encoder: PayloadEncoder
 
-    def give_up(self, event: OpenEvent, error: BaseException) -> FlowSteps[None]:
+    def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
         event.end()
-        yield SendStep((self._failed_point(event, error, waits=False),))
+        yield SendEffect((self._failed_point(event, error, waits=False),))
 
     def _await_answer(
         self,
@@ -191,7 +194,7 @@ class HaltSteps:
         reader: EditReader | None = None,
         closing: OpenEvent | None = None,
         on_queued: Callable[[SendMessages], None] | None = None,
-    ) -> FlowSteps[Answer]:
+    ) -> Flow[Answer]:
         """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
 
         Args:
@@ -203,11 +206,11 @@ class HaltSteps:
         """
         try:
             check = None if reader is None else reader.find_problem
-            answer: Answer = yield AnswerStep(messages, point.id, on_queued, check)
+            answer: Answer = yield AwaitAnswerEffect(messages, point.id, on_queued, check)
         except (GeneratorExit, ConnectionLostError, ProtocolError):
             raise
         except BaseException as error:
-            yield SendStep((Withdraw(halt_point=point.id),))
+            yield SendEffect((Withdraw(halt_point=point.id),))
             if closing is not None:
                 yield from self.give_up(closing, error)
             raise
@@ -221,7 +224,7 @@ class HaltSteps:
         event: OpenEvent,
         approval: Approval,
         call: ApprovalCall,
-    ) -> FlowSteps[Answer]:
+    ) -> Flow[Answer]:
         """As `_await_answer`, where nothing goes on that nobody has approved."""
         always = False
         try:
@@ -229,22 +232,22 @@ class HaltSteps:
                 messages, point, reader, event, approval.on_queued
             )
             if isinstance(answer, ResumeAnswer) and not answer.approved:
-                answer = yield from self._await_outside_decision(event, approval, call)
+                answer = yield from self._await_external_decision(event, approval, call)
             always = isinstance(answer, ResumeAnswer) and answer.always
         finally:
             approval.end(always=always)
         return answer
 
-    def _await_outside_decision(
+    def _await_external_decision(
         self, event: OpenEvent, approval: Approval, call: ApprovalCall
-    ) -> FlowSteps[Answer]:
+    ) -> Flow[Answer]:
         """No Core could ask: what is said elsewhere, or no."""
         if approval.on_waiting is None and not approval.decision.done():
             approval.is_unasked = True
-            return DenyAnswer(reason=UNASKED_REASON)
+            return DenyAnswer(reason=NO_APPROVER_REASON)
         try:
             approval.call_on_waiting()
-            decision: OutsideDecision = yield WaitStep(approval.decision)
+            decision: ExternalDecision = yield WaitEffect(approval.decision)
             return call.answer(decision)
         except GeneratorExit:
             raise
@@ -252,7 +255,7 @@ class HaltSteps:
             yield from self.give_up(event, error)
             raise
 
-    def _refuse(self, event: OpenEvent, answer: Answer) -> FlowSteps[NoReturn]:
+    def _refuse(self, event: OpenEvent, answer: Answer) -> Flow[NoReturn]:
         """The person doesn't let the call happen: the event ends, and the agent hears why."""
         try:
             raise_for_answer(answer)
@@ -271,8 +274,8 @@ class HaltSteps:
             NULL_JSON,
             waits,
             outcome=EventOutcome.ERROR if isinstance(error, Exception) else EventOutcome.STOPPED,
-            failure=None if stopped else self._packer.failure(error),
-            traceback="" if stopped else self._packer.traceback(error),
+            failure=None if stopped else self._encoder.failure(error),
+            traceback="" if stopped else self._encoder.traceback(error),
         )
 
 

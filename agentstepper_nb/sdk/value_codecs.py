@@ -22,7 +22,7 @@ from uuid import UUID
 _MAX_SHOWN_BYTES: Final = 100_000
 
 
-class FieldsForm(NamedTuple):
+class FieldsCodec(NamedTuple):
     """A value that is shown as an object, by its fields."""
 
     read: Callable[[Any], dict[str, Any]]
@@ -32,20 +32,20 @@ class FieldsForm(NamedTuple):
     is_open: Callable[[Any], bool] = lambda _: False
 
 
-class MembersForm(NamedTuple):
+class MembersCodec(NamedTuple):
     """A value that is shown as an object, by its keys."""
 
     make: Callable[[Any, dict[Any, Any]], Any]
 
 
-class ItemsForm(NamedTuple):
+class ItemsCodec(NamedTuple):
     """A value that is shown as a list."""
 
     make: Callable[[Any, list[Any]], Any]
     is_set: bool = False
 
 
-class ScalarForm(NamedTuple):
+class ScalarCodec(NamedTuple):
     """A value that is shown as a text, a number or a boolean."""
 
     show: Callable[[Any], Any]
@@ -53,39 +53,39 @@ class ScalarForm(NamedTuple):
     make: Callable[[Any, Any], Any]
 
 
-Form = FieldsForm | MembersForm | ItemsForm | ScalarForm
+ValueCodec = FieldsCodec | MembersCodec | ItemsCodec | ScalarCodec
 
 
-def find_form(kind: type) -> Form | None:
+def find_value_codec(kind: type) -> ValueCodec | None:
     """The form of a type's values; None where JSON has them, or they are only shown by their repr."""
-    if kind in PLAIN:
+    if kind in JSON_SCALAR_TYPES:
         return None
     for find in (_enum, _dataclass, _attrs, _pydantic, _named_tuple):
-        if (form := find(kind)) is not None:
-            return form
-    return next((form for base, form in _BASES if issubclass(kind, base)), None)
+        if (codec := find(kind)) is not None:
+            return codec
+    return next((codec for base, codec in _BASES if issubclass(kind, base)), None)
 
 
 # ---- classes with fields ----------------------------------------------------------------------------
 
 
-def _dataclass(kind: type) -> Form | None:
+def _dataclass(kind: type) -> ValueCodec | None:
     if not isinstance(getattr(kind, "__dataclass_fields__", None), dict):
         return None
     names = [each.name for each in dataclasses.fields(kind) if each.repr]
-    return FieldsForm(
+    return FieldsCodec(
         lambda original: {name: getattr(original, name) for name in names},
         lambda original, changes: dataclasses.replace(original, **changes),
     )
 
 
-def _attrs(kind: type) -> Form | None:
+def _attrs(kind: type) -> ValueCodec | None:
     attributes = getattr(kind, "__attrs_attrs__", None)
     attrs = sys.modules.get("attr")
     if attrs is None or not isinstance(attributes, tuple):
         return None
     names = {each.name: each.alias for each in attributes if each.repr}
-    return FieldsForm(
+    return FieldsCodec(
         lambda original: {name: getattr(original, name) for name in names},
         lambda original, changes: attrs.evolve(
             original, **{names[name]: value for name, value in changes.items()}
@@ -93,7 +93,7 @@ def _attrs(kind: type) -> Form | None:
     )
 
 
-def _pydantic(kind: type) -> Form | None:
+def _pydantic(kind: type) -> ValueCodec | None:
     model = getattr(sys.modules.get("pydantic"), "BaseModel", None)
     if model is None or not issubclass(kind, model) or kind is model:
         return None
@@ -107,7 +107,7 @@ def _pydantic(kind: type) -> Form | None:
     def is_open(original: Any) -> bool:
         return original.__pydantic_extra__ is not None
 
-    return FieldsForm(read, _assign_fields, is_open)
+    return FieldsCodec(read, _assign_fields, is_open)
 
 
 def _assign_fields(original: Any, changes: dict[str, Any]) -> Any:
@@ -149,11 +149,11 @@ def _alias(name: str, info: Any) -> str:
     return alias if isinstance(alias, str) else name
 
 
-def _named_tuple(kind: type) -> Form | None:
+def _named_tuple(kind: type) -> ValueCodec | None:
     names = getattr(kind, "_fields", None)
     if not issubclass(kind, tuple) or not isinstance(names, tuple):
         return None
-    return FieldsForm(
+    return FieldsCodec(
         lambda original: dict(zip(names, original, strict=True)),
         lambda original, changes: original._replace(**changes),
     )
@@ -162,7 +162,7 @@ def _named_tuple(kind: type) -> Form | None:
 # ---- scalars ----------------------------------------------------------------------------------------
 
 
-def _enum(kind: type) -> Form | None:
+def _enum(kind: type) -> ValueCodec | None:
     return _ENUM if issubclass(kind, Enum) else None
 
 
@@ -257,25 +257,25 @@ def _make_set(original: Any, items: list[Any]) -> Any:
 
 
 #: What is the same in JSON, and edited as such.
-PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-_ENUM: Final = ScalarForm(_show_enum, _make_enum)
+JSON_SCALAR_TYPES: Final = frozenset({str, int, float, bool, type(None)})
+_ENUM: Final = ScalarCodec(_show_enum, _make_enum)
 #: By base class, the first that fits.
-_BASES: Final[tuple[tuple[type, Form], ...]] = (
-    (dict, MembersForm(_make_dict)),
-    (list, ItemsForm(_make_list)),
-    (deque, ItemsForm(_make_list)),
-    (tuple, ItemsForm(lambda original, items: type(original)(items))),
-    (set, ItemsForm(_make_set, is_set=True)),
-    (frozenset, ItemsForm(_make_set, is_set=True)),
-    (PurePath, ScalarForm(str, _from_text)),
-    (datetime, ScalarForm(lambda original: original.isoformat(), _date_and_time)),
-    (date, ScalarForm(lambda original: original.isoformat(), _from_iso)),
-    (time, ScalarForm(lambda original: original.isoformat(), _from_iso)),
-    (Decimal, ScalarForm(str, _decimal)),
-    (UUID, ScalarForm(str, _from_text)),
-    (bytes, ScalarForm(_show_bytes, _bytes)),
-    (bytearray, ScalarForm(_show_bytes, _bytes)),
-    (str, ScalarForm(lambda original: str.__str__(original), _from_text)),
-    (int, ScalarForm(lambda original: int.__int__(original), _number)),
-    (float, ScalarForm(lambda original: float.__float__(original), _number)),
+_BASES: Final[tuple[tuple[type, ValueCodec], ...]] = (
+    (dict, MembersCodec(_make_dict)),
+    (list, ItemsCodec(_make_list)),
+    (deque, ItemsCodec(_make_list)),
+    (tuple, ItemsCodec(lambda original, items: type(original)(items))),
+    (set, ItemsCodec(_make_set, is_set=True)),
+    (frozenset, ItemsCodec(_make_set, is_set=True)),
+    (PurePath, ScalarCodec(str, _from_text)),
+    (datetime, ScalarCodec(lambda original: original.isoformat(), _date_and_time)),
+    (date, ScalarCodec(lambda original: original.isoformat(), _from_iso)),
+    (time, ScalarCodec(lambda original: original.isoformat(), _from_iso)),
+    (Decimal, ScalarCodec(str, _decimal)),
+    (UUID, ScalarCodec(str, _from_text)),
+    (bytes, ScalarCodec(_show_bytes, _bytes)),
+    (bytearray, ScalarCodec(_show_bytes, _bytes)),
+    (str, ScalarCodec(lambda original: str.__str__(original), _from_text)),
+    (int, ScalarCodec(lambda original: int.__int__(original), _number)),
+    (float, ScalarCodec(lambda original: float.__float__(original), _number)),
 )
