@@ -7,7 +7,7 @@ import secrets
 from msgspec.structs import replace
 
 from ..protocol import breakpoint_rules as protocol
-from ..protocol.agent import DebuggerRules, GetDebuggerRules
+from ..protocol.agent import DebuggerConfig, GetDebuggerConfig
 from . import breakpoint_syntax
 from .core_request import send_request
 from .text_tables import format_html_table, format_text_table
@@ -64,11 +64,11 @@ class Breakpoint:
                 token.
             ConnectionError: No Core can be reached.
         """
-        send_request(protocol.DeleteBreakpoint(breakpoint=self.value.id), DebuggerRules)
+        send_request(protocol.DeleteBreakpoint(breakpoint=self.value.id), DebuggerConfig)
 
     def _set(self, enabled: bool) -> None:
         value = replace(self.value, enabled=enabled)
-        send_request(protocol.SetBreakpoint(breakpoint=value), DebuggerRules)
+        send_request(protocol.SetBreakpoint(breakpoint=value), DebuggerConfig)
         self.value = value
 
     def __str__(self) -> str:
@@ -115,7 +115,7 @@ def list_breakpoints() -> Breakpoints:
         ConnectionError: No Core can be reached.
     """
     return Breakpoints(
-        map(Breakpoint.of, send_request(GetDebuggerRules(), DebuggerRules).breakpoints)
+        map(Breakpoint.of, send_request(GetDebuggerConfig(), DebuggerConfig).breakpoints)
     )
 
 
@@ -131,5 +131,5 @@ def add_breakpoint(breakpoint: Breakpoint | str) -> Breakpoint:
         ConnectionError: No Core can be reached.
     """
     made = breakpoint if isinstance(breakpoint, Breakpoint) else Breakpoint(breakpoint)
-    send_request(protocol.SetBreakpoint(breakpoint=made.value), DebuggerRules)
+    send_request(protocol.SetBreakpoint(breakpoint=made.value), DebuggerConfig)
     return made

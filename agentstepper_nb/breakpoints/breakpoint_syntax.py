@@ -86,7 +86,7 @@ def format_breakpoint(breakpoint: BreakpointRule, *, program: bool = False) -> s
         said += ["hit", str(breakpoint.hit_count)]
     if breakpoint.once:
         said.append("once")
-    if breakpoint.then is Reaction.LOG:
+    if breakpoint.reaction is Reaction.LOG:
         said.append("log")
     if program:
         said += (

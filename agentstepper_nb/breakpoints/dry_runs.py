@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ..protocol import breakpoint_rules as protocol
-from ..protocol.agent import ProgramDryRunAnswer
+from ..protocol.agent import DryRunResponse
 from ..protocol.breakpoint_rules import DryRunOutcome
 from ..protocol.data_model import Run
 from ..protocol.text_escaping import escape_to_one_line
@@ -93,8 +93,6 @@ def dry_run(breakpoint: Breakpoint | str, run: str | None = None) -> DryRunResul
         ConnectionError: No Core can be reached.
     """
     made = breakpoint if isinstance(breakpoint, Breakpoint) else Breakpoint(breakpoint)
-    answer = send_request(
-        protocol.DryRunBreakpoint(breakpoint=made.value, run=run), ProgramDryRunAnswer
-    )
+    answer = send_request(protocol.DryRunBreakpoint(breakpoint=made.value, run=run), DryRunResponse)
     runs = {each.id: each for each in answer.runs}
     return DryRunResults(DryRunResult(runs[each.run], each) for each in answer.outcomes)

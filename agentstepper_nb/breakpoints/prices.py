@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..protocol.agent import DebuggerRules, GetDebuggerRules
+from ..protocol.agent import DebuggerConfig, GetDebuggerConfig
 from ..protocol.breakpoint_rules import Price, SetPrices
 from .core_request import send_request
 from .text_tables import format_html_table, format_text_table
@@ -31,7 +31,7 @@ def list_prices() -> PriceList:
     Raises:
         ConnectionError: No Core can be reached.
     """
-    return PriceList(send_request(GetDebuggerRules(), DebuggerRules).prices)
+    return PriceList(send_request(GetDebuggerConfig(), DebuggerConfig).prices)
 
 
 def set_price(model: str, input: float, output: float) -> PriceList:
@@ -73,7 +73,7 @@ def delete_price(model: str) -> PriceList:
 
 def _set(wanted: Iterable[Price]) -> PriceList:
     ordered = sorted(wanted, key=lambda price: (_is_pattern(price.model), -len(price.model)))
-    return PriceList(send_request(SetPrices(prices=tuple(ordered)), DebuggerRules).prices)
+    return PriceList(send_request(SetPrices(prices=tuple(ordered)), DebuggerConfig).prices)
 
 
 def _is_pattern(model: str) -> bool:

@@ -13,7 +13,7 @@ from ..discover import data_dir as default_data_dir
 from ..errors import CommandError
 from ..protocol.chat import (
     AUTO_CHAT_MAX,
-    DEFAULT_WINDOW,
+    DEFAULT_WINDOW_MESSAGES,
     ChatEvent,
     ChatSessionInfo,
     Message,
@@ -74,7 +74,7 @@ class Chat:
         allowed_paths: Iterable[str | Path] = (),
         auto_chat: bool = False,
         auto_chat_max: int = AUTO_CHAT_MAX,
-        window: int = DEFAULT_WINDOW,
+        window: int = DEFAULT_WINDOW_MESSAGES,
         debugger: bool = True,
         step: bool = False,
         data_dir: str | Path | None = None,

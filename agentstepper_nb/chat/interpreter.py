@@ -15,7 +15,7 @@ from ..errors import CommandError
 from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import (
     AUTO_CHAT_MAX,
-    DEFAULT_WINDOW,
+    DEFAULT_WINDOW_MESSAGES,
     ChatImage,
     ChatMessagePage,
     ChatSessionInfo,
@@ -78,7 +78,7 @@ class Interpreter(ChatSessions):
         allowed: AllowedPaths,
         auto_chat: bool = False,
         auto_chat_max: int = AUTO_CHAT_MAX,
-        window: int = DEFAULT_WINDOW,
+        window: int = DEFAULT_WINDOW_MESSAGES,
         debugger: bool = True,
         step: bool = False,
         keep: bool = True,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.chat import (
-    DEFAULT_WINDOW,
+    DEFAULT_WINDOW_MESSAGES,
     MAX_MESSAGE_LENGTH,
     ChatEvent,
     ChatMessageChanged,
@@ -31,7 +31,9 @@ class Memory:
         ValueError: One of them is less than 1, or the window larger than what is held.
     """
 
-    def __init__(self, limit: int = MAX_MESSAGE_LENGTH, window: int = DEFAULT_WINDOW) -> None:
+    def __init__(
+        self, limit: int = MAX_MESSAGE_LENGTH, window: int = DEFAULT_WINDOW_MESSAGES
+    ) -> None:
         if not 1 <= window <= limit:
             raise ValueError(f"The window can't be {window} messages: choose 1 to {limit}.")
         self.limit = limit

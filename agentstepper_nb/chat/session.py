@@ -163,7 +163,7 @@ class ChatSession:
             created_at=self._created_at,
             updated_at=self._updated_at,
             messages=len(self.conversation.transcript),
-            kept=len(memory),
+            messages_in_memory=len(memory),
             window_from=memory.window_from,
         )
 
@@ -346,4 +346,4 @@ def _make_title(content: str) -> str:
 
 def _select_list_fields(info: ChatSessionInfo) -> ChatSessionInfo:
     """A session as a list shows it: without what changes with each message."""
-    return replace(info, messages=0, kept=0, window_from=None, updated_at=0)
+    return replace(info, messages=0, messages_in_memory=0, window_from=None, updated_at=0)

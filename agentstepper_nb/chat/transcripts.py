@@ -356,7 +356,7 @@ def make_closed_info(session: ChatSessionInfo) -> ChatSessionInfo:
         waiting=None,
         halted=False,
         no_debugger=None,
-        kept=0,
+        messages_in_memory=0,
         window_from=None,
         live=False,
     )

@@ -125,7 +125,7 @@ def describe_halt(row: TimelineRow, breakpoints: Mapping[str, BreakpointRule]) -
     lines = [
         f"Halted by breakpoint {format_breakpoint(breakpoint)}."
         for breakpoint in hit
-        if breakpoint.then is Reaction.HALT
+        if breakpoint.reaction is Reaction.HALT
     ]
     if row.breakpoint_error is not None:
         lines.append(f"Halted because a breakpoint failed here. {row.breakpoint_error}")

@@ -92,23 +92,23 @@ class SessionEventFeed:
     async def _read_from(
         self, at: int, last_event_id: str | None, reader: object
     ) -> AsyncGenerator[NumberedCodingEvent, None]:
-        yield NumberedCodingEvent(life=self.life, n=at)
+        yield NumberedCodingEvent(stream_id=self.life, n=at)
         if last_event_id is not None and self._parse_event_id(last_event_id) is None:
             message = "The session was opened again: its events begin anew."
             yield NumberedCodingEvent(
-                life=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
+                stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
             )
         while self._reader is reader:
             if at < self._oldest - 1:
                 message = f"{self._oldest - 1 - at} older events are no longer stored."
                 at = self._oldest - 1
                 yield NumberedCodingEvent(
-                    life=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
+                    stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
                 )
             elif at < self._last:
                 at += 1
                 event, _ = self._events[at - self._oldest]
-                yield NumberedCodingEvent(life=self.life, n=at, event=event)
+                yield NumberedCodingEvent(stream_id=self.life, n=at, event=event)
             elif self._is_closed:
                 return
             else:
@@ -116,7 +116,7 @@ class SessionEventFeed:
                 await self._changed.wait()
         message = "Another request has taken over this session's events."
         yield NumberedCodingEvent(
-            life=self.life, n=at, event=CodingTrace(kind=TAKEN_OVER, data=message)
+            stream_id=self.life, n=at, event=CodingTrace(kind=TAKEN_OVER, data=message)
         )
 
     @property

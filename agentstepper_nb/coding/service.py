@@ -144,7 +144,7 @@ class CodingService:
             )
         self._opening.add(id)
         try:
-            return await self._host(params.how, id)
+            return await self._host(params.settings, id)
         finally:
             self._opening.discard(id)
 

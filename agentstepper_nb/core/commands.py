@@ -323,10 +323,10 @@ class DebuggerCommands:
         pending = self._runs.apply(summary)
         if isinstance(subject, Commit):
             self._transitions.outputs.append(
-                RecordOutput(summary, commit=replace(subject, sentence=summary.text))
+                RecordOutput(summary, commit=replace(subject, model_summary=summary.text))
             )
         else:
-            summarized = pending or replace(subject, sentence=summary.text)
+            summarized = pending or replace(subject, model_summary=summary.text)
             self._transitions.outputs.append(RecordOutput(summary, halt_point=summarized))
         return self._transitions.drain()
 

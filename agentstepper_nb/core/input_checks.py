@@ -19,7 +19,7 @@ from ..protocol.data_model import (
     EventSide,
     HaltPoint,
 )
-from ..protocol.opaque_values import REPR, find_edited_opaque_value
+from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value
 from .run_state import EventStatus, RunStatus
 from .summaries import describe_call
 
@@ -33,7 +33,7 @@ _NESTING_MARGIN: Final = 400
 #: Digits that Python's parsers take.
 _MAX_INT_DIGITS: Final = 4300
 #: Stands in the text of a value that has marks.
-_HINT_AT_MARK: Final = f'"{REPR}"'
+_HINT_AT_MARK: Final = f'"{REPR_KEY}"'
 
 #: Strings, so that nothing is found inside them, and Python's constants that JSON doesn't have.
 _CONSTANT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')

@@ -247,7 +247,7 @@ class RunStates:
             pending[record.halt_point],
             revision=record.revision,
             edit=record.edit,
-            sentence=None,  # it was about what stood there before
+            model_summary=None,  # it was about what stood there before
         )
         pending[record.halt_point] = edited
         return edited
@@ -270,7 +270,7 @@ class RunStates:
         pending = self.status[record.run].pending
         if record.id not in pending:
             return None
-        summarized = pending[record.id] = replace(pending[record.id], sentence=record.text)
+        summarized = pending[record.id] = replace(pending[record.id], model_summary=record.text)
         return summarized
 
     def _add_commit(self, record: CommitSaved) -> None:

@@ -213,7 +213,7 @@ class HaltPolicy:
         # A breakpoint that hit may have been changed since.
         hit = (self._runs.breakpoints.get(id) for id in halt_point.breakpoints)
         halts = any(
-            breakpoint and breakpoint.enabled and breakpoint.then is Reaction.HALT
+            breakpoint and breakpoint.enabled and breakpoint.reaction is Reaction.HALT
             for breakpoint in hit
         )
         if halts or halt_point.breakpoint_error is not None:

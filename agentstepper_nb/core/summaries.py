@@ -13,7 +13,7 @@ import msgspec
 
 from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide, Failure, HaltPoint
 from ..protocol.line_count import count_lines
-from ..protocol.opaque_values import REPR, is_opaque_value
+from ..protocol.opaque_values import REPR_KEY, is_opaque_value
 from ..protocol.text_escaping import escape_invisible
 
 #: Gives one line on a halt point, or None to leave it to the next. It is called often: each time that a
@@ -62,7 +62,7 @@ def describe_call(halt_point: HaltPoint) -> str:
 
 def _line(halt_point: HaltPoint, summarizer: Summarizer | None) -> str:
     summary = summarize_without_contents(halt_point)
-    if not summary and summarizer and not halt_point.sentence:
+    if not summary and summarizer and not halt_point.model_summary:
         summary = extract_first_line(summarizer(halt_point) or "")
     if summary:
         return summary
@@ -83,7 +83,7 @@ def summarize_without_contents(halt_point: HaltPoint) -> str:
         return own
     if halt_point.outcome is EventOutcome.STOPPED:
         return "Stopped"
-    return extract_first_line(halt_point.sentence or "")
+    return extract_first_line(halt_point.model_summary or "")
 
 
 def _failed(failure: Failure, outcome: EventOutcome | None) -> str:
@@ -319,7 +319,7 @@ def _text(value: Any) -> str:
 def _json(value: Any) -> str:
     """A value as JSON, with what is shown by its repr as that."""
     text = msgspec.json.encode(value).decode()
-    if f'"{REPR}"' not in text:
+    if f'"{REPR_KEY}"' not in text:
         return text
     plain = _by_repr(value)
     return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
@@ -327,7 +327,7 @@ def _json(value: Any) -> str:
 
 def _by_repr(value: Any) -> Any:
     if is_opaque_value(value):
-        return value[REPR]
+        return value[REPR_KEY]
     if isinstance(value, dict):
         return {key: _by_repr(item) for key, item in value.items()}
     return [_by_repr(item) for item in value] if isinstance(value, list) else value

@@ -59,7 +59,7 @@ class SummaryPrompt(NamedTuple):
 def shows_model_summary(subject: HaltPoint | Commit) -> bool:
     """Whether a sentence on it would be shown: where nobody else has said what it is."""
     if isinstance(subject, Commit):
-        return subject.ruled
+        return subject.has_rule_title
     failed = subject.failure is not None and not subject.is_replaced
     has_own_summary = failed or subject.outcome is EventOutcome.STOPPED or subject.summary
     return subject.kind in PAIRED_EVENT_KINDS and not has_own_summary

@@ -45,7 +45,7 @@ def make_run_frame(runs: Iterable[Run]) -> DataFrame:
 def make_row_frame(history: RunHistory) -> DataFrame:
     """One row a line of the timeline; its index are the lines' ids."""
     rows: list[tuple[TimelineRow, str | None]] = [
-        (make_row(point), point.sentence) for point in history.halt_points
+        (make_row(point), point.model_summary) for point in history.halt_points
     ]
     rows += [
         (make_debug_row(event), None)
@@ -166,7 +166,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "at": commit.at,
         "title": commit.title,
         "description": commit.description,
-        "sentence": commit.sentence,
+        "sentence": commit.model_summary,
         "snapshot": commit.snapshot,
         "files": len(commit.changes),
         "added": sum(change.added for change in commit.changes),

@@ -31,7 +31,7 @@ def make_welcome(hello: v2.Hello, received: int) -> v2.Welcome:
         core=f"agentstepper_nb {__version__}",
         run=hello.run,
         received=received,
-        shares=True if hello.shares is True else UNSET,
+        shares_connection=True if hello.shares_connection is True else UNSET,
     )
 
 
@@ -113,7 +113,7 @@ def decode_commit(message: v2.CommitMade, run: str) -> Commit:
         description=message.description,
         event=message.event,
         snapshot=message.snapshot,
-        ruled=message.ruled,
+        has_rule_title=message.has_rule_title,
         changes=message.changes,
     )
 

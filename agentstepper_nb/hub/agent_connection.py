@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope, decode_address, decode_envelope
+from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope, decode_envelope, decode_envelope_header
 from .agents_v2 import AgentPeerSessionV2
 from .connection import AccessRights, Connection
 from .run_service import RunService
@@ -45,7 +45,7 @@ class AgentConnection:
         try:
             envelope = decode_envelope(text)
         except ProtocolError as error:
-            run = self._session_key(decode_address(text).run)
+            run = self._session_key(decode_envelope_header(text).run)
             self._sessions.get(run, self._first).receive_unreadable(text, error)
             return
         run = None if envelope.run is UNSET else self._session_key(envelope.run)

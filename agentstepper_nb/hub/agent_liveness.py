@@ -218,7 +218,7 @@ class AgentLiveness:
             run,
             process,
             is_local=is_local,
-            can_reconnect=credentials is None or credentials.returns,
+            can_reconnect=credentials is None or credentials.can_reconnect,
             waited_s=waited_s,
             timeout_s=self._timeout_s,
         )

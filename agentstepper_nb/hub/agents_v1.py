@@ -121,7 +121,7 @@ class AgentPeerSessionV1(AgentPeerSession):
     def _start_again(self, message: v1.V1Event) -> None:
         self._end()
         self._waiting.clear()
-        program = v1.read_text(message.data)[:_MAX_NAME_CHARS] or "agent"
+        program = v1.decode_text_data(message.data)[:_MAX_NAME_CHARS] or "agent"
         run = Run(
             id=self.hub.new_id(), name="", program=program, started_at=message.time, can_stop=False
         )
@@ -150,7 +150,7 @@ class AgentPeerSessionV1(AgentPeerSession):
             side=self.hub.debugger.next_side(run, message.event_id),
             at=message.time,
             data=data,
-            strict=strict or v1.is_strict(data),
+            is_strict_json=strict or v1.is_strict(data),
             agent=message.agent,
             summary=message.summary,
         )

@@ -18,7 +18,7 @@ from ..protocol import agent as v2
 from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
-from ..protocol.frame import Envelope, add_run, decode_address
+from ..protocol.frame import Envelope, add_run, decode_envelope_header
 from ..protocol.records import AgentCredentials
 from . import agent_codec, end_reasons, program_requests
 from .agent_liveness import AgentProcess
@@ -140,7 +140,9 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._turns.process(text, partial(self._accept_unreadable, text, error))
 
     def _accept_unreadable(self, text: str, error: ProtocolError) -> None:
-        if self.run is not None and self._sequence.accept_unreadable(decode_address(text).n):
+        if self.run is not None and self._sequence.accept_unreadable(
+            decode_envelope_header(text).n
+        ):
             self._record(self.run, [], len(text))
         raise error
 
@@ -204,7 +206,7 @@ class AgentPeerSessionV2(AgentPeerSession):
                 commit = agent_codec.decode_commit(message, run)
                 self.hub.log.info("%s", describe_commit(commit))
                 return debugger.add_commit(commit)
-            case v2.MessageAwaited():
+            case v2.UserMessageAwaited():
                 return debugger.await_message(run)
         self._execute_in_background(run, message, id, text)
         return []
@@ -247,15 +249,17 @@ class AgentPeerSessionV2(AgentPeerSession):
         secret = sha256(hello.secret.encode()).hexdigest()
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
-            credentials = AgentCredentials(secret=secret, boot=hello.boot, returns=hello.returns)
+            credentials = AgentCredentials(
+                secret=secret, boot=hello.boot, can_reconnect=hello.can_reconnect
+            )
             outputs = self._start_run(hello, n, credentials)
         else:
             run = find_resumed_run(self.hub.debugger, known, hello, n, secret)
             outputs = self._resume_run(hello, n, run)
         self._agent_process = AgentProcess(hello.pid, hello.host, hello.boot)
-        self._can_check_edits = hello.checks
+        self._can_check_edits = hello.can_check_edits
         self.run = self.greeted_run = hello.run
-        self.is_shared = hello.shares is True
+        self.is_shared = hello.shares_connection is True
         self.hub.register_agent(hello.run, self)
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
@@ -391,5 +395,5 @@ class AgentPeerSessionV2(AgentPeerSession):
         self.is_disconnected = True
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
-        number = None if text is None else decode_address(text).n
+        number = None if text is None else decode_envelope_header(text).n
         self._send(v2.AgentError(code=code, message=message, n=number))

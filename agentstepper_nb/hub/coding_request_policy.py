@@ -13,8 +13,8 @@ from ..errors import CommandError, ProtocolError
 from ..protocol.coding_settings import (
     DEFAULTS,
     FULL_ACCESS,
-    MODES,
     NO_SANDBOX,
+    SANDBOX_MODES,
     WIRE_NAMES,
     CodingSettings,
     read_settings,
@@ -222,8 +222,8 @@ def _exceeds(value: Any, limit: Any) -> bool:
         return value is True and limit is False
     if isinstance(limit, int | float):
         return bool(value > limit)
-    if limit in MODES and value in MODES:
-        return MODES.index(value) > MODES.index(limit)
+    if limit in SANDBOX_MODES and value in SANDBOX_MODES:
+        return SANDBOX_MODES.index(value) > SANDBOX_MODES.index(limit)
     return bool(value != limit)
 
 
@@ -232,7 +232,7 @@ def _make_outside_error(name: str, value: Any, limit: Any, path: str) -> Command
         allowed = "leave it out, or set it to false"
     elif isinstance(limit, int | float):
         allowed = f"the most is {limit:g}"
-    elif limit in MODES:
+    elif limit in SANDBOX_MODES:
         allowed = f"the widest is {limit!r}"
     else:
         allowed = f"leave it out, or set it to {limit!r}"

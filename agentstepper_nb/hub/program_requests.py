@@ -15,7 +15,7 @@ from .run_service import RunService
 #: Messages that need no hello.
 ProgramRequest = (
     v2.UploadRun
-    | v2.GetDebuggerRules
+    | v2.GetDebuggerConfig
     | SetBreakpoint
     | DeleteBreakpoint
     | SetPrices
@@ -56,7 +56,7 @@ async def answer_request(
             outcomes = await dry_run(
                 hub, breakpoint, None if run is None else find_run_id(hub, run)
             )
-            return v2.ProgramDryRunAnswer(
+            return v2.DryRunResponse(
                 outcomes=tuple(each.outcome for each in outcomes),
                 runs=tuple(_known_by(each.run) for each in outcomes),
             )
@@ -66,9 +66,9 @@ async def answer_request(
             hub.perform(hub.commands.delete_breakpoint(id))
         case SetPrices(prices=prices):
             hub.perform(hub.commands.set_prices(prices))
-        case v2.GetDebuggerRules():
+        case v2.GetDebuggerConfig():
             pass
-    rules = v2.DebuggerRules(breakpoints=hub.debugger.breakpoints, prices=hub.debugger.prices)
+    rules = v2.DebuggerConfig(breakpoints=hub.debugger.breakpoints, prices=hub.debugger.prices)
     await hub.wait_recorded()
     return rules
 

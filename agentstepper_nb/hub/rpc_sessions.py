@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from .._version import __version__
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
-from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, worker_messages
 from ..rpc.session import RpcService, RpcSession
 from .connection import Connection
 
@@ -82,7 +82,7 @@ class RpcPeerSession:
 
 
 def _hello(text: str) -> WorkerHello:
-    _, message = both_ways.decode(text)
+    _, message = worker_messages.decode(text)
     if not isinstance(message, WorkerHello):
         raise ProtocolError(
             "hello_expected", "The first message on a worker's connection must be hello."

@@ -76,7 +76,7 @@ async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
             revision=found.revision,
             data=found.data,
             edit=found.edit,
-            strict=found.strict,
+            is_strict_json=found.is_strict_json,
             approval=found.approval,
             reason=found.reason,
             always=found.always,
@@ -88,7 +88,7 @@ async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
         revision=1,
         data=found.data or "null",
         edit=None,
-        strict=True,
+        is_strict_json=True,
     )
 
 

@@ -157,7 +157,7 @@ class ViewSessionV1(ViewSession):
 
     def _may_show(self, run: Run) -> bool:
         """Whether this UI may know a run."""
-        return self.rights.can_see_all_runs or run.of_version_1
+        return self.rights.can_see_all_runs or run.is_version_1
 
     def _is_visible_record(self, record: Record) -> bool:
         """Whether a record is about a run that this UI may know. A deleted run is known no more."""

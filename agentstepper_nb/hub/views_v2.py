@@ -16,7 +16,7 @@ from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
-from ..protocol.frame import VERSION, decode_address, encode_message
+from ..protocol.frame import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
 from ..protocol.records import Record
 from ..store.base import strip_contents
@@ -305,7 +305,9 @@ class ViewSessionV2(ViewSession):
         self.connection.send(v2.to_ui.encode(message, self._sent, id))
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
-        self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+        self._answer(
+            v2.UiError(code=code, message=message, run=run), decode_envelope_header(text).id
+        )
 
 
 def _outputs(commands: DebuggerCommands, command: Struct, at: float) -> list[Output]:

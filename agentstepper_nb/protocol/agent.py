@@ -40,7 +40,12 @@ from .frame import MessageTable
 # ---- agent to Core ---------------------------------------------------------------------------------
 
 
-class Hello(Struct, frozen=True, kw_only=True):
+class Hello(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"can_reconnect": "returns", "can_check_edits": "checks", "shares_connection": "shares"},
+):
     """Opens a connection: who runs where, and which run this is."""
 
     version: int
@@ -54,10 +59,12 @@ class Hello(Struct, frozen=True, kw_only=True):
     workspace: str | None = None
     #: How the run begins; in CONTINUE it halts where breakpoints and approvals say.
     mode: RunMode = RunMode.STEP
-    returns: bool = True  # whether it connects again by itself where the connection is lost
-    checks: bool = False  # whether it answers `CheckEdit`
+    can_reconnect: bool = True  # whether it connects again by itself where the connection is lost
+    can_check_edits: bool = False  # whether it answers `CheckEdit`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
-    shares: bool | UnsetType = UNSET  # further runs of the process may say hello on this connection
+    shares_connection: bool | UnsetType = (
+        UNSET  # further runs of the process may say hello on this connection
+    )
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
@@ -126,7 +133,7 @@ class EditChecked(Struct, frozen=True, kw_only=True):
     refusal: Reason | None = None  # why not, for a person
 
 
-class CommitMade(Struct, frozen=True, kw_only=True):
+class CommitMade(Struct, frozen=True, kw_only=True, rename={"has_rule_title": "ruled"}):
     """A commit of the workspace."""
 
     id: Id
@@ -135,7 +142,7 @@ class CommitMade(Struct, frozen=True, kw_only=True):
     description: str = ""
     event: Id | None = None
     snapshot: bool = False  # made at a tool's end, where the agent asked for no commit
-    ruled: bool = False  # its title was made by rule
+    has_rule_title: bool = False  # its title was made by rule
     changes: tuple[FileChange, ...] = ()
 
 
@@ -143,7 +150,7 @@ class GetTimeline(Struct, frozen=True, kw_only=True):
     """Answered by `Timeline`: an agent may read its own run, to keep it with its notebook."""
 
 
-class MessageAwaited(Struct, frozen=True, kw_only=True):
+class UserMessageAwaited(Struct, frozen=True, kw_only=True):
     """The agent waits for the next message of a person: nothing runs until its next event."""
 
 
@@ -160,11 +167,11 @@ class UploadRun(Struct, frozen=True, kw_only=True):
     data: str  # as in the UI's `ImportRun`
 
 
-class GetDebuggerRules(Struct, frozen=True, kw_only=True):
-    """Answered by `DebuggerRules`. As `UploadRun`, this and the commands on breakpoints need no hello.
+class GetDebuggerConfig(Struct, frozen=True, kw_only=True):
+    """Answered by `DebuggerConfig`. As `UploadRun`, this and the commands on breakpoints need no hello.
 
-    `SetBreakpoint`, `DeleteBreakpoint` and `SetPrices` are answered by `DebuggerRules` as well,
-    `DryRunBreakpoint` by `Tried`; its run may be named as people name one.
+    `SetBreakpoint`, `DeleteBreakpoint` and `SetPrices` are answered by `DebuggerConfig` as well,
+    `DryRunBreakpoint` by `DryRunResponse`; its run may be named as people name one.
     """
 
 
@@ -198,10 +205,10 @@ AgentMessage = (
     | EditChecked
     | CommitMade
     | GetTimeline
-    | MessageAwaited
+    | UserMessageAwaited
     | ProcessEnded
     | UploadRun
-    | GetDebuggerRules
+    | GetDebuggerConfig
     | SetBreakpoint
     | DeleteBreakpoint
     | DryRunBreakpoint
@@ -219,10 +226,10 @@ from_agent = MessageTable(
     edit_checked=EditChecked,
     commit=CommitMade,
     get_timeline=GetTimeline,
-    message_awaited=MessageAwaited,
+    message_awaited=UserMessageAwaited,
     process_ended=ProcessEnded,
     take_run=UploadRun,
-    get_rules=GetDebuggerRules,
+    get_rules=GetDebuggerConfig,
     set_stop=SetBreakpoint,
     delete_stop=DeleteBreakpoint,
     try_stop=DryRunBreakpoint,
@@ -235,14 +242,16 @@ from_agent = MessageTable(
 # ---- Core to agent ---------------------------------------------------------------------------------
 
 
-class Welcome(Struct, frozen=True, kw_only=True):
+class Welcome(Struct, frozen=True, kw_only=True, rename={"shares_connection": "shares"}):
     """Answers hello."""
 
     version: int
     core: str  # the Core's name and version
     run: str
     received: Count = 0  # the number of the agent's last message that is kept; it sends the next
-    shares: bool | UnsetType = UNSET  # told where hello has it: other runs may say hello here, too
+    shares_connection: bool | UnsetType = (
+        UNSET  # told where hello has it: other runs may say hello here, too
+    )
 
 
 class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
@@ -337,14 +346,14 @@ class RunUploaded(Struct, frozen=True, kw_only=True):
     run: Run
 
 
-class DebuggerRules(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
-    """What people have set: answers `GetDebuggerRules` and each change, under its id."""
+class DebuggerConfig(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
+    """What people have set: answers `GetDebuggerConfig` and each change, under its id."""
 
     breakpoints: tuple[breakpoint_rules.BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
 
 
-class ProgramDryRunAnswer(Struct, frozen=True, kw_only=True, rename={"outcomes": "trials"}):
+class DryRunResponse(Struct, frozen=True, kw_only=True, rename={"outcomes": "trials"}):
     """Answers `DryRunBreakpoint`, under its id."""
 
     outcomes: tuple[DryRunOutcome, ...]
@@ -368,8 +377,8 @@ CoreToAgent = (
     | CheckEdit
     | Timeline
     | RunUploaded
-    | DebuggerRules
-    | ProgramDryRunAnswer
+    | DebuggerConfig
+    | DryRunResponse
     | AgentError
 )
 to_agent = MessageTable(
@@ -381,7 +390,7 @@ to_agent = MessageTable(
     check_edit=CheckEdit,
     timeline=Timeline,
     run_taken=RunUploaded,
-    rules=DebuggerRules,
-    tried=ProgramDryRunAnswer,
+    rules=DebuggerConfig,
+    tried=DryRunResponse,
     error=AgentError,
 )

@@ -65,7 +65,9 @@ class Touched(Struct, frozen=True, kw_only=True, tag="touched", tag_field="kind"
 Watch = TokenBudget | CostBudget | Repeated | Touched
 
 
-class BreakpointRule(Struct, frozen=True, kw_only=True, rename={"hit_count": "nth"}):
+class BreakpointRule(
+    Struct, frozen=True, kw_only=True, rename={"hit_count": "nth", "reaction": "then"}
+):
     """A rule for where to halt. All that is given has to hold; what is null holds everywhere."""
 
     id: Id
@@ -78,7 +80,7 @@ class BreakpointRule(Struct, frozen=True, kw_only=True, rename={"hit_count": "nt
     watch: Watch | None = None
     hit_count: Positive = 1  # hits from the nth match in a run on
     once: bool = False  # hits once a run
-    then: Reaction = Reaction.HALT
+    reaction: Reaction = Reaction.HALT
     enabled: bool = True
 
 

@@ -18,7 +18,7 @@ SERVICE: Final = "chat"
 #: Messages of a session that are held in memory; the whole transcript is in its file.
 MAX_MESSAGE_LENGTH: Final = 100
 #: Messages before the newest that an agent is given: the rolling window's `k`.
-DEFAULT_WINDOW: Final = 10
+DEFAULT_WINDOW_MESSAGES: Final = 10
 #: Turns without a user that AutoChat may take, and how many a person may let it take at most.
 AUTO_CHAT_MAX: Final = 3
 MAX_AUTO_TURNS: Final = 1000
@@ -26,7 +26,7 @@ MAX_AUTO_TURNS: Final = 1000
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Title = Annotated[str, Meta(max_length=200)]
 #: A role of agents, a message type, an agent's name: words that may be added by extensions.
-Word = Annotated[str, Meta(min_length=1, max_length=100)]
+Identifier = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class State(StrEnum):
@@ -96,11 +96,11 @@ class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     id: Id
     session_id: Id
     role: Role
-    type: Word = MessageType.MESSAGE.value
+    type: Identifier = MessageType.MESSAGE.value
     content: str = ""
     format: str | None = None  # of CODE `source` or `result`; of a MESSAGE that says one `error`
     language: str | None = None  # of CODE
-    agent_name: Word | None = None  # who said it; of a user's message: whom it is for
+    agent_name: Identifier | None = None  # who said it; of a user's message: whom it is for
     created_at: Time
     final: bool = True
 
@@ -120,8 +120,8 @@ class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 class ChatAgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """An agent of a session."""
 
-    name: Word
-    role: Word
+    name: Identifier
+    role: Identifier
     type: AgentType
     phase: ChatAgentPhase = ChatAgentPhase.CREATED
     description: str = ""
@@ -129,7 +129,13 @@ class ChatAgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     notice: str = ""  # what a person must know of it; as `Run.notice`
 
 
-class ChatSessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class ChatSessionInfo(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    repr_omit_defaults=True,
+    rename={"messages_in_memory": "kept"},
+):
     """A session, without its messages."""
 
     id: Id
@@ -137,8 +143,8 @@ class ChatSessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True
     state: State
     ending: TurnEnding | None = None  # how the last turn ended
     agents: tuple[ChatAgentInfo, ...] = ()
-    default_agent: Word | None = None  # whom a message without an agent's name is for
-    speaking: Word | None = None  # the agent whose turn it is
+    default_agent: Identifier | None = None  # whom a message without an agent's name is for
+    speaking: Identifier | None = None  # the agent whose turn it is
     waiting: Id | None = None  # the CONFIRMATION that waits for a choice
     halted: bool = False  # whether the turn waits for a person in the debugger
     auto_chat: bool = False  # whether AutoChat goes on by itself
@@ -149,7 +155,7 @@ class ChatSessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True
     created_at: Time
     updated_at: Time
     messages: Count = 0  # in the transcript
-    kept: Count = 0  # of these in memory: the newest
+    messages_in_memory: Count = 0  # of these in memory: the newest
     window_from: Id | None = None  # the first message that agents are given, of those in memory
     live: bool = True  # False: it is kept, and can be opened again
 
@@ -235,7 +241,7 @@ class SendChatMessage(Struct, frozen=True, kw_only=True):
 
     session: Id
     content: Text
-    agent_name: Word | None = None
+    agent_name: Identifier | None = None
     key: Id | None = None  # sent again by the same key, it is said once
 
 
@@ -254,7 +260,7 @@ class UpdateChatSession(Struct, frozen=True, kw_only=True):
     title: Title | None = None
     auto_chat: bool | None = None
     auto_chat_max: Annotated[int, Meta(ge=0, le=MAX_AUTO_TURNS)] | None = None
-    default_agent: Word | None = None
+    default_agent: Identifier | None = None
 
 
 class CreateChatSession(Struct, frozen=True, kw_only=True):
@@ -305,7 +311,7 @@ class ServeChatAgent(Struct, frozen=True, kw_only=True):
     """`attend`: be an agent of a session, for as long as the stream of `AgentTurnRequest` is read."""
 
     session: Id
-    role: Word = AgentName.AGENT_EXECUTOR.value
+    role: Identifier = AgentName.AGENT_EXECUTOR.value
     type: AgentType = AgentType.TOOL_CALLING
     description: Annotated[str, Meta(max_length=1000)] = ""
 
@@ -322,7 +328,7 @@ class AgentTurnRequest(Struct, frozen=True, kw_only=True):
 class AgentOutput(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Some of an answer: what an agent yields. Consecutive pieces of one kind are one message."""
 
-    type: Word = MessageType.MESSAGE.value
+    type: Identifier = MessageType.MESSAGE.value
     content: str = ""
     role: Role = "assistant"
     format: str | None = None
@@ -358,7 +364,7 @@ class AgentTurnEnded(Struct, frozen=True, kw_only=True):
 
     turn: Id
     error: Annotated[str, Meta(max_length=10_000)] | None = None
-    hand_on: Word | None = None  # the agent that goes on: of a SUPERVISOR or CREW
+    hand_on: Identifier | None = None  # the agent that goes on: of a SUPERVISOR or CREW
     text: str | None = None  # what that agent is told
 
 
@@ -387,4 +393,4 @@ class ClientAdmission(Struct, frozen=True, kw_only=True):
     session: Id
     scope: tuple[str, ...]
     expires_at: Time
-    agent_name: Word | None = None
+    agent_name: Identifier | None = None

@@ -13,19 +13,19 @@ from .coding_settings import CamelSettings
 from .data_model import Usage
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
-State = Literal["all", "open", "kept"]
+CodingSessionFilter = Literal["all", "open", "kept"]
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 #: Characters of a session's first prompt in a list.
 MAX_PROMPT_CHARS: Final = 1000
-Short = Annotated[str, Meta(min_length=1, max_length=1000)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class CreateCodingSession(CamelSettings, frozen=True, kw_only=True, rename="camel"):
     """`POST sessions`, and `POST sessions/ID/resume`: who works where, and the settings."""
 
-    workspace_path: Short
-    provider: Short
-    model: Short
+    workspace_path: ShortText
+    provider: ShortText
+    model: ShortText
 
 
 class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -136,11 +136,11 @@ class CodingSessionRequest(Struct, frozen=True, kw_only=True):
     session: str
 
 
-class ResumeCodingSession(Struct, frozen=True, kw_only=True):
+class ResumeCodingSession(Struct, frozen=True, kw_only=True, rename={"settings": "how"}):
     """`resume` a session from its log; `create` takes a `CreateCodingSession` alone."""
 
     session: str
-    how: CreateCodingSession
+    settings: CreateCodingSession
 
 
 class SendCodingMessage(Struct, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ class WatchCodingSession(Struct, frozen=True, kw_only=True):
 class ListCodingSessions(Struct, frozen=True, kw_only=True):
     """`list`: the sessions that are open, and those that are kept, which were used last."""
 
-    state: State = "all"
+    state: CodingSessionFilter = "all"
     limit: Limit = 100  # of those that are kept
 
 
@@ -256,12 +256,12 @@ ServerEvent = (
 )
 
 
-class NumberedCodingEvent(Struct, frozen=True, kw_only=True):
+class NumberedCodingEvent(Struct, frozen=True, kw_only=True, rename={"stream_id": "life"}):
     """An event of a session and its number there, from 1. The first of a stream has none, and no event:
     it says where the stream begins.
     """
 
-    life: (
+    stream_id: (
         str  # a mark of the time since the session was created or resumed: numbers begin anew then
     )
     n: int
@@ -270,4 +270,4 @@ class NumberedCodingEvent(Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """SSE's `id`."""
-        return f"{self.life}-{self.n}"
+        return f"{self.stream_id}-{self.n}"

@@ -19,7 +19,7 @@ Folders = Annotated[
     tuple[Annotated[str, Meta(min_length=1, max_length=4096)], ...], Meta(max_length=100)
 ]
 #: What commands and tools may do without asking, from the narrowest on.
-MODES: Final = ("read-only", "workspace-write", "danger-full-access")
+SANDBOX_MODES: Final = ("read-only", "workspace-write", "danger-full-access")
 FULL_ACCESS: Final = "danger-full-access"
 NO_SANDBOX: Final = "none"
 _KIB: Final = 1024

@@ -218,7 +218,7 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.state is not RunState.IDLE
 
     @property
-    def of_version_1(self) -> bool:
+    def is_version_1(self) -> bool:
         """Whether an agent of version 1 made it, here: imported runs have no ending, or can stop."""
         return not self.can_stop and (self.live or self.ending is not None)
 
@@ -239,7 +239,16 @@ class Event(Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
 
 
-class HaltPoint(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
+class HaltPoint(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={
+        **BREAKPOINT_WIRE_NAMES,
+        "is_strict_json": "strict",
+        "model_summary": "sentence",
+    },
+):
     """The begin or the end of an event, where the run can halt and data can be edited."""
 
     id: str
@@ -253,7 +262,9 @@ class HaltPoint(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES)
     at: float  # POSIX seconds; the agent's clock
     data: str  # JSON text as the agent sent it
     waits: bool = True  # whether the agent waits for an answer
-    strict: bool = True  # False: text that only a lenient parser takes (NaN, from version 1)
+    is_strict_json: bool = (
+        True  # False: text that only a lenient parser takes (NaN, from version 1)
+    )
     agent: str = ""  # the agent's name, as version 1 sends it
     summary: str | None = None  # the agent's own; None: made by rule when shown
     outcome: EventOutcome | None = None  # of the event, on its end
@@ -263,7 +274,7 @@ class HaltPoint(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES)
     duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
     revision: int = 1  # grows with every edit
     edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
-    sentence: str | None = None  # what a model made of it in one sentence
+    model_summary: str | None = None  # what a model made of it in one sentence
     answer: AnswerKind | None = None  # None while it is pending
     answered_at: float | None = None  # POSIX seconds, the Core's clock
     breakpoints: tuple[str, ...] = ()  # that hit here, by their ids
@@ -316,7 +327,12 @@ class FileChange(Struct, frozen=True, kw_only=True):
     body: FileBody | None = None  # None: binary or too large
 
 
-class Commit(Struct, frozen=True, kw_only=True):
+class Commit(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"has_rule_title": "ruled", "model_summary": "sentence"},
+):
     """What an agent changed in its workspace up to one moment."""
 
     id: str  # git's hash
@@ -327,8 +343,8 @@ class Commit(Struct, frozen=True, kw_only=True):
     event: str | None = None  # the event that made it
     seq: int = 0  # the number of the run's last row before it
     snapshot: bool = False  # made at a tool's end by the SDK, where the agent asked for no commit
-    ruled: bool = False  # its title was made by rule
-    sentence: str | None = None  # what a model made of it in one sentence
+    has_rule_title: bool = False  # its title was made by rule
+    model_summary: str | None = None  # what a model made of it in one sentence
     changes: tuple[FileChange, ...] = ()
 
 

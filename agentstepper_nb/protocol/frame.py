@@ -126,7 +126,7 @@ class MessageTable:
 
         Raises:
             ProtocolError: It isn't JSON, not of the envelope's form, of an unknown type, or a field is
-                wrong. `decode_address` tells what the answer should name.
+                wrong. `decode_envelope_header` tells what the answer should name.
         """
         envelope = decode_envelope(text)
         return envelope, self.decode_body(envelope)
@@ -150,7 +150,7 @@ class MessageTable:
             raise ProtocolError("invalid_message", f"{envelope.type}: {error}.") from None
 
 
-class Address(Struct):
+class EnvelopeHeader(Struct):
     """What an answer to a refused message names, as far as it could be read."""
 
     n: int | None = None
@@ -164,13 +164,15 @@ class _Loose(Struct):
     run: Raw = Raw(b"null")
 
 
-def decode_address(text: str | bytes) -> Address:
+def decode_envelope_header(text: str | bytes) -> EnvelopeHeader:
     """The number, id and run of a message that failed to decode."""
     try:
         found = msgspec.json.decode(text, type=_Loose)
     except _UNREADABLE:
-        return Address()
-    return Address(n=_field(found.n, Count), id=_field(found.id, str), run=_field(found.run, str))
+        return EnvelopeHeader()
+    return EnvelopeHeader(
+        n=_field(found.n, Count), id=_field(found.id, str), run=_field(found.run, str)
+    )
 
 
 def _field(raw: Raw, kind: Any) -> Any:

@@ -32,10 +32,10 @@ class JsonLimits(NamedTuple):
     text makes more values and keys than it has of these, but for one.
     """
 
-    size: int  # bytes
-    depth: int  # arrays and objects inside each other
-    marks: int  # no deeper than `marks_depth`
-    marks_depth: int  # down to where values are built; deeper ones stay text
+    max_bytes: int  # bytes
+    max_depth: int  # arrays and objects inside each other
+    max_structural_chars: int  # no deeper than `marks_depth`
+    counted_depth: int  # down to where values are built; deeper ones stay text
 
 
 #: What only Python's parser takes (NaN) is built whole, contents and all.
@@ -96,17 +96,19 @@ class JsonScanner:
             return
         self._depth = depths[-1]
         self._marks += len(depths)
-        self._outer += sum(map(self._limits.marks_depth.__ge__, depths))
+        self._outer += sum(map(self._limits.counted_depth.__ge__, depths))
         deepest = max(depths)
-        if deepest > self._limits.depth:
-            self._refuse(f"nests deeper than {self._limits.depth} levels")
+        if deepest > self._limits.max_depth:
+            self._refuse(f"nests deeper than {self._limits.max_depth} levels")
 
     def _check_limits(self, limits: JsonLimits, marks: int) -> None:
         which = ", and NaN in it" if limits is LENIENT_LIMITS else ""
-        if self.size > limits.size:
-            self._refuse(f"unpacks to more than {limits.size // 1024**2} MiB{which}, the limit")
-        if marks > limits.marks:
-            self._refuse(f"has more than {limits.marks:,} values{which}, the limit")
+        if self.size > limits.max_bytes:
+            self._refuse(
+                f"unpacks to more than {limits.max_bytes // 1024**2} MiB{which}, the limit"
+            )
+        if marks > limits.max_structural_chars:
+            self._refuse(f"has more than {limits.max_structural_chars:,} values{which}, the limit")
 
     def _refuse(self, why: str) -> None:
         raise ProtocolError("too_large", f"{self._what} {why}: it can't be imported.")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 #: The text that stands for the object.
-REPR: Final = "$repr"
+REPR_KEY: Final = "$repr"
 #: Its number in the message; the agent's process knows the object by it.
 REF: Final = "$ref"
 #: Why it can't be edited, for a person; SDKs before 0017 don't say.
-WHY: Final = "$why"
+REASON_KEY: Final = "$why"
 
 _UNKNOWN: Final = "JSON can't carry it"
 _WHOLE: Final = "The value"
@@ -23,7 +23,7 @@ _WHOLE: Final = "The value"
 
 def is_opaque_value(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is a mark."""
-    return isinstance(value, dict) and isinstance(value.get(REPR), str) and REF in value
+    return isinstance(value, dict) and isinstance(value.get(REPR_KEY), str) and REF in value
 
 
 def find_opaque_values(value: Any) -> Iterator[tuple[str, str]]:
@@ -60,7 +60,7 @@ def _refusal(path: str, mark: dict[str, Any]) -> str:
 
 
 def _why(mark: dict[str, Any]) -> str:
-    why = mark.get(WHY)
+    why = mark.get(REASON_KEY)
     return why if isinstance(why, str) else _UNKNOWN
 
 

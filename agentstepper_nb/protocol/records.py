@@ -33,12 +33,12 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
     return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
-class AgentCredentials(Struct, frozen=True, kw_only=True):
+class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect": "returns"}):
     """By what a run's agent is known when it comes back."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
     boot: str = ""  # its machine's boot id, where it has one
-    returns: bool = True  # whether it comes back at all
+    can_reconnect: bool = True  # whether it comes back at all
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):

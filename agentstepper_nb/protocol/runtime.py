@@ -16,7 +16,7 @@ from .data_model import Count, Id, Time
 #: A JSON value.
 Json = Any
 #: What a person or a program names its agents, monikers and participants by.
-Named = Annotated[str, Meta(min_length=1, max_length=200)]
+NonEmptyName = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(max_length=1_000_000)]
 Title = Annotated[str, Meta(max_length=1000)]
 Urgency = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
@@ -58,7 +58,7 @@ class Action(Struct, frozen=True, kw_only=True):
     id: Id
     created_at: Time
     kind: ActionKind
-    agent_id: Named
+    agent_id: NonEmptyName
     session_id: Id
     urgency: Urgency = 0  # higher first
     payload: Json = None
@@ -98,7 +98,7 @@ LIVE_STATUSES: Final = frozenset(
 )
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class AgentLimits(Struct, frozen=True, kw_only=True):
     """When a session ends by itself, and how often a step is tried."""
 
     stop_on_done: bool | None = None  # None: as its moniker declares
@@ -115,7 +115,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
     row's.
     """
 
-    agent_id: Named
+    agent_id: NonEmptyName
     session_id: Id
     status: SessionStatus = SessionStatus.CREATED
     iteration: Count = 0  # of the next step, from 0
@@ -126,9 +126,9 @@ class AgentState(Struct, frozen=True, kw_only=True):
     context: Json = None  # what the runner keeps for itself
     guidance: Json = None  # for exactly one frame: the next
     last_error: str | None = None
-    moniker: Named
+    moniker: NonEmptyName
     config: Json = None
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     conversation_id: Id | None = None
     run_id: Id | None = None  # its run in the debugger: the newest one
     step: bool = False  # whether its runs begin stepping
@@ -145,7 +145,7 @@ class AgentStep(Struct, frozen=True, kw_only=True):
 
     id: Id
     created_at: Time
-    agent_id: Named
+    agent_id: NonEmptyName
     session_id: Id
     iteration: Count
     event_seq: Count = 0  # 0 is the iteration's own
@@ -161,10 +161,10 @@ class AgentStep(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class SessionSummary(Struct, frozen=True, kw_only=True):
+class AgentSessionInfo(Struct, frozen=True, kw_only=True):
     """A session of an agent: its snapshot or, where that is gone, what its steps tell."""
 
-    agent_id: Named
+    agent_id: NonEmptyName
     session_id: Id
     status: str
     iteration: Count  # of the next step, as in a snapshot
@@ -188,9 +188,9 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
     conversation_id: Id
     title: Title = ""
-    created_by: Named = "user"
+    created_by: NonEmptyName = "user"
     status: ConversationStatus = ConversationStatus.OPEN
-    tags: tuple[Named, ...] = ()
+    tags: tuple[NonEmptyName, ...] = ()
     created_at: Time
 
 
@@ -222,8 +222,8 @@ class Participant(Struct, frozen=True, kw_only=True):
     participant_id: Id
     conversation_id: Id
     kind: ParticipantKind
-    user_id: Named | None = None
-    agent_id: Named | None = None
+    user_id: NonEmptyName | None = None
+    agent_id: NonEmptyName | None = None
     session_id: Id | None = None
     role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
@@ -246,8 +246,8 @@ class ConversationMessage(Struct, frozen=True, kw_only=True):
     conversation_id: Id
     created_at: Time
     sender_type: SenderType
-    user_id: Named | None = None
-    agent_id: Named | None = None
+    user_id: NonEmptyName | None = None
+    agent_id: NonEmptyName | None = None
     session_id: Id | None = None
     text: Text = ""
     data: Json = None

@@ -15,14 +15,14 @@ from .data_model import Count, Id
 from .runtime import (
     Action,
     ActionKind,
+    AgentLimits,
     AgentState,
     AgentStep,
     Conversation,
     ConversationMessage,
     Delivery,
     Json,
-    Limits,
-    Named,
+    NonEmptyName,
     Participant,
     ParticipantKind,
     ParticipantRole,
@@ -41,11 +41,11 @@ RUNTIME_PATH: Final = "agentstepper/runtime"
 class CreateAgentPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_create`."""
 
-    moniker: Named
+    moniker: NonEmptyName
     config: Json = None
     conversation_id: Id | None = None
     delivery: Delivery = Delivery.PUSH
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     step: bool = False  # whether its run begins stepping
 
 
@@ -75,7 +75,7 @@ class NewAction(Struct, frozen=True, kw_only=True):
     """
 
     kind: ActionKind
-    agent_id: Named | None = None
+    agent_id: NonEmptyName | None = None
     session_id: Id | None = None
     urgency: Urgency = 0
     payload: Json = None
@@ -83,20 +83,20 @@ class NewAction(Struct, frozen=True, kw_only=True):
     idem_key: Id | None = None
 
 
-class ActionEnqueued(Struct, frozen=True, kw_only=True):
-    """The action that was enqueued; `fresh` is false where it was one that had been."""
+class ActionEnqueued(Struct, frozen=True, kw_only=True, rename={"is_new": "fresh"}):
+    """The action that was enqueued; `is_new` is false where it was one that had been."""
 
     action: Action
     session_id: Id
-    fresh: bool
+    is_new: bool
 
 
 class NewConversation(Struct, frozen=True, kw_only=True):
     """`POST conversations`, and `create_conversation`."""
 
     title: Title = ""
-    created_by: Named = "user"
-    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] = ()
+    created_by: NonEmptyName = "user"
+    tags: Annotated[tuple[NonEmptyName, ...], Meta(max_length=100)] = ()
     conversation_id: Id | None = None  # the client's makes it idempotent
 
 
@@ -106,7 +106,7 @@ class SetConversation(Struct, frozen=True, kw_only=True):
     conversation_id: Id
     status: Literal["open", "closed"] | None = None
     title: Title | None = None
-    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] | None = None
+    tags: Annotated[tuple[NonEmptyName, ...], Meta(max_length=100)] | None = None
 
 
 class NewParticipant(Struct, frozen=True, kw_only=True):
@@ -114,8 +114,8 @@ class NewParticipant(Struct, frozen=True, kw_only=True):
 
     conversation_id: Id = "-"  # in the path, over HTTP
     kind: ParticipantKind
-    user_id: Named | None = None
-    agent_id: Named | None = None
+    user_id: NonEmptyName | None = None
+    agent_id: NonEmptyName | None = None
     session_id: Id | None = None
     role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
@@ -132,7 +132,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     """`POST conversations/ID/messages`, and `say`: a user posts."""
 
     conversation_id: Id = "-"  # in the path, over HTTP
-    user_id: Named = "user"
+    user_id: NonEmptyName = "user"
     text: Text = ""
     data: Json = None
     idem_key: Id | None = None  # of two posts to a conversation with the same one, the first counts
@@ -202,4 +202,4 @@ class DispatcherWake(Struct, frozen=True, kw_only=True):
 class SubscribeWakes(Struct, frozen=True, kw_only=True):
     """Asks for the stream of `DispatcherWake`."""
 
-    owner: Named
+    owner: NonEmptyName

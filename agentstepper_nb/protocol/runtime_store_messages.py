@@ -11,16 +11,16 @@ from .runtime import (
     Action,
     ActionKind,
     ActionStatus,
+    AgentSessionInfo,
     AgentState,
     AgentStep,
     Conversation,
     ConversationCursor,
     ConversationMessage,
     ConversationStatus,
-    Named,
+    NonEmptyName,
     Participant,
     SessionStatus,
-    SessionSummary,
 )
 
 #: Rows that a list gives at most.
@@ -38,12 +38,12 @@ class CreateAgentSession(Struct, frozen=True, kw_only=True):
     message: ConversationMessage | None = None  # that it joined
 
 
-class AgentSessionCreated(Struct, frozen=True, kw_only=True):
+class AgentSessionCreated(Struct, frozen=True, kw_only=True, rename={"is_new": "fresh"}):
     """The session; where there was one of this id, that one, and nothing was written."""
 
     state: AgentState
     action: Action  # the one that creates it
-    fresh: bool
+    is_new: bool
 
 
 class EnqueueActions(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class ActionList(Struct, frozen=True, kw_only=True):
 class ClaimAction(Struct, frozen=True, kw_only=True):
     """`claim` the next action: one of this owner's that it doesn't hold, else the next that is ready."""
 
-    owner: Named
+    owner: NonEmptyName
     now: Time
     lease_until: Time
     held: tuple[Id, ...] = ()  # what the owner is at: an answer that got lost is given again
@@ -79,7 +79,7 @@ class RenewLeases(Struct, frozen=True, kw_only=True):
     it doesn't name: that one's lease ends, and it can be adopted.
     """
 
-    owner: Named
+    owner: NonEmptyName
     now: Time
     lease_until: Time
     sessions: tuple[Id, ...] | None = None  # those that live there; None: all that it was given
@@ -102,7 +102,7 @@ class RenewedLeases(Struct, frozen=True, kw_only=True):
 class AdoptSessions(Struct, frozen=True, kw_only=True):
     """`adopt` sessions that are live, were begun, and have no owner any more."""
 
-    owner: Named
+    owner: NonEmptyName
     now: Time
     lease_until: Time
     limit: Limit = DEFAULT_LIMIT
@@ -117,7 +117,7 @@ class AgentStateList(Struct, frozen=True, kw_only=True):
 class ReleaseLeases(Struct, frozen=True, kw_only=True):
     """`release` an owner's leases: none lasts longer than `until`."""
 
-    owner: Named
+    owner: NonEmptyName
     until: Time
 
 
@@ -125,7 +125,7 @@ class ActionCompletion(Struct, frozen=True, kw_only=True):
     """An action is over."""
 
     id: Id
-    owner: Named
+    owner: NonEmptyName
     status: ActionStatus  # done or failed
     error: str | None = None
     processed_at: Time
@@ -139,7 +139,7 @@ class SessionWrite(Struct, frozen=True, kw_only=True):
 
     session_id: Id
     epoch: Count
-    owner: Named
+    owner: NonEmptyName
     state: AgentState | None = None  # without `owner` and `lease_until`, which stay
     steps: tuple[AgentStep, ...] = ()
     messages: tuple[ConversationMessage, ...] = ()
@@ -161,7 +161,7 @@ class ActionQuery(Struct, frozen=True, kw_only=True):
     id: Id | None = None
     idem_key: Id | None = None
     session_id: Id | None = None
-    agent_id: Named | None = None
+    agent_id: NonEmptyName | None = None
     kind: ActionKind | None = None
     status: ActionStatus | None = None
     limit: Limit = DEFAULT_LIMIT
@@ -172,7 +172,7 @@ class StateQuery(Struct, frozen=True, kw_only=True):
     """`states`, the newest first."""
 
     session_id: Id | None = None
-    agent_id: Named | None = None
+    agent_id: NonEmptyName | None = None
     status: tuple[SessionStatus, ...] = ()  # any of them; none: all
     limit: Limit = DEFAULT_LIMIT
     offset: Count = 0
@@ -182,7 +182,7 @@ class StepQuery(Struct, frozen=True, kw_only=True):
     """`steps`, by iteration and seq; of several sessions, one session after the other by their ids."""
 
     session_id: Id | None = None
-    agent_id: Named | None = None
+    agent_id: NonEmptyName | None = None
     min_iteration: Count | None = None
     max_iteration: Count | None = None
     after_iteration: Count | None = None
@@ -202,14 +202,14 @@ class AgentStepList(Struct, frozen=True, kw_only=True):
 class AgentSessionQuery(Struct, frozen=True, kw_only=True):
     """`sessions` of an agent, the newest first."""
 
-    agent_id: Named
+    agent_id: NonEmptyName
     limit: Limit = MAX_LIMIT
 
 
 class AgentSessionList(Struct, frozen=True, kw_only=True):
     """Sessions of an agent."""
 
-    sessions: tuple[SessionSummary, ...]
+    sessions: tuple[AgentSessionInfo, ...]
 
 
 class ConversationQuery(Struct, frozen=True, kw_only=True):
@@ -217,7 +217,7 @@ class ConversationQuery(Struct, frozen=True, kw_only=True):
 
     conversation_id: Id | None = None
     status: ConversationStatus | None = None
-    tag: Named | None = None
+    tag: NonEmptyName | None = None
     limit: Limit = DEFAULT_LIMIT
     offset: Count = 0
 
@@ -235,11 +235,11 @@ class EndParticipation(Struct, frozen=True, kw_only=True):
     at: Time
 
 
-class ParticipantQuery(Struct, frozen=True, kw_only=True):
+class ParticipantQuery(Struct, frozen=True, kw_only=True, rename={"is_present": "here"}):
     """`participants`, in the order in which they joined."""
 
     conversation_id: Id
-    here: bool = False  # only those that haven't left
+    is_present: bool = False  # only those that haven't left
     session_id: Id | None = None
 
 

@@ -77,15 +77,20 @@ _chat_tells = MessageTable(
 )
 
 
-def build_schema(title: str, whole: tuple[str, ...] = (), **tables: MessageTable) -> dict[str, Any]:
+def build_schema(
+    title: str, complete_tables: tuple[str, ...] = (), **tables: MessageTable
+) -> dict[str, Any]:
     """The JSON Schema of some tables: an object a table, a property a message.
 
     Args:
         title: The schema's title.
-        whole: The tables whose writer sends every field, so that to its reader none is optional.
+        complete_tables: The tables whose writer sends every field, so that to its reader none is
+            optional.
         tables: Each table by the name its object gets.
     """
-    written = _reachable(*(kind for name in whole for kind in tables[name].types.values()))
+    written = _reachable(
+        *(kind for name in complete_tables for kind in tables[name].types.values())
+    )
     kinds = [kind for table in tables.values() for kind in table.types.values()]
     _, definitions = msgspec.json.schema_components(kinds, ref_template=_TEMPLATE)
     for name, definition in definitions.items():

@@ -292,7 +292,7 @@ class CommandDone(Struct, frozen=True, kw_only=True):
     """The command was carried out."""
 
 
-class MessageBody(Struct, frozen=True, kw_only=True):
+class MessageBody(Struct, frozen=True, kw_only=True, rename={"is_strict_json": "strict"}):
     """Answers `GetMessage`."""
 
     run: str
@@ -301,7 +301,7 @@ class MessageBody(Struct, frozen=True, kw_only=True):
     data: str  # JSON text as the agent sent it; "" where it travels in pieces
     pieces: EncodedContent | None = None  # of this text
     edit: str | None  # JSON text; null where there is no edit
-    strict: bool  # false: the text is not strict JSON (NaN, from version 1)
+    is_strict_json: bool  # false: the text is not strict JSON (NaN, from version 1)
     approval: ApprovalPrompt | None = None  # what it asks, or asked, a person
     reason: str | None = None  # why it was denied
     always: bool = False  # it was approved, and from now on without being asked

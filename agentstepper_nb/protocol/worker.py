@@ -89,7 +89,7 @@ WorkerMessage = (
     | RpcFailure
 )
 #: One table for both directions; hello comes from workers alone, welcome from the Core.
-both_ways = MessageTable(
+worker_messages = MessageTable(
     hello=WorkerHello,
     welcome=WorkerWelcome,
     request=RpcRequest,

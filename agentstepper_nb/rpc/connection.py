@@ -20,7 +20,13 @@ from .._version import __version__
 from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from ..protocol.worker import WORKER_VERSION, RpcFailure, WorkerHello, WorkerWelcome, both_ways
+from ..protocol.worker import (
+    WORKER_VERSION,
+    RpcFailure,
+    WorkerHello,
+    WorkerWelcome,
+    worker_messages,
+)
 from .session import RpcService, RpcSession
 
 #: Seconds that opening, the greeting and closing may take.
@@ -164,10 +170,10 @@ async def _greet(socket: ClientConnection, services: Mapping[str, RpcService]) -
         services=tuple(services),
     )
     async with asyncio.timeout(_TIMEOUT_S):
-        await socket.send(both_ways.encode(hello, 1))
+        await socket.send(worker_messages.encode(hello, 1))
         answer = await socket.recv()
     try:
-        _, message = both_ways.decode(answer)
+        _, message = worker_messages.decode(answer)
     except ProtocolError as error:
         raise RpcRefusedError(f"The Core's answer to hello can't be decoded: {error}") from None
     if isinstance(message, RpcFailure):

@@ -24,7 +24,7 @@ from ..protocol.worker import (
     RpcItem,
     RpcRequest,
     RpcResult,
-    both_ways,
+    worker_messages,
 )
 
 #: Requests that one end may have open at the other.
@@ -156,7 +156,7 @@ class Peer:
             What it means; None where it is of no consequence any more.
         """
         try:
-            envelope, message = both_ways.decode(text)
+            envelope, message = worker_messages.decode(text)
             id = envelope.id if isinstance(envelope.id, str) else None
             return self._dispatch(id, message)
         except ProtocolError as error:
@@ -336,4 +336,4 @@ class Peer:
 
     def _send(self, message: Struct, id: str | None = None) -> None:
         self._last_n += 1
-        self._outgoing.append(both_ways.encode(message, self._last_n, id))
+        self._outgoing.append(worker_messages.encode(message, self._last_n, id))

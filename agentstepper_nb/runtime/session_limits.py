@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import FrameError, ToolDeniedError
-from ..protocol.runtime import AgentState, Limits, SessionStatus
+from ..protocol.runtime import AgentLimits, AgentState, SessionStatus
 from .frame import FrameOut
 
 #: Seconds that a wait before another try lasts at most.
@@ -49,12 +49,12 @@ def decide_outcome(
     return StepOutcome(state.status)
 
 
-def compute_time_left_s(limits: Limits, ran_s: float) -> float:
+def compute_time_left_s(limits: AgentLimits, ran_s: float) -> float:
     """Seconds that a session may go on."""
     return math.inf if limits.max_runtime_s is None else limits.max_runtime_s - ran_s
 
 
-def describe_time_limit(limits: Limits) -> str:
+def describe_time_limit(limits: AgentLimits) -> str:
     """What is noted where that time is over."""
     return f"Stopped: it has run for max_runtime_s = {limits.max_runtime_s:g} seconds."
 
@@ -66,7 +66,7 @@ class RetryCounter:
         limits: The session's.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: AgentLimits) -> None:
         self._retries_left = limits.retries
         self._next_delay = limits.backoff_s
 

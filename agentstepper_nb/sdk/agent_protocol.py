@@ -90,7 +90,7 @@ class AgentProtocol:
     def connection_opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
         """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
         self.is_connected = True
-        self.is_shared = welcome is not None and welcome.shares is True
+        self.is_shared = welcome is not None and welcome.shares_connection is True
         self._first_run_id, run.address = run.id, None
         if run.id not in self.runs:  # given up meanwhile
             self._effects.append(self._hang_up)

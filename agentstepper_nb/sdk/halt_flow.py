@@ -311,7 +311,7 @@ class HaltFlow(HaltFlowBase):
             description=packed.description,
             event=event,
             snapshot=commit.snapshot,  # also where `redact` left it out
-            ruled=commit.ruled,
+            has_rule_title=commit.has_rule_title,
             changes=packed.changes,
         )
 

@@ -16,7 +16,7 @@ from ..errors import ProtocolError
 from ..protocol.data_model import Commit, Failure, FileBody, FileChange
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS
-from ..protocol.opaque_values import REPR
+from ..protocol.opaque_values import REPR_KEY
 from .json_text import JsonDumper, ToJson, dump_json, dump_plain_json, load_json, map_strings
 from .secret_masks import SecretMask, make_restorer
 from .value_encoder import EncodedValue, encode_redacted, encode_value
@@ -30,7 +30,7 @@ _FRAME_BYTES: Final = 16 * 1024
 #: of one letter.
 _SIZE_FACTORS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
-_HINT_AT_MARK: Final = f'"{REPR}"'
+_HINT_AT_MARK: Final = f'"{REPR_KEY}"'
 _MAX_ERROR_CHARS: Final = 10_000
 
 _PACKAGE: Final = str(Path(__file__).resolve().parents[1])

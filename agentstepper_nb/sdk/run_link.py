@@ -23,8 +23,8 @@ from ..protocol.agent import (
     GetTimeline,
     Hello,
     LeaseMessage,
-    MessageAwaited,
     Timeline,
+    UserMessageAwaited,
 )
 from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
@@ -216,7 +216,7 @@ class RunLink:
     def await_message(self) -> None:
         """Tell the Core that nothing runs until a person's next message. Waits for nobody."""
         with suppress(ConnectionLostError):  # the run is over
-            self.send((MessageAwaited(),))
+            self.send((UserMessageAwaited(),))
 
     def withdraw(self, error: Callable[[], BaseException]) -> None:
         """Let nobody wait at a halt point any more: each is withdrawn, whatever thread waits there.

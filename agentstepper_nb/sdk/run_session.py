@@ -78,9 +78,9 @@ class RunSession:
             boot=_boot_id(),
             workspace=None if workspace is None else escape_surrogates(workspace),
             mode=mode,
-            returns=on_disconnect != "raise",
-            checks=True,
-            shares=True,
+            can_reconnect=on_disconnect != "raise",
+            can_check_edits=True,
+            shares_connection=True,
             notice=escape_surrogates(notice),
         )
         self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)

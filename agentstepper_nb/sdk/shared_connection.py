@@ -193,7 +193,7 @@ class SharedConnection:
 
         try:
             with found.exit_stack:
-                if found.welcome is not None and found.welcome.shares is True:
+                if found.welcome is not None and found.welcome.shares_connection is True:
                     _share_link(self, found.endpoint)
                 else:
                     _unshare_link(self)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..protocol.frame import MAX_MESSAGE_BYTES
-from ..protocol.opaque_values import REF, REPR, WHY
+from ..protocol.opaque_values import REASON_KEY, REF, REPR_KEY
 from .json_text import ToJson, dump_json
 from .value_codecs import (
     FieldsCodec,
@@ -193,7 +193,7 @@ class _Encoder:
             raise
 
     def _object(self, value: Any, parts: dict[Any, Any], depth: int) -> Any:
-        if REPR in parts:
+        if REPR_KEY in parts:
             return self._keep_mark(value, parts)
         if not all(isinstance(key, str) for key in parts):
             return self._mark(value, _repr(value), "not all of its keys are texts")
@@ -207,7 +207,9 @@ class _Encoder:
                 return parts
         except (TypeError, ValueError):
             pass
-        return self._mark(value, _repr(value), f"it has the key “{REPR}”, which stands for a mark")
+        return self._mark(
+            value, _repr(value), f"it has the key “{REPR_KEY}”, which stands for a mark"
+        )
 
     def _list(self, value: Any, parts: list[Any], depth: int, *, is_set: bool) -> list[Any]:
         shown = [self._member(item, depth + 1) for item in parts]
@@ -226,7 +228,7 @@ class _Encoder:
 
     def _mark(self, value: Any, text: str, why: str) -> dict[str, Any]:
         marked = self._shown.objects_by_mark
-        mark = {REPR: text, REF: len(marked) + 1, WHY: why}
+        mark = {REPR_KEY: text, REF: len(marked) + 1, REASON_KEY: why}
         marked[dump_json(mark)] = value
         self._remaining_weight -= len(text)
         return mark

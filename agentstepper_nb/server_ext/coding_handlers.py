@@ -108,7 +108,7 @@ class CodingSessionsHandler(CodingHandler):
     async def get(self) -> None:
         """List the sessions that are open, and those that are kept in folders that are allowed."""
         params = wire.ListCodingSessions(
-            state=self.read_parameter("state", wire.State, "all"),
+            state=self.read_parameter("state", wire.CodingSessionFilter, "all"),
             limit=self.read_parameter("limit", wire.Limit, 100),
         )
         if not self.workers.is_serving(wire.SERVICE) and not self._may_have_stored(params):
@@ -169,7 +169,9 @@ class CodingResumeHandler(CodingHandler):
     @require_control
     async def post(self, session: str) -> None:
         """Open a session again from its log."""
-        params = wire.ResumeCodingSession(session=session, how=await self.read_session_request())
+        params = wire.ResumeCodingSession(
+            session=session, settings=await self.read_session_request()
+        )
         self.send_json(
             await self.call_service("resume", params, wire.CodingSessionCreated), status=201
         )

@@ -109,7 +109,7 @@ def _converted(fields: Mapping[str, Any], form: type[Form], path: Mapping[str, s
 @cache
 def _kinds(form: type[msgspec.Struct]) -> dict[str, Any]:
     """What each field of a struct takes, besides None, which no text in a query means."""
-    return {field.name: _without_none(field.type) for field in msgspec.structs.fields(form)}
+    return {field.encode_name: _without_none(field.type) for field in msgspec.structs.fields(form)}
 
 
 def _without_none(kind: Any) -> Any:

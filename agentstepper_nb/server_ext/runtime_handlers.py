@@ -107,7 +107,7 @@ class ActionsHandler(RuntimeHandler):
         action = self.read_form(wire.NewAction)
         with convert_runtime_errors():
             acted = await self.runtime.act(action)
-        self.send_json(acted, status=201 if acted.fresh else 200)
+        self.send_json(acted, status=201 if acted.is_new else 200)
 
 
 class ActionHandler(RuntimeHandler):

@@ -367,7 +367,7 @@ def _halt_point(halt_point: HaltPoint) -> list[str]:
     custom = halt_point.kind is EventKind.CUSTOM
     kind = (halt_point.name if custom else None) or halt_point.kind
     words = f"{kind.replace('_', ' ')}, {halt_point.side}"
-    summary = halt_point.summary or halt_point.sentence or ""
+    summary = halt_point.summary or halt_point.model_summary or ""
     head = f"[{halt_point.seq}] {_time(halt_point.at)} {words}: {summary}".rstrip(": ")
     lines = [escape_to_one_line(head), halt_point.data]
     if halt_point.edit is not None:

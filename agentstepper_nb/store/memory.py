@@ -212,7 +212,7 @@ class MemoryStore:
         stored_run.rows[halt_point.seq] = halt_point.id
 
     def _edit(self, record: HaltPointEdited) -> None:
-        self._update(record, revision=record.revision, edit=record.edit, sentence=None)
+        self._update(record, revision=record.revision, edit=record.edit, model_summary=None)
 
     def _answer(self, record: HaltPointAnswered) -> None:
         self._update(
@@ -243,10 +243,10 @@ class MemoryStore:
         stored_run.sentences[record.key] = record.text
         if record.id in stored_run.halt_points:
             point = stored_run.halt_points[record.id]
-            stored_run.halt_points[record.id] = replace(point, sentence=record.text)
+            stored_run.halt_points[record.id] = replace(point, model_summary=record.text)
         for at, commit in enumerate(stored_run.commits):
             if commit.id == record.id:
-                stored_run.commits[at] = replace(commit, sentence=record.text)
+                stored_run.commits[at] = replace(commit, model_summary=record.text)
 
 
 #: What keeps a record, by its type; the others are of use only to a Core that starts again.

@@ -118,10 +118,10 @@ def _cut_point(point: HaltPoint) -> HaltPoint:
     """A halt point with the texts that lists of rows show cut to their bounds."""
     failure = None if point.failure is None else truncate_failure(point.failure)
     agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
-    sentence = _cut_summary(point.sentence)
+    sentence = _cut_summary(point.model_summary)
     traceback = truncate_text(point.traceback, MAX_TRACEBACK_CHARS)
     if (failure, agent, summary, sentence, traceback) == (
-        *(point.failure, point.agent, point.summary, point.sentence, point.traceback),
+        *(point.failure, point.agent, point.summary, point.model_summary, point.traceback),
     ):
         return point
     return replace(
@@ -129,7 +129,7 @@ def _cut_point(point: HaltPoint) -> HaltPoint:
         failure=failure,
         agent=agent,
         summary=summary,
-        sentence=sentence,
+        model_summary=sentence,
         traceback=traceback,
     )
 
@@ -139,7 +139,7 @@ def _cut_commit(commit: Commit) -> Commit:
     texts = {
         "title": _cut_summary(commit.title),
         "description": truncate_text(commit.description, _MAX_DESCRIPTION_CHARS),
-        "sentence": _cut_summary(commit.sentence),
+        "model_summary": _cut_summary(commit.model_summary),
     }
     changed = any(getattr(commit, name) != text for name, text in texts.items())
     return replace(commit, **texts) if changed else commit
@@ -273,7 +273,7 @@ def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> Non
     calls = point.kind is EventKind.TOOL_INVOCATION and point.side is EventSide.BEGIN
     _require(point.approval is None or calls, "an approval of no call")
     _require(len(point.reason or "") <= _MAX_REASON_CHARS, "too long a reason")
-    _check_json(point.data, strict=point.strict)
+    _check_json(point.data, strict=point.is_strict_json)
     _check_json(point.edit)
 
 

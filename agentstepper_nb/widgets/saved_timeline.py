@@ -257,7 +257,7 @@ def _commit(commit: Commit) -> str:
     added = sum(change.added for change in commit.changes)
     removed = sum(change.removed for change in commit.changes)
     files = _count(len(commit.changes), "file")
-    title = commit.sentence if commit.ruled and commit.sentence else commit.title
+    title = commit.model_summary if commit.has_rule_title and commit.model_summary else commit.title
     return f"Commit: {_text(title, _MAX_NAME_CHARS)} ({files}{_diffstat(added, removed)})"
 
 

@@ -45,7 +45,10 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
         ("repeated 4 overall", {"watch": Repeated(times=4, in_a_row=False)}),
         ("repeated 4 overall once", {"watch": Repeated(times=4, in_a_row=False), "once": True}),
         ("touches src/*.py", {"watch": Touched(path="src/*.py")}),
-        ("tool hit 3 once log", {"kind": TOOL, "hit_count": 3, "once": True, "then": Reaction.LOG}),
+        (
+            "tool hit 3 once log",
+            {"kind": TOOL, "hit_count": 3, "once": True, "reaction": Reaction.LOG},
+        ),
         ("tool all agents", {"kind": TOOL, "program": "*"}),
         ('tool for "my agent"', {"kind": TOOL, "program": "my agent"}),
         ("tool for 'my agent'", {"kind": TOOL, "program": "my agent"}),
@@ -75,9 +78,11 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
 )
 def test_what_words_mean(text: str, fields: dict[str, Any]) -> None:
     found = parse_breakpoint(text, "s", "mine")
-    expected = BreakpointRule(**{"id": "s", "program": "mine", "then": found.then, **fields})
+    expected = BreakpointRule(
+        **{"id": "s", "program": "mine", "reaction": found.reaction, **fields}
+    )
     assert found == expected
-    assert (found.then is Reaction.LOG) == text.endswith("log")
+    assert (found.reaction is Reaction.LOG) == text.endswith("log")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ breakpoints = st.builds(
     watch=watches,
     hit_count=st.integers(1, 99),
     once=st.booleans(),
-    then=st.sampled_from(Reaction),
+    reaction=st.sampled_from(Reaction),
 )
 
 

@@ -134,7 +134,11 @@ class Fold:
     def messages(self) -> tuple[Message, ...]:
         """As the interpreter's: the newest, as many as it says."""
         assert self.info is not None
-        return tuple(self._messages.values())[-self.info.kept :] if self.info.kept else ()
+        return (
+            tuple(self._messages.values())[-self.info.messages_in_memory :]
+            if self.info.messages_in_memory
+            else ()
+        )
 
     @property
     def states(self) -> list[State]:

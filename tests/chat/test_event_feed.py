@@ -156,7 +156,9 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
         late = Fold()
         home.interpreter.attach(home.session, late)
         home.send("Hello.")
-        await home.until(lambda info: info.kept == 6 and info.state is State.STATE_STOP)
+        await home.until(
+            lambda info: info.messages_in_memory == 6 and info.state is State.STATE_STOP
+        )
         assert late.states == [
             State.STATE_INIT,
             *[State.STATE_RUNNING, State.STATE_STOP] * 3,

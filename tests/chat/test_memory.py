@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat.memory import Memory
-from agentstepper_nb.protocol.chat import DEFAULT_WINDOW, MAX_MESSAGE_LENGTH
+from agentstepper_nb.protocol.chat import DEFAULT_WINDOW_MESSAGES, MAX_MESSAGE_LENGTH
 from tests.chat.harness import message
 
 
@@ -37,7 +37,7 @@ def test_inv_mem_001_a_window_of_the_last_ten(count: int) -> None:
     memory = filled(Memory(), count)
     before = [str(number) for number in range(count - 1)][-10:]
     assert ids(memory.window_before(str(count - 1))) == before
-    assert memory.window_from == str(max(0, count - DEFAULT_WINDOW))
+    assert memory.window_from == str(max(0, count - DEFAULT_WINDOW_MESSAGES))
 
 
 def test_what_is_incomplete_is_not_given() -> None:

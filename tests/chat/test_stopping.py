@@ -55,7 +55,7 @@ async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
 
     async with kept_nowhere(Actor(tidies)) as home:
         stream = home.send("Go.")
-        await home.until(lambda info: info.kept == 2)
+        await home.until(lambda info: info.messages_in_memory == 2)
         stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
         await tidying.wait()
         await stream.aclose()
@@ -79,7 +79,7 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
 
     async with kept_nowhere(Actor(ends), auto_chat=True) as home:
         home.send("Go.")
-        await home.until(lambda info: info.kept == 2)
+        await home.until(lambda info: info.messages_in_memory == 2)
         await home.stop()
         assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [role for role, _ in home.said] == ["user", "assistant"]
@@ -147,7 +147,7 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
 
     async with kept_nowhere(Actor(endless)) as home, kept_nowhere() as other:
         home.send("Go.")
-        await home.until(lambda info: info.kept == 2)
+        await home.until(lambda info: info.messages_in_memory == 2)
         assert [each.content for each in await other.ask()] == ["Yes."]
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
@@ -163,7 +163,7 @@ async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> 
 
     async with kept_nowhere(Actor(endless)) as home:
         stream = home.send("Go.")
-        await home.until(lambda info: info.kept == 2)
+        await home.until(lambda info: info.messages_in_memory == 2)
         await stream.aclose()  # which cancels once
         await home.is_awaiting_user(TurnEnding.STOPPED)
 

@@ -40,7 +40,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         )
         assert here.info(home.session) == found
         info = here.open(home.session)
-        assert (info.state, info.live, info.kept) == (State.STATE_STOP, True, 3)
+        assert (info.state, info.live, info.messages_in_memory) == (State.STATE_STOP, True, 3)
         assert (info.auto_chat_max, info.created_at) == (9, found.created_at)
         assert here.open(home.session) == info
         again = Harness(here, home.session)
@@ -54,14 +54,18 @@ async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path
     answer = [outputs.code(str(n), f"l{n}") for n in range(120)]
     async with harness(tmp_path, Actor(answer)) as home:
         await home.ask()
-        assert (home.info.messages, home.info.kept, len(home.messages)) == (121, 100, 100)
+        assert (home.info.messages, home.info.messages_in_memory, len(home.messages)) == (
+            121,
+            100,
+            100,
+        )
         page = home.interpreter.earlier(home.session, home.messages[0].id, 50)
         assert (len(page.messages), page.more) == (21, False)
         assert page.messages[0].content == "Hello."
         assert home.fold.messages == home.messages
     async with harness(tmp_path) as other:
         info = other.interpreter.open(home.session)
-        assert (info.messages, info.kept) == (121, 100)
+        assert (info.messages, info.messages_in_memory) == (121, 100)
         assert other.interpreter.messages(home.session) == home.fold.messages
 
 
@@ -72,7 +76,7 @@ async def test_what_is_too_large_together_is_not_held(
     answer = [outputs.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
     async with harness(tmp_path, Actor(answer), window=2) as home:
         await home.ask()
-        assert (home.info.messages, home.info.kept) == (21, 4)
+        assert (home.info.messages, home.info.messages_in_memory) == (21, 4)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         first = home.interpreter.earlier(home.session, home.messages[0].id).messages[1]
         assert (await home.interpreter.picture(home.session, first.id)).data.startswith(PNG)

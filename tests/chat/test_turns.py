@@ -107,7 +107,9 @@ async def test_several_sessions_answer_at_once() -> None:
         others = [Harness(home.interpreter) for _ in range(3)]
         for each in (home, *others):
             each.send("Where?")
-        await asyncio.gather(*(each.until(lambda info: info.kept == 2) for each in (home, *others)))
+        await asyncio.gather(
+            *(each.until(lambda info: info.messages_in_memory == 2) for each in (home, *others))
+        )
         assert {each.info.state for each in (home, *others)} == {State.STATE_RUNNING}
         gate.opened.set()
         for each in (home, *others):

@@ -132,7 +132,7 @@ def test_it_is_tried_again_less_and_less_often() -> None:
 
 def body(data: str, pieces: EncodedContent | None = None) -> ui.MessageBody:
     return ui.MessageBody(
-        run="r", message="m", revision=1, data=data, pieces=pieces, edit=None, strict=True
+        run="r", message="m", revision=1, data=data, pieces=pieces, edit=None, is_strict_json=True
     )
 
 

@@ -115,7 +115,7 @@ class Stage:
                 revision=revision,
                 data=data,
                 edit=None,
-                strict=True,
+                is_strict_json=True,
                 approval=approval,
             )
         )
@@ -353,7 +353,9 @@ def test_what_halted_the_run_is_told() -> None:
     stage.hello(HALTED)
     for id, then in (("s1", Reaction.HALT), ("s2", Reaction.LOG), ("s3", Reaction.HALT)):
         stage.comes(
-            ui.BreakpointChanged(breakpoint=BreakpointRule(id=id, side=EventSide.BEGIN, then=then))
+            ui.BreakpointChanged(
+                breakpoint=BreakpointRule(id=id, side=EventSide.BEGIN, reaction=then)
+            )
         )
     stage.comes(ui.BreakpointGone(breakpoint="s3"))
     stage.opens(

@@ -197,7 +197,7 @@ async def test_approvals() -> None:
 async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     service_harness = ServiceHarness(most=2)
     id = await service_harness.create()
-    resume = wire.ResumeCodingSession(session=id, how=HOW)
+    resume = wire.ResumeCodingSession(session=id, settings=HOW)
     assert await service_harness.refused("resume", resume) == "session_open"
     await service_harness.ask("close", wire.CodingSessionRequest(session=id))
     both = await asyncio.gather(
@@ -207,7 +207,7 @@ async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     )
     assert sorted(type(each).__name__ for each in both) == ["CodingSessionCreated", "CommandError"]
     for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
-        asked = wire.ResumeCodingSession(session=unknown, how=HOW)
+        asked = wire.ResumeCodingSession(session=unknown, settings=HOW)
         assert await service_harness.refused("resume", asked) == "unknown_session"
     other = wire.CreateCodingSession(workspace_path="/ws", provider="nobody", model="m")
     assert await service_harness.refused("create", other) == "session_failed"

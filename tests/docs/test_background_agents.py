@@ -14,7 +14,7 @@ from msgspec import Struct
 from agentstepper_nb.coding.moniker import CodingConfig
 from agentstepper_nb.hub.runtime.service import CALLS
 from agentstepper_nb.protocol.coding_settings import CodingSettings
-from agentstepper_nb.protocol.runtime import ActionKind, Limits
+from agentstepper_nb.protocol.runtime import ActionKind, AgentLimits
 from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
@@ -152,7 +152,7 @@ def test_every_method_is_named() -> None:
 def test_every_limit_and_kind_is_named() -> None:
     text = prose(PAGE)
     words = {
-        *Limits.__struct_fields__,
+        *AgentLimits.__struct_fields__,
         *CreateAgentPayload.__struct_fields__,
         *map(str, ActionKind),
     }

@@ -77,7 +77,7 @@ def test_where_all_is_well_all_is_said() -> None:
 
 WRONG = {
     "javascript": (
-        replace(WELL, here=replace(WELL.here, unbuilt="app")),
+        replace(WELL, is_present=replace(WELL.here, unbuilt="app")),
         "app is missing. In a checkout run `make js`",
     ),
     "server extension": (
@@ -150,7 +150,10 @@ def test_what_may_be_wrong_with_jupyter(jupyter: JupyterFacts, said: str) -> Non
 
 
 NOTES = {
-    "git": (replace(WELL, here=replace(WELL.here, git_problem="git is too old.")), "is too old."),
+    "git": (
+        replace(WELL, is_present=replace(WELL.here, git_problem="git is too old.")),
+        "is too old.",
+    ),
     "jupyter": (replace(WELL, jupyter=JupyterFacts()), "environment as well."),
     "version": (
         replace(WELL, cores=(replace(CORE, version="0.9"),)),

@@ -125,7 +125,9 @@ def records(stage: Stage) -> list[Record]:
 
 def _rules(stage: Stage) -> None:
     stage.set_breakpoint(BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
-    stage.set_breakpoint(BreakpointRule(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
+    stage.set_breakpoint(
+        BreakpointRule(id="cost", watch=CostBudget(limit=2.5), reaction=Reaction.LOG)
+    )
     stage.set_breakpoint(
         BreakpointRule(id="again", watch=Repeated(times=4, in_a_row=False), once=True)
     )

@@ -28,7 +28,12 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     ClaimedAction,
     RenewLeases,
 )
-from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from agentstepper_nb.protocol.worker import (
+    WORKER_VERSION,
+    WorkerHello,
+    WorkerWelcome,
+    worker_messages,
+)
 from agentstepper_nb.rpc.session import RpcService, RpcSession
 from tests.worker.worker_pair import Wire
 
@@ -75,13 +80,13 @@ class Client:
         self.session = host.connect(self, right)
         if greets:
             hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=1, services=())
-            self.session.receive(both_ways.encode(hello, 1))
+            self.session.receive(worker_messages.encode(hello, 1))
 
     def send(self, text: str) -> None:
         if self._welcomed:
             self._loop.call_soon(self.line.receive, text)
         else:
-            assert isinstance(both_ways.decode(text)[1], WorkerWelcome)
+            assert isinstance(worker_messages.decode(text)[1], WorkerWelcome)
             self._welcomed = True
 
     def close(self, code: int, reason: str) -> None:

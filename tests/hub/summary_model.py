@@ -94,4 +94,4 @@ class HubStage(Stage):
         """What stands with a halt point or a commit."""
         found = await self.hub.store.message(run, about) or await self.hub.store.commit(run, about)
         assert isinstance(found, (HaltPoint, Commit))
-        return found.sentence
+        return found.model_summary

@@ -176,7 +176,7 @@ async def test_a_sentence_is_told_and_kept() -> None:
     )
     found = await hub.find_row("r", "b")
     assert isinstance(found, HaltPoint)
-    assert found.sentence == "It greets."
+    assert found.model_summary == "It greets."
     for id in ("said", "none"):
         with pytest.raises(CommandError, match="no such message"):
             await hub.record_summary(made(id, "x"))

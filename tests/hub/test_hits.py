@@ -228,7 +228,7 @@ def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
             watch=chance.choice(WATCHES),
             hit_count=chance.choice((1, 1, 1, 2, 3)),
             once=chance.random() < 0.3,
-            then=chance.choice(tuple(Reaction)),
+            reaction=chance.choice(tuple(Reaction)),
             enabled=chance.random() < 0.9,
         )
         for number in range(chance.randrange(2, 6))

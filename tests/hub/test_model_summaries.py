@@ -50,7 +50,7 @@ async def each_step_gets_one(opened: Open) -> None:
         begin = stage.reach(event, data='"lunch"')
         await stage.settled()
         assert await stage.sentence(begin) == "It is about lunch"
-        assert stage.debugger.pending("run")[0].sentence == "It is about lunch"
+        assert stage.debugger.pending("run")[0].model_summary == "It is about lunch"
         stage.step(begin)
         end = stage.reach(event, EventSide.END, data='"soup"')
         stage.step(end)
@@ -78,7 +78,12 @@ async def commits_without_a_title_get_one(opened: Open) -> None:
         stage.start()
         for id in ("snapshot", "commit"):
             commit = Commit(
-                id=id, run="run", at=0, title="Change", ruled=True, snapshot=id == "snapshot"
+                id=id,
+                run="run",
+                at=0,
+                title="Change",
+                has_rule_title=True,
+                snapshot=id == "snapshot",
             )
             stage.perform(stage.debugger.add_commit(commit))
         await stage.settled()

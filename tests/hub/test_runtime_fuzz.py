@@ -66,7 +66,7 @@ def fuzz(count: int) -> None:
             assert ear.codes["internal"] == 0
             session.on_closed()
             client = core.client()
-            assert (await client.create("after it")).fresh
+            assert (await client.create("after it")).is_new
             states = await client.ask("states", StateQuery(limit=1000), AgentStateList)
             assert "after it" in {state.session_id for state in states.states}
 

@@ -40,7 +40,7 @@ async def settled(core: Hosted) -> None:
 async def test_each_line_may_what_its_right_says() -> None:
     async with hosted() as core:
         made = await core.client().create()
-        assert made.fresh
+        assert made.is_new
         watcher = core.client(MethodRight.WATCH)
         seen = await watcher.ask("states", StateQuery(), AgentStateList)
         assert [each.session_id for each in seen.states] == ["s1"]
@@ -206,7 +206,7 @@ async def test_the_rows_may_be_a_workers() -> None:
         await core.starting.came.wait()  # it is asked whether there is work
         keeping = Keeping()
         core.worker(runtime_store=keeping)
-        assert (await core.client().create()).fresh
+        assert (await core.client().create()).is_new
         state = StateQuery(session_id="s1")
         assert len((await core.host.runtime.states(state)).states) == 1
         assert len((await keeping.store.states(state)).states) == 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentstepper_nb.protocol.worker import RpcFailure, both_ways
+from agentstepper_nb.protocol.worker import RpcFailure, worker_messages
 
 Json = Any
 
@@ -115,7 +115,7 @@ class CountingTransport:
         self.codes: Counter[str] = Counter()
 
     def send(self, text: str) -> None:
-        envelope, message = both_ways.decode(text)
+        envelope, message = worker_messages.decode(text)
         self.answers[envelope.type] += 1
         if isinstance(message, RpcFailure):
             self.codes[message.code] += 1

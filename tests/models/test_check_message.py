@@ -55,7 +55,7 @@ def ways(evil: Path) -> dict[str, Any]:
     how = wire.CreateCodingSession(
         workspace_path=str(evil.parent), provider="scripted", model=str(evil), auto_approve=True
     )
-    return {"create": how, "resume": wire.ResumeCodingSession(session="s1", how=how)}
+    return {"create": how, "resume": wire.ResumeCodingSession(session="s1", settings=how)}
 
 
 @pytest.mark.parametrize("method", ["create", "resume"])

@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.protocol.worker import RpcRequest, both_ways
+from agentstepper_nb.protocol.worker import RpcRequest, worker_messages
 from agentstepper_nb.rpc.peer import MAX_OPEN_REQUESTS
 from agentstepper_nb.rpc.session import RpcSession
 from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
@@ -86,7 +86,9 @@ def at_the_worker(count: int) -> None:
         assert {"malformed", "unknown_service", "invalid_message", "duplicate"} <= set(ear.codes)
         assert ear.answers["result"] > 0
         assert ear.answers["item"] > 0
-        line.receive(both_ways.encode(RpcRequest(service="echo", method="nothing"), 1, "a new one"))
+        line.receive(
+            worker_messages.encode(RpcRequest(service="echo", method="nothing"), 1, "a new one")
+        )
         before = ear.answers["result"]
         await asyncio.sleep(0)
         await asyncio.sleep(0)

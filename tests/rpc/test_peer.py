@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.worker import (
     RpcRequest,
     RpcResult,
     WorkerHello,
-    both_ways,
+    worker_messages,
 )
 from agentstepper_nb.rpc.peer import (
     MAX_OPEN_REQUESTS,
@@ -120,17 +120,17 @@ def test_what_is_open_is_bounded(pair: Pair) -> None:
     with pytest.raises(CommandError) as caught:
         pair.here.send_request("coding", "list")
     assert caught.value.code == "too_many"
-    one_more = both_ways.encode(RpcRequest(service="coding", method="list"), 1, "more")
+    one_more = worker_messages.encode(RpcRequest(service="coding", method="list"), 1, "more")
     assert isinstance(pair.there.receive(one_more), MessageRejected)
     (told,) = pair.there.drain()
-    assert both_ways.decode(told)[1].code == "too_many"  # type: ignore[attr-defined]
+    assert worker_messages.decode(told)[1].code == "too_many"  # type: ignore[attr-defined]
 
 
 def said(peer: Peer, text: str) -> tuple[PeerEvent | None, str | None, RpcFailure]:
     """What a bad message means, and the answer with the id that it is under."""
     happening = peer.receive(text)
     (told,) = peer.drain()
-    envelope, failed = both_ways.decode(told)
+    envelope, failed = worker_messages.decode(told)
     assert isinstance(failed, RpcFailure)
     return happening, envelope.id if isinstance(envelope.id, str) else None, failed
 
@@ -166,9 +166,9 @@ def test_what_is_not_understood_is_said(text: str, id: str | None, code: str) ->
 
 def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) -> None:
     hello = WorkerHello(version=1, worker="w", pid=1, services=())
-    assert said(pair.there, both_ways.encode(hello, 1, "x"))[2].code == "already_open"
+    assert said(pair.there, worker_messages.encode(hello, 1, "x"))[2].code == "already_open"
     id = pair.asked()
-    again = both_ways.encode(RpcRequest(service="coding", method="list"), 1, id)
+    again = worker_messages.encode(RpcRequest(service="coding", method="list"), 1, id)
     assert said(pair.there, again)[1:] == (
         None,
         RpcFailure(code="duplicate", message=f"A request with the id {id} is open already."),
@@ -186,13 +186,13 @@ def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: Pair) -> None:
 
 def test_an_item_without_room_breaks_its_stream(pair: Pair) -> None:
     id = pair.asked()
-    happening = pair.here.receive(both_ways.encode(RpcItem(value=value(1)), 1, id))
+    happening = pair.here.receive(worker_messages.encode(RpcItem(value=value(1)), 1, id))
     assert happening == RequestFailed(id, "invalid_message", "An item came without credit for it.")
     assert pair.heard_there() == [RequestCancelled(id)]
 
 
 def test_a_complaint_is_for_the_log() -> None:
-    failed = both_ways.encode(RpcFailure(code="malformed", message="What?"), 1)
+    failed = worker_messages.encode(RpcFailure(code="malformed", message="What?"), 1)
     assert Peer().receive(failed) == ErrorReceived("malformed", "What?")
 
 
@@ -201,7 +201,7 @@ def test_a_complaint_is_for_the_log() -> None:
 )
 def test_what_names_nothing_open_is_passed_over(message: msgspec.Struct) -> None:
     peer = Peer()
-    assert peer.receive(both_ways.encode(message, 1, "gone")) is None
+    assert peer.receive(worker_messages.encode(message, 1, "gone")) is None
     assert peer.drain() == []
 
 

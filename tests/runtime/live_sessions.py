@@ -14,11 +14,11 @@ from agentstepper_nb.protocol.runtime import (
     Action,
     ActionKind,
     ActionStatus,
+    AgentLimits,
     AgentState,
     AgentStep,
     Conversation,
     ConversationMessage,
-    Limits,
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_store_messages import (
@@ -162,7 +162,7 @@ class Harness:
         """An agent that lives."""
         wait = given.pop("wait", 0.0)
         limits = given.pop("limits", {})
-        state, finish = await self.create(limits=Limits(**limits), **given)
+        state, finish = await self.create(limits=AgentLimits(**limits), **given)
         agent = self.agent(state, does, wait)
         await agent.record_created(finish)
         agent.start()

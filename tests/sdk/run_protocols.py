@@ -61,7 +61,7 @@ def a_run(
         pid=1,
         host="",
         boot="",
-        shares=True,
+        shares_connection=True,
     )
     told = listener or Told()
     return RunProtocol(hello, on_disconnect, patient, waiting, told, lambda: False, lambda: None)

@@ -66,7 +66,7 @@ def test_whose_title_was_made_by_rule_is_told(
     peer = core.peer()
     peer.ends()
     commits = [message for message in peer.sent if isinstance(message, CommitMade)]
-    assert [(commit.snapshot, commit.ruled) for commit in commits] == [
+    assert [(commit.snapshot, commit.has_rule_title) for commit in commits] == [
         (False, False),  # the initial one
         (True, True),
         (False, True),

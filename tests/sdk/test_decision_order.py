@@ -168,7 +168,7 @@ class Orders(RuleBasedStateMachine):
         id=st.sampled_from(["s", "t"]),
         name=st.sampled_from([None, *TOOLS]),
         hit_count=st.integers(1, 3),
-        then=st.sampled_from(Reaction),
+        reaction=st.sampled_from(Reaction),
         enabled=st.booleans(),
     )
     def set_breakpoint(self, **fields: Any) -> None:

@@ -31,15 +31,15 @@ from tests.sdk.scripted_core import Peer, ScriptedCore
 
 LOG = Reaction.LOG
 STOPS = (
-    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, hit_count=3, then=LOG),
+    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, hit_count=3, reaction=LOG),
     BreakpointRule(id="one halt", name="b*", hit_count=5, once=True),
     BreakpointRule(
-        id="inside", side=EventSide.BEGIN, condition="depth > 0 and args != 1", then=LOG
+        id="inside", side=EventSide.BEGIN, condition="depth > 0 and args != 1", reaction=LOG
     ),
-    BreakpointRule(id="errors", on_error=True, then=LOG),
-    BreakpointRule(id="again", watch=Repeated(times=2), then=LOG),
-    BreakpointRule(id="budget", watch=TokenBudget(limit=100), then=LOG),
-    BreakpointRule(id="file", watch=Touched(path="*.txt"), side=EventSide.END, then=LOG),
+    BreakpointRule(id="errors", on_error=True, reaction=LOG),
+    BreakpointRule(id="again", watch=Repeated(times=2), reaction=LOG),
+    BreakpointRule(id="budget", watch=TokenBudget(limit=100), reaction=LOG),
+    BreakpointRule(id="file", watch=Touched(path="*.txt"), side=EventSide.END, reaction=LOG),
 )
 
 

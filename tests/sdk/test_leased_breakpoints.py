@@ -35,7 +35,7 @@ from tests.sdk.test_decision_order import Wire
 
 @both
 def test_a_breakpoint_halts_and_says_so(stepper_kind: str, core: ScriptedCore) -> None:
-    log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
+    log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, reaction=Reaction.LOG)
     second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", hit_count=2, once=True)
     core.lease = continued(log, second)
     core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')

@@ -60,7 +60,9 @@ class MemoryCore:
         assert hello.acknowledged <= kept
         self.received[hello.run] = max(1, kept)
         self._said[hello.run] = max(1, kept)
-        return Welcome(version=2, core="", run=hello.run, received=max(1, kept), shares=True)
+        return Welcome(
+            version=2, core="", run=hello.run, received=max(1, kept), shares_connection=True
+        )
 
     def take(self, text: bytes | str) -> None:
         """Take a text that came on the connection."""

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.service import CodingService
-from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from agentstepper_nb.protocol.worker import (
+    WORKER_VERSION,
+    WorkerHello,
+    WorkerWelcome,
+    worker_messages,
+)
 from agentstepper_nb.rpc.session import RpcSession
 from agentstepper_nb.worker.services import ServiceContext
 from tests.helpers.scripted_conversations import Leader
@@ -29,8 +34,8 @@ class Worker:
 
     async def serve(self) -> None:
         hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=7, services=("coding",))
-        await self.socket.write_message(both_ways.encode(hello, 1))
-        _, welcome = both_ways.decode(await self.socket.read_message())
+        await self.socket.write_message(worker_messages.encode(hello, 1))
+        _, welcome = worker_messages.decode(await self.socket.read_message())
         assert isinstance(welcome, WorkerWelcome)
         self.reading = asyncio.create_task(self._read())
 

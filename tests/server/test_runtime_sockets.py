@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.worker import (
     RpcResult,
     WorkerHello,
     WorkerWelcome,
-    both_ways,
+    worker_messages,
 )
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
@@ -73,12 +73,12 @@ class Line:
         text = await self.socket.read_message()
         if text is None:
             raise Closed(self.socket.close_code, self.socket.close_reason)
-        return both_ways.decode(text)[1]
+        return worker_messages.decode(text)[1]
 
     async def _send(self, message: Any) -> None:
         self._sent += 1
         id = None if isinstance(message, WorkerHello) else str(self._sent)
-        await self.socket.write_message(both_ways.encode(message, self._sent, id))
+        await self.socket.write_message(worker_messages.encode(message, self._sent, id))
 
 
 async def greeted(connect: Any, path: str, headers: dict[str, str]) -> Line:

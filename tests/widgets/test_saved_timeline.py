@@ -143,9 +143,12 @@ def test_an_agent_that_is_away() -> None:
 def test_a_commit_that_a_model_put_into_a_sentence() -> None:
     made = {"title": "2 files", "sentence": "It rounds once."}
     assert (
-        "Commit: It rounds once. (" in page(row(1), commits=(commit(1, ruled=True, **made),)).text
+        "Commit: It rounds once. ("
+        in page(row(1), commits=(commit(1, has_rule_title=True, **made),)).text
     )
-    assert "Commit: 2 files (" in page(row(1), commits=(commit(1, ruled=False, **made),)).text
+    assert (
+        "Commit: 2 files (" in page(row(1), commits=(commit(1, has_rule_title=False, **made),)).text
+    )
 
 
 def test_clocks_that_disagree_claim_no_duration() -> None:

@@ -12,7 +12,12 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers, WorkerSession
-from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from agentstepper_nb.protocol.worker import (
+    WORKER_VERSION,
+    WorkerHello,
+    WorkerWelcome,
+    worker_messages,
+)
 from agentstepper_nb.rpc.session import RpcService, RpcSession
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -99,12 +104,12 @@ class Wire:
         hello = WorkerHello(
             version=WORKER_VERSION, worker="test", pid=pid, host=host, services=tuple(services)
         )
-        self.session.receive(both_ways.encode(hello, 1))
+        self.session.receive(worker_messages.encode(hello, 1))
 
     def send(self, text: str) -> None:
         """The Core sends: the worker hears it in the loop's next turn."""
         if self.welcome is None:
-            self.welcome = both_ways.decode(text)[1]
+            self.welcome = worker_messages.decode(text)[1]
             assert isinstance(self.welcome, WorkerWelcome)
         else:
             self._loop.call_soon(self.line.receive, text)

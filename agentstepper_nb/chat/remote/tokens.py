@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.chat import Word
+from ...protocol.chat import Identifier
 from ...protocol.data_model import Id, Time
 from ...protocol.field_errors import make_field_error
 from .key_file import KeyFile, TokenKey, TokenKeys, make_key
@@ -57,7 +57,7 @@ class _Claims(Struct, frozen=True):
     exp: Time
     iat: Time
     scope: str
-    agent: Word | None = None
+    agent: Identifier | None = None
 
 
 class _TokenFields(Struct, frozen=True):
@@ -65,7 +65,7 @@ class _TokenFields(Struct, frozen=True):
 
     session: Id | None = None
     token: Id | None = None
-    agent_name: Word | None = None
+    agent_name: Identifier | None = None
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def format_state(session: ChatSessionInfo) -> Iterator[str]:
         yield f"{session.speaking} has the turn."
     bound = f"{session.auto_turns} of {format_turn_count(session.auto_chat_max)} taken"
     yield f"AutoChat is {'on' if session.auto_chat else 'off'}: {bound}."
-    yield f"{session.messages} messages, {session.kept} in memory."
+    yield f"{session.messages} messages, {session.messages_in_memory} in memory."
 
 
 def format_debug_hint(session: ChatSessionInfo) -> Iterator[str]:

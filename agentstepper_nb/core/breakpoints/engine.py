@@ -98,7 +98,7 @@ class BreakpointEngine:
             try:
                 if armed.hits(variables):
                     hits.append(armed.breakpoint.id)
-                    halts = halts or armed.breakpoint.then is Reaction.HALT
+                    halts = halts or armed.breakpoint.reaction is Reaction.HALT
             except ConditionError as failed:
                 error = error or _failed(armed.breakpoint, failed)
         if not hits and error is None:
@@ -144,7 +144,7 @@ class _Armed:
         """Whether it may halt at such a halt point, whatever its data is."""
         return (
             not self._done
-            and self.breakpoint.then is Reaction.HALT
+            and self.breakpoint.reaction is Reaction.HALT
             and self._filter.may_match(kind, side, name)
         )
 

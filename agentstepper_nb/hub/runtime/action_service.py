@@ -76,7 +76,7 @@ class ActionService:
         refuse_large(request.metadata, "metadata")
         known = await self._known(request.idem_key)
         if known is not None:
-            return ActionEnqueued(action=known, session_id=known.session_id, fresh=False)
+            return ActionEnqueued(action=known, session_id=known.session_id, is_new=False)
         if isinstance(payload, CreateAgentPayload):
             return await self._create(request, payload)
         state = await self._target(request)
@@ -103,7 +103,7 @@ class ActionService:
             )
             create = self._add_participant(create, payload.conversation_id, payload)
         created = await self._context.store.create(create)
-        if created.fresh:
+        if created.is_new:
             self._context.publish(
                 RowUpdates(
                     states=(created.state,),
@@ -113,7 +113,7 @@ class ActionService:
                 )
             )
         return ActionEnqueued(
-            action=created.action, session_id=created.state.session_id, fresh=created.fresh
+            action=created.action, session_id=created.state.session_id, is_new=created.is_new
         )
 
     def _new_session(self, idem_key: str | None) -> str:
@@ -206,7 +206,7 @@ class ActionService:
         self._context.publish(RowUpdates(messages=written.messages, actions=written.actions))
         known = None if written.actions else await self._known(request.idem_key)
         return ActionEnqueued(
-            action=known or action, session_id=state.session_id, fresh=bool(written.actions)
+            action=known or action, session_id=state.session_id, is_new=bool(written.actions)
         )
 
     async def _known(self, idem_key: str | None) -> Action | None:
@@ -219,7 +219,7 @@ class ActionService:
         fresh = stored.id == action.id
         if fresh:
             self._context.publish(RowUpdates(actions=(stored,)))
-        return ActionEnqueued(action=stored, session_id=stored.session_id, fresh=fresh)
+        return ActionEnqueued(action=stored, session_id=stored.session_id, is_new=fresh)
 
     def _action(
         self, request: NewAction, payload: Struct, agent_id: str, session_id: str

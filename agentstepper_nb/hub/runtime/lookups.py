@@ -110,7 +110,9 @@ async def list_participants(
     store: RuntimeStore, conversation_id: str, session_id: str | None = None
 ) -> tuple[Participant, ...]:
     """Who takes part in a conversation and hasn't left: all, or one session."""
-    request = ParticipantQuery(conversation_id=conversation_id, here=True, session_id=session_id)
+    request = ParticipantQuery(
+        conversation_id=conversation_id, is_present=True, session_id=session_id
+    )
     return (await store.participants(request)).participants
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.field_errors import make_field_error
-from ...protocol.runtime import ActionKind, Limits
+from ...protocol.runtime import ActionKind, AgentLimits
 from ...protocol.runtime_requests import (
     CreateAgentPayload,
     DestroyPayload,
@@ -56,7 +56,7 @@ def check_payload(kind: ActionKind, payload: Any) -> Struct:
         raise make_field_error(error, "payload") from None
     _refuse_unknown(given, expected, "payload")
     if isinstance(found, CreateAgentPayload):
-        _refuse_unknown(given.get("limits", {}), Limits, "payload.limits")
+        _refuse_unknown(given.get("limits", {}), AgentLimits, "payload.limits")
     return found
 
 

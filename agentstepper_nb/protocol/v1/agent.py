@@ -46,7 +46,7 @@ def find_summary(halt_point: HaltPoint) -> str | None:
     """A breakpoint's summary where version 1 reads it, which has no other word for an exception."""
     if halt_point.failure is not None and not halt_point.is_replaced:
         return format_failure(halt_point.failure)
-    return halt_point.summary or halt_point.sentence
+    return halt_point.summary or halt_point.model_summary
 
 
 def format_failure(failure: Failure) -> str:
@@ -163,7 +163,7 @@ class LenientMessage(NamedTuple):
     """A message, and whether every JSON parser takes its text."""
 
     message: V1Message
-    strict: bool
+    is_strict_json: bool
 
 
 def decode_message(text: str) -> V1Message:
@@ -205,7 +205,7 @@ def _convert(value: Any) -> V1Message:
         raise ProtocolError(
             "malformed", 'The message is not of the form {"message": …, "data": {…}}.'
         )
-    name = prepare_value(str(value.get("message")))
+    name = to_convertible(str(value.get("message")))
     kind = _KINDS.get(name)
     if kind is None:
         raise ProtocolError(
@@ -213,14 +213,14 @@ def _convert(value: Any) -> V1Message:
             f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
             "commit.",
         )
-    return cast(V1Message, msgspec.convert(prepare_value(value["data"]), kind))
+    return cast(V1Message, msgspec.convert(to_convertible(value["data"]), kind))
 
 
 #: The fields that hold contents, wherever they stand.
 _CONTENTS: Final = frozenset({"data", "original_data", "modified_data"})
 
 
-def prepare_value(value: Any) -> Any:
+def to_convertible(value: Any) -> Any:
     """What the lenient parser read, made ready for `msgspec.convert`.
 
     Contents become JSON text again; in all else, half a surrogate pair becomes a replacement character,
@@ -229,21 +229,21 @@ def prepare_value(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [prepare_value(item) for item in value]
+        return [to_convertible(item) for item in value]
     if isinstance(value, dict):
         return {
-            name: Raw(dump_json(item).encode()) if name in _CONTENTS else prepare_value(item)
+            name: Raw(dump_json(item).encode()) if name in _CONTENTS else to_convertible(item)
             for name, item in value.items()
         }
     return value
 
 
-def read_text(data: Raw) -> str:
+def decode_text_data(data: Raw) -> str:
     """A JSON string's text, nothing for null, and any other JSON as it stands."""
     value = _relax(bytes(data).decode())
     if value is None:
         return ""
-    return str(prepare_value(value)) if isinstance(value, str) else bytes(data).decode()
+    return str(to_convertible(value)) if isinstance(value, str) else bytes(data).decode()
 
 
 def dump_json(value: Any) -> str:

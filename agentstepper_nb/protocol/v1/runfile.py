@@ -46,7 +46,7 @@ from .agent import (
     format_failure,
     is_strict,
     load_kind,
-    prepare_value,
+    to_convertible,
 )
 from .commits import dump_commit, load_commit, select_commits
 from .runfile_format import make_corrupt_error, pack_runfile, unpack_runfile
@@ -181,7 +181,7 @@ def _parse(text: bytearray, scan: JsonScanner) -> _Run:
     try:
         # Decoded as it was counted: the parser would guess another encoding.
         return msgspec.convert(
-            prepare_value(json.loads(text.decode("utf-8", "surrogatepass"))), _Run
+            to_convertible(json.loads(text.decode("utf-8", "surrogatepass"))), _Run
         )
     except (ValueError, RecursionError):
         raise make_corrupt_error(f"The .run file's contents are damaged ({strictly})") from None
@@ -325,7 +325,7 @@ def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> 
         depth=event.depth,
         at=point.time,
         data=data,
-        strict=is_strict(data),
+        is_strict_json=is_strict(data),
         agent=truncate_text(point.agent, _MAX_SUMMARY_CHARS),
         summary=None if own is None else truncate_text(own, _MAX_SUMMARY_CHARS),
         outcome=EventOutcome.ERROR if failure else None,

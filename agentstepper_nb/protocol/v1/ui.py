@@ -237,7 +237,7 @@ def _content(text: str, strict: bool) -> tuple[Raw, str]:
 
 def _message(halt_point: HaltPoint) -> _Message:
     source, target = _ACTORS.get((halt_point.kind, halt_point.side), ("System", "System"))
-    content, kind = _content(halt_point.data, halt_point.strict)
+    content, kind = _content(halt_point.data, halt_point.is_strict_json)
     summary = find_summary(halt_point)
     return _Message(
         halt_point.id, source, target, content, kind, summary, format_time(halt_point.at)
@@ -265,7 +265,7 @@ def _commit(commit: Commit) -> _Commit:
         _Change(path, kind, body.content, body.previous_content)
         for path, kind, body in dump_changes(commit)
     ]
-    return _Commit(commit.id, format_time(commit.at), commit.sentence or commit.title, own)
+    return _Commit(commit.id, format_time(commit.at), commit.model_summary or commit.title, own)
 
 
 def _run(history: RunHistory) -> _Run:

@@ -15,9 +15,9 @@ from ...protocol.runtime import (
     Action,
     ActionKind,
     ActionStatus,
+    AgentLimits,
     Delivery,
     Json,
-    Limits,
     SessionStatus,
 )
 from ...protocol.runtime_requests import (
@@ -110,7 +110,7 @@ class ActionClient:
             config=config,
             conversation_id=conversation_id,
             delivery=find_enum_member(Delivery, delivery),
-            limits=Limits(
+            limits=AgentLimits(
                 stop_on_done=stop_on_done,
                 max_steps=max_steps,
                 max_runtime_s=max_runtime_s,

@@ -131,7 +131,7 @@ class ConversationClient:
 
     async def participants(self, conversation_id: str, *, here: bool = False) -> list[Participant]:
         """Who takes part in a conversation; with `here`, only those who haven't left."""
-        request = ParticipantQuery(conversation_id=conversation_id, here=here)
+        request = ParticipantQuery(conversation_id=conversation_id, is_present=here)
         return list((await self._core.call(methods.PARTICIPANTS, request)).participants)
 
     async def post(

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from ...errors import CommandError
 from ...protocol import runtime_methods as methods
-from ...protocol.runtime import LIVE_STATUSES, AgentState, AgentStep, SessionSummary
+from ...protocol.runtime import LIVE_STATUSES, AgentSessionInfo, AgentState, AgentStep
 from ...protocol.runtime_requests import TopicEvent, WatchTopic
 from ...protocol.runtime_store_messages import (
     DEFAULT_LIMIT,
@@ -108,7 +108,7 @@ class SessionClient:
     async def _steps(self, request: StepQuery) -> list[AgentStep]:
         return list((await self._core.call(methods.STEPS, request)).steps)
 
-    async def list_sessions_for_agent(self, agent_id: str) -> list[SessionSummary]:
+    async def list_sessions_for_agent(self, agent_id: str) -> list[AgentSessionInfo]:
         """An agent's sessions, the newest first."""
         found = await self._core.call(methods.SESSIONS, AgentSessionQuery(agent_id=agent_id))
         return list(found.sessions)

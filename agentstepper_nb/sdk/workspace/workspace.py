@@ -167,7 +167,9 @@ class Workspace:
             changes = compare_commits(self._repository, before, now)
             self._record_version(now)
         title = commit_titles.make_title(changes)
-        return Commit(id=now.commit, at=at, title=title, snapshot=True, ruled=True, changes=changes)
+        return Commit(
+            id=now.commit, at=at, title=title, snapshot=True, has_rule_title=True, changes=changes
+        )
 
     def record_changes(self) -> bool:
         """Store what changed since the workspace was last looked at, without comparing it.
@@ -302,7 +304,7 @@ class Workspace:
             at=at,
             title=said.title,
             description=said.description,
-            ruled=ruled,
+            has_rule_title=ruled,
             changes=changes,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...protocol.runtime import AgentStep, SessionSummary
+from ...protocol.runtime import AgentSessionInfo, AgentStep
 from ...protocol.runtime_store_messages import (
     ActionList,
     ActionQuery,
@@ -78,7 +78,7 @@ async def sessions(tables: Tables, ask: AgentSessionQuery) -> AgentSessionList:
     """See `RuntimeStore.sessions`."""
     kept = await states(tables, StateQuery(agent_id=ask.agent_id, limit=ask.limit))
     found = [
-        SessionSummary(
+        AgentSessionInfo(
             agent_id=state.agent_id,
             session_id=state.session_id,
             status=state.status,
@@ -110,7 +110,7 @@ async def participants(tables: Tables, ask: ParticipantQuery) -> ParticipantList
     """See `RuntimeStore.participants`."""
     where = both(
         _equal(conversation_id=ask.conversation_id, session_id=ask.session_id),
-        "left_at IS NULL" if ask.here else None,
+        "left_at IS NULL" if ask.is_present else None,
     )
     rows = await tables.select(PARTICIPANTS, where, _OLDEST)
     return ParticipantList(participants=tuple(row.value for row in rows))
@@ -142,12 +142,12 @@ async def _orphans(tables: Tables, agent: str) -> list[str]:
     return sorted(set(found) - set(kept))
 
 
-async def _of_steps(tables: Tables, session: str) -> SessionSummary:
+async def _of_steps(tables: Tables, session: str) -> AgentSessionInfo:
     where = equal("session_id", session)
     (first,) = await tables.select(STEPS, where, _BY_ITERATION, 1)
     (last,) = await tables.select(STEPS, where, _LAST_FIRST, 1)
     step: AgentStep = last.value
-    return SessionSummary(
+    return AgentSessionInfo(
         agent_id=step.agent_id,
         session_id=session,
         status=step.status,

@@ -36,19 +36,19 @@ async def create(draft: Draft, ask: CreateAgentSession) -> AgentSessionCreated:
     known = await draft.get(STATES, ask.state.session_id)
     if known is not None:
         return AgentSessionCreated(
-            state=known, action=await _creation(draft, known.session_id), fresh=False
+            state=known, action=await _creation(draft, known.session_id), is_new=False
         )
     action = await _known(draft, ask.action)
     if action is not None:
         known = await draft.get(STATES, action.session_id)
-        return AgentSessionCreated(state=known or ask.state, action=action, fresh=False)
+        return AgentSessionCreated(state=known or ask.state, action=action, is_new=False)
     draft.put(STATES, ask.state)
     draft.put(ACTIONS, ask.action)
     if ask.participant is not None:
         await conversations.join(draft, ask.participant)
     if ask.message is not None:
         await conversations.append(draft, ask.message)
-    return AgentSessionCreated(state=ask.state, action=ask.action, fresh=True)
+    return AgentSessionCreated(state=ask.state, action=ask.action, is_new=True)
 
 
 async def enqueue(draft: Draft, ask: EnqueueActions) -> ActionList:

@@ -180,8 +180,8 @@ class SearchIndex:
                     self._event(item)
                 case Commit():
                     self._commit(item)
-            if not isinstance(item, Event) and item.sentence:
-                self._index_text_of_summary(item.run, item.id, item.sentence)
+            if not isinstance(item, Event) and item.model_summary:
+                self._index_text_of_summary(item.run, item.id, item.model_summary)
         for note in history.notes:
             self._note(note)
         self._run(history.run)

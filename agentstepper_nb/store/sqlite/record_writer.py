@@ -272,7 +272,7 @@ class RecordWriter:
     def _edit(self, record: HaltPointEdited) -> None:
         run = self._touch(record.run)
         n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.replace_members(body, revision=record.revision, sentence=None)
+        body = HALT_POINT.replace_members(body, revision=record.revision, model_summary=None)
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
 
@@ -294,7 +294,7 @@ class RecordWriter:
         for table, kind in _SUMMARIZED_TABLES.items():
             if self._execute(_BY_KEY[table], (run.n, record.id)).fetchone():
                 n, _, id, body, *rest = self._find(table, run, record.id)
-                body = kind.replace_members(body, sentence=record.text)
+                body = kind.replace_members(body, model_summary=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
     def _set_rules(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:

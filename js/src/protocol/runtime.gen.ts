@@ -208,7 +208,7 @@ export interface RuntimeTells {
   watch: TopicEvent;
 }
 /**
- * The action that was enqueued; `fresh` is false where it was one that had been.
+ * The action that was enqueued; `is_new` is false where it was one that had been.
  */
 export interface ActionEnqueued {
   action: Action;
@@ -313,7 +313,7 @@ export interface AgentState {
   last_error: string | null;
   moniker: string;
   config: unknown;
-  limits: Limits;
+  limits: AgentLimits;
   conversation_id: string | null;
   run_id: string | null;
   step: boolean;
@@ -327,7 +327,7 @@ export interface AgentState {
 /**
  * When a session ends by itself, and how often a step is tried.
  */
-export interface Limits {
+export interface AgentLimits {
   stop_on_done: boolean | null;
   max_steps: number | null;
   max_runtime_s: number | null;

@@ -10,8 +10,8 @@ import pytest
 from agentstepper_nb.protocol.runtime import (
     Action,
     ActionStatus,
+    AgentLimits,
     Delivery,
-    Limits,
     SenderType,
     SessionStatus,
 )
@@ -31,12 +31,12 @@ def test_creating_makes_the_session_its_place_and_the_action() -> None:
             limits={"max_steps": 3},
             step=True,
         )
-        assert acted.fresh
+        assert acted.is_new
         assert acted.session_id == "s"
         state = await harness.state("s")
         assert (state.agent_id, state.moniker, state.status) == ("ann", "joke", "created")
         assert state.config == {"subject": "tea"}
-        assert state.limits == Limits(max_steps=3)
+        assert state.limits == AgentLimits(max_steps=3)
         assert state.step
         assert state.conversation_id == "c"
         assert await harness.actions() == [acted.action]
@@ -65,7 +65,7 @@ def test_a_second_creation_answers_the_first() -> None:
             await harness.create("s", conversation_id="gone"),
             await harness.create("s", agent="bob"),
         ):
-            assert (again.action, again.session_id, again.fresh) == (first.action, "s", False)
+            assert (again.action, again.session_id, again.is_new) == (first.action, "s", False)
         assert await harness.actions() == [first.action]
 
     run(test)
@@ -81,10 +81,10 @@ def test_a_key_makes_a_creation_one_even_at_the_same_time() -> None:
         ]
         acted = await asyncio.gather(*asks)
         assert len({each.session_id for each in acted}) == 1
-        assert [each.fresh for each in acted].count(True) == 1
+        assert [each.is_new for each in acted].count(True) == 1
         assert len(await harness.actions()) == 1
         other = await harness.act("agent_create", agent_id="ann", payload={"moniker": "joke"})
-        assert other.fresh
+        assert other.is_new
         assert other.session_id != acted[0].session_id
 
     run(test)
@@ -192,7 +192,7 @@ def test_a_session_that_has_ended_takes_only_its_end(status: str) -> None:
             with refused("session_over", "agent_id"):
                 await harness.act(kind, agent_id="ann", payload=payload)
         acted = await harness.act("agent_destroy", "s")
-        assert acted.fresh
+        assert acted.is_new
         assert acted.action.payload == {"timeout_s": 10.0}
         claimed = await harness.claim()
         assert claimed is not None
@@ -207,11 +207,11 @@ def test_a_key_that_is_known_answers_its_action() -> None:
         await harness.begin("s")
         first = await harness.act("agent_pause", "s", idem_key="k")
         again = await harness.act("agent_pause", "s", idem_key="k")
-        assert (again.action.id, again.fresh) == (first.action.id, False)
+        assert (again.action.id, again.is_new) == (first.action.id, False)
         at_once = await asyncio.gather(
             *(harness.act("agent_resume", "s", idem_key="r") for _ in range(5))
         )
-        assert [each.fresh for each in at_once].count(True) == 1
+        assert [each.is_new for each in at_once].count(True) == 1
         assert len({each.action.id for each in at_once}) == 1
         paused = await harness.claim()
         assert paused is not None
@@ -280,6 +280,6 @@ def test_what_is_too_large_for_a_row_is_refused() -> None:
             await harness.say("Look!", data={"it": large})
         assert await harness.actions() == []
         assert await harness.said() == []
-        assert (await harness.create("s", config=large[:-1000])).fresh
+        assert (await harness.create("s", config=large[:-1000])).is_new
 
     run(test)

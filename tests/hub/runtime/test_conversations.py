@@ -121,7 +121,9 @@ def test_joining_and_leaving_are_said_once() -> None:
         back = await harness.join_user("eve")
         assert back.participant_id != user.participant_id
         assert await harness.texts() == ["ann joined.", "eve joined.", "eve left.", "eve joined."]
-        found = await harness.runtime.participants(ParticipantQuery(conversation_id="c", here=True))
+        found = await harness.runtime.participants(
+            ParticipantQuery(conversation_id="c", is_present=True)
+        )
         assert found.participants == (seat, back)
 
     run(test)

@@ -48,7 +48,7 @@ async def ask(service: RuntimeService, method: str, params: Raw) -> None:
 
 async def still_well(harness: Harness) -> None:
     acted = await harness.create("after", "bob")
-    assert acted.fresh
+    assert acted.is_new
     await harness.conversation("after")
 
 

@@ -181,7 +181,7 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
             payload={"moniker": "joke", "conversation_id": "c"},
         )
         acted = await ask("act", create, wire.ActionEnqueued)
-        assert acted.fresh
+        assert acted.is_new
         worker = {"owner": "w", "now": 1000.0, "lease_until": 1010.0}
         claimed = await ask("claim", asks.ClaimAction(**worker), asks.ClaimedAction)  # type: ignore[arg-type]
         assert claimed.action is not None

@@ -195,7 +195,7 @@ def test_tags(stage: Stage) -> None:
 def test_a_sentence_of_what_is_pending_stays_with_it(stage: Stage) -> None:
     _, point = stage.query()
     stage.sentence(stage.point(point), "It asks.")
-    assert stage.debugger.pending("run")[0].sentence == "It asks."
+    assert stage.debugger.pending("run")[0].model_summary == "It asks."
     stage.edit(point, '"edited"')
     stage.step()
     assert [each.answer for each in stage.answers] == [AnswerKind.RESUME]

@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.stage import Answered, Stage, replayed
 
 HALTS = BreakpointRule(id="halts")
-LOGS = BreakpointRule(id="logs", then=Reaction.LOG)
+LOGS = BreakpointRule(id="logs", reaction=Reaction.LOG)
 OFF = BreakpointRule(id="off", enabled=False)
 PRICE = Price(model="gpt-*", input=1.0, output=2.0)
 
@@ -161,7 +161,7 @@ def test_without_a_lease_the_breakpoints_are_asked_here() -> None:
         BreakpointRule(
             id="third", kind=EventKind.TOOL_INVOCATION, side=EventSide.BEGIN, name="l*", hit_count=3
         ),
-        BreakpointRule(id="says", condition='data == "stop"', then=Reaction.LOG),
+        BreakpointRule(id="says", condition='data == "stop"', reaction=Reaction.LOG),
     )
     names = ["ls", "cat", "ls", "ls", "ls"]
     points = [it.reach(it.begin(EventKind.TOOL_INVOCATION, name=name)) for name in names[:3]]
@@ -178,7 +178,7 @@ def test_without_a_lease_the_breakpoints_are_asked_here() -> None:
 
 
 def test_a_condition_that_fails_halts_and_says_so() -> None:
-    it = stage(BreakpointRule(id="s", condition="1 / 0 == 1", then=Reaction.LOG))
+    it = stage(BreakpointRule(id="s", condition="1 / 0 == 1", reaction=Reaction.LOG))
     id = it.reach(it.begin())
     assert it.run().pending == (id,)
     assert "1 / 0" in (it.point(id).breakpoint_error or "")
@@ -213,7 +213,7 @@ def test_a_breakpoint_that_is_set_meanwhile_counts_from_then_on_and_usage_from_t
 
 
 def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
-    it = stage(BreakpointRule(id="s", hit_count=2, then=Reaction.LOG))
+    it = stage(BreakpointRule(id="s", hit_count=2, reaction=Reaction.LOG))
     it.reach(it.begin())
     it.reach(it.begin(), leased=True, waits=False)
     it.reach(it.begin())  # it lost its lease: its breakpoints begin anew

@@ -39,7 +39,7 @@ POINT = HaltPoint(
     data='"tests/test_cart.py"',
 )
 QUERY = replace(POINT, kind=EventKind.LLM_QUERY, name=None)
-COMMIT = Commit(id="c", run="r", at=0, title="Change 1 file", ruled=True)
+COMMIT = Commit(id="c", run="r", at=0, title="Change 1 file", has_rule_title=True)
 
 
 def change(path: str, diff: str = "", **fields: Any) -> FileChange:
@@ -110,7 +110,7 @@ def test_one_sentence_of_whatever_is_answered(answer: str, sentence: str | None)
 def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown: str) -> None:
     point = replace(POINT, **{"sentence": "It tests"} | fields)
     if shown == "run_tests":
-        shown = summarize(replace(point, sentence=None))
+        shown = summarize(replace(point, model_summary=None))
     assert summarize(point, lambda _: "An extension's") == shown
 
 
@@ -132,7 +132,7 @@ def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown
         (replace(POINT, kind=EventKind.PROGRAM_FINISHED), False),
         (COMMIT, True),
         (replace(COMMIT, snapshot=True), True),
-        (replace(COMMIT, ruled=False), False),
+        (replace(COMMIT, has_rule_title=False), False),
     ],
 )
 def test_only_what_would_show_it_is_asked_about(about: HaltPoint | Commit, shows: bool) -> None:

@@ -275,7 +275,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule(
         id=breakpoint_ids,
-        then=st.sampled_from(Reaction),
+        reaction=st.sampled_from(Reaction),
         hit_count=st.integers(1, 3),
         on=st.booleans(),
     )
@@ -283,7 +283,7 @@ class Anything(RuleBasedStateMachine):
         kind = EventKind.TOOL_INVOCATION if hit_count > 1 else None
         self.tries(
             self.stage.set_breakpoint,
-            BreakpointRule(id=id, kind=kind, hit_count=hit_count, then=then, enabled=on),
+            BreakpointRule(id=id, kind=kind, hit_count=hit_count, reaction=then, enabled=on),
         )
 
     @rule(id=breakpoint_ids)

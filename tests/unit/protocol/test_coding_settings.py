@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.coding_api import CreateCodingSession
 from agentstepper_nb.protocol.coding_settings import (
     DEFAULTS,
     FIELDS,
-    MODES,
+    SANDBOX_MODES,
     WIRE_NAMES,
     CodingSettings,
     read_settings,
@@ -127,7 +127,7 @@ def test_the_guide_has_each_under_all_of_its_names() -> None:
 
 
 def test_the_words_are_those_of_the_sandbox() -> None:
-    assert tuple(mode.value for mode in SandboxMode) == MODES
+    assert tuple(mode.value for mode in SandboxMode) == SANDBOX_MODES
     kinds = get_type_hints(coding_settings.SettingsDict)
     assert set(get_args(get_args(kinds["sandbox"])[0])) == set(get_args(SandboxChoice))
 

@@ -17,7 +17,7 @@ TOLD = EncodedContent(number=1, then=('{"a": ', '"é"}'))
 
 def body(data: str, pieces: EncodedContent | None = None) -> MessageBody:
     return MessageBody(
-        run="r", message="m", revision=3, data=data, pieces=pieces, edit="1", strict=False
+        run="r", message="m", revision=3, data=data, pieces=pieces, edit="1", is_strict_json=False
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.frame import MessageTable, decode_address
+from agentstepper_nb.protocol.frame import MessageTable, decode_envelope_header
 
 
 class Ping(Struct):
@@ -100,5 +100,5 @@ def test_each_table_has_its_word_for_the_unknown() -> None:
     ids=range(9),
 )
 def test_an_answer_names_what_could_be_read(text: str, n: int | None, id: str | None) -> None:
-    address = decode_address(text)
+    address = decode_envelope_header(text)
     assert (address.n, address.id) == (n, id)

@@ -19,22 +19,21 @@ from agentstepper_nb.protocol.agent import (
     Bye,
     CheckEdit,
     CommitMade,
-    DebuggerRules,
+    DebuggerConfig,
     DecideApproval,
     DenyAnswer,
+    DryRunResponse,
     EditChecked,
     EventBegun,
-    GetDebuggerRules,
+    GetDebuggerConfig,
     GetTimeline,
     HaltPointReached,
     Hello,
     LeaseMessage,
     LeaveConnection,
-    MessageAwaited,
     MessagePart,
     MessagesAcknowledged,
     ProcessEnded,
-    ProgramDryRunAnswer,
     RaiseAnswer,
     ResumeAnswer,
     RunDisconnected,
@@ -43,6 +42,7 @@ from agentstepper_nb.protocol.agent import (
     StopAnswer,
     Timeline,
     UploadRun,
+    UserMessageAwaited,
     Welcome,
     Withdraw,
     from_agent,
@@ -85,7 +85,7 @@ FROM_AGENT: dict[str, Struct] = {
         boot="b",
         workspace="/tmp/w",
         mode=RunMode.CONTINUE,
-        checks=True,
+        can_check_edits=True,
         notice="No sandbox: careful",
         sent=9,
         acknowledged=7,
@@ -157,7 +157,7 @@ FROM_AGENT: dict[str, Struct] = {
         pid=7,
         host="here",
         boot="b",
-        shares=True,
+        shares_connection=True,
     ),
     '{"n":1,"type":"leave","body":{}}': LeaveConnection(),
     '{"n":1,"type":"part","body":{"text":"{\\"n\\":","last":false}}': MessagePart(
@@ -180,7 +180,7 @@ FROM_AGENT: dict[str, Struct] = {
         id="abc",
         at=1.5,
         title="Add b",
-        ruled=True,
+        has_rule_title=True,
         changes=(
             FileChange(
                 path="b",
@@ -193,10 +193,10 @@ FROM_AGENT: dict[str, Struct] = {
         ),
     ),
     '{"n":1,"type":"get_timeline","body":{}}': GetTimeline(),
-    '{"n":1,"type":"message_awaited","body":{}}': MessageAwaited(),
+    '{"n":1,"type":"message_awaited","body":{}}': UserMessageAwaited(),
     '{"n":1,"type":"process_ended","body":{"pid":7,"code":-9}}': ProcessEnded(pid=7, code=-9),
     '{"n":1,"type":"take_run","body":{"data":"eJw="}}': UploadRun(data="eJw="),
-    '{"n":1,"type":"get_rules","body":{}}': GetDebuggerRules(),
+    '{"n":1,"type":"get_rules","body":{}}': GetDebuggerConfig(),
     '{"n":1,"type":"set_stop","body":{"stop":'
     + A_BREAKPOINT
     + "}}": breakpoint_rules.SetBreakpoint(
@@ -268,7 +268,7 @@ TO_AGENT: dict[str, Struct] = {
     },
     '{"n":1,"type":"acknowledged","body":{"received":9}}': MessagesAcknowledged(received=9),
     '{"n":1,"type":"welcome","body":{"version":2,"core":"c","run":"r1","received":0,'
-    '"shares":true}}': Welcome(version=2, core="c", run="r1", shares=True),
+    '"shares":true}}': Welcome(version=2, core="c", run="r1", shares_connection=True),
     '{"n":1,"type":"closed","body":{"code":1000,"reason":"Again."}}': RunDisconnected(
         code=1000, reason="Again."
     ),
@@ -290,12 +290,12 @@ TO_AGENT: dict[str, Struct] = {
     f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunUploaded(run=the_run),
     '{"n":1,"type":"rules","body":{"stops":['
     + A_BREAKPOINT
-    + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': DebuggerRules(
+    + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': DebuggerConfig(
         breakpoints=(breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1"),),
         prices=(breakpoint_rules.Price(model="m", input=0.0, output=1.5),),
     ),
     '{"n":1,"type":"tried","body":{"trials":[{"run":"r1","rows":7,"hits":[2,4],"total":2,"error":"e"}],'
-    f'"runs":[{RUN}]}}}}': ProgramDryRunAnswer(
+    f'"runs":[{RUN}]}}}}': DryRunResponse(
         outcomes=(
             breakpoint_rules.DryRunOutcome(run="r1", rows=7, hits=(2, 4), total=2, error="e"),
         ),

@@ -56,7 +56,7 @@ the_stop = BreakpointRule(
     watch=TokenBudget(limit=1000),
     hit_count=2,
     once=True,
-    then=Reaction.LOG,
+    reaction=Reaction.LOG,
     enabled=False,
 )
 PRICES = '[{"model":"gpt-*","input":2.5,"output":10.0}]'
@@ -203,8 +203,8 @@ the_commit = Commit(
     title="t",
     event="e",
     seq=1,
-    ruled=True,
-    sentence="It changes a.",
+    has_rule_title=True,
+    model_summary="It changes a.",
     changes=(FileChange(path="a.py", kind=ChangeKind.CHANGED, added=1, removed=2),),
 )
 
@@ -278,7 +278,7 @@ TO_UI: dict[str, Struct] = {
         revision=2,
         data='{"z": 1.0}',
         edit="null",
-        strict=True,
+        is_strict_json=True,
         approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files.", rule="rm *"),
         always=True,
     ),
@@ -290,7 +290,7 @@ TO_UI: dict[str, Struct] = {
         revision=2,
         data="",
         edit=None,
-        strict=True,
+        is_strict_json=True,
         pieces=EncodedContent(number=1, then=("[", "7]")),
         reason="no",
     ),

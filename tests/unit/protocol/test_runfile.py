@@ -136,7 +136,7 @@ def ours() -> RunHistory:
             kind=EventKind.LLM_QUERY,
             at=1.0,
             data='{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
-            strict=False,
+            is_strict_json=False,
             edit='""',
             answer=AnswerKind.RESUME,
         ),
@@ -149,7 +149,7 @@ def ours() -> RunHistory:
             kind=EventKind.LLM_QUERY,
             at=2.0,
             data='"half \\ud800"',
-            strict=False,
+            is_strict_json=False,
             failure=Failure(type="E", message="m"),
             answer=AnswerKind.RESUME,
         ),
@@ -167,7 +167,7 @@ def test_contents_keep_their_letters_where_strict_json_allows_and_their_values_a
         '{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
         '"half \\ud800"',
     ]
-    assert [point.strict for point in loaded.halt_points] == [False, False]
+    assert [point.is_strict_json for point in loaded.halt_points] == [False, False]
     assert [point.edit for point in loaded.halt_points] == ['""', None]
     assert (loaded.commits[0].seq, loaded.commits[0].event) == (1, "e")
     assert (
@@ -415,7 +415,7 @@ def test_exceptions_and_summaries_travel() -> None:
     failed = replace(
         end, failure=Failure(type="ValueError", message="no"), outcome=EventOutcome.ERROR
     )
-    begin = replace(begin, sentence="Asks for it")
+    begin = replace(begin, model_summary="Asks for it")
     data = runfile.dump_run(replace(ours(), halt_points=(begin, failed)))
     filed = unpack(data)["events"][0]["breakpoints"]
     assert [point["summary"] for point in filed] == ["Asks for it", "ValueError: no"]

@@ -151,7 +151,7 @@ def test_what_is_no_message(text: str, code: str, says: str) -> None:
     ],
 )
 def test_a_programs_name(data: str, name: str) -> None:
-    assert v1.read_text(Raw(data.encode())) == name
+    assert v1.decode_text_data(Raw(data.encode())) == name
 
 
 # ---- commits ----------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def test_an_exception_is_a_summary() -> None:
         kind=EventKind.TOOL_INVOCATION,
         side=EventSide.END,
         failure=Failure(type="ValueError", message="no"),
-        sentence="It failed",
+        model_summary="It failed",
     )
     shown = content(v1.encode_new_message(failed), "new_message")["message"]
     assert shown["summary"] == "ValueError: no"

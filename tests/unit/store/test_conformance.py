@@ -259,8 +259,8 @@ def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: 
     stage.sentence(point, "It greets.")
     stage.sentence(commit, "It fixes.")
     history = stage.history()
-    assert history.halt_points[0] == replace(point, sentence="It greets.")
-    assert history.commits[0] == replace(commit, sentence="It fixes.")
+    assert history.halt_points[0] == replace(point, model_summary="It greets.")
+    assert history.commits[0] == replace(commit, model_summary="It fixes.")
     (key,) = {r.key for r in stage.records if isinstance(r, SummarySaved) and r.id == point.id}
     assert stage.loop.run(stage.store.find_model_summary(key)) == "It greets."
     assert stage.loop.run(stage.store.find_model_summary("another")) is None

@@ -155,7 +155,7 @@ class ConcurrencySuite(BaseSuite):
                 for number in range(8)
             ]
             made = await asyncio.gather(*map(store.create, requests))
-            assert sum(each.fresh for each in made) == 1
+            assert sum(each.is_new for each in made) == 1
             assert len({(each.state.moniker, each.action.id) for each in made}) == 1
             assert len(await read_action_ids(store)) == 1
 

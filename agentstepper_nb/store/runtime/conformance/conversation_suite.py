@@ -136,11 +136,11 @@ class ConversationSuite(BaseSuite):
             assert (
                 await store.leave(EndParticipation(participant_id="p", at=START_TIME + 2)) == left
             )
-            assert await read_participant_ids(store, here=True) == []
+            assert await read_participant_ids(store, is_present=True) == []
             back = make_participant("q", user_id="ann", joined_at=START_TIME + 3)
             assert await store.join(back) == back
             assert await read_participant_ids(store) == ["p", "q"]
-            assert await read_participant_ids(store, here=True) == ["q"]
+            assert await read_participant_ids(store, is_present=True) == ["q"]
 
     async def test_a_post_is_heard_and_enqueues(self) -> None:
         async with self.opened_store() as store:

@@ -38,7 +38,7 @@ class QueueSuite(BaseSuite):
     async def test_a_created_session_waits_for_its_first_action(self) -> None:
         async with self.opened_store() as store:
             made = await create_session(store)
-            assert made.fresh
+            assert made.is_new
             assert (made.state, made.action.id) == (make_state(), "create s")
             assert await read_snapshot(store) == make_state()
             assert (await read_action(store, "create s")).status is ActionStatus.QUEUED
@@ -53,7 +53,7 @@ class QueueSuite(BaseSuite):
                 action=make_action("other", kind=ActionKind.CREATE),
             )
             again = await store.create(request)
-            assert not again.fresh
+            assert not again.is_new
             assert (again.state.moniker, again.action.id) == ("joke", "create s")
             assert await read_action_ids(store) == ["create s"]
 
@@ -80,7 +80,7 @@ class QueueSuite(BaseSuite):
             await assert_refused("unknown_conversation", store.create(request))
             assert await read_action_ids(store) == []
             await store.save_conversation(make_conversation())
-            assert (await store.create(request)).fresh
+            assert (await store.create(request)).is_new
             present = await store.participants(ParticipantQuery(conversation_id="c"))
             assert [each.participant_id for each in present.participants] == ["p"]
 

@@ -7,7 +7,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ....errors import AgentStepperError
-from ....protocol.runtime import ActionKind, ActionStatus, ConversationCursor, Limits, SessionStatus
+from ....protocol.runtime import (
+    ActionKind,
+    ActionStatus,
+    AgentLimits,
+    ConversationCursor,
+    SessionStatus,
+)
 from ....protocol.runtime_store_messages import (
     ActionCompletion,
     ActionQuery,
@@ -288,7 +294,7 @@ class ValueSuite(BaseSuite):
 
     async def test_every_field_comes_back(self) -> None:
         async with self.opened_store() as store:
-            limits = Limits(
+            limits = AgentLimits(
                 stop_on_done=False, max_steps=3, max_runtime_s=1.5, retries=2, backoff_s=0.25
             )
             given: dict[str, Any] = {

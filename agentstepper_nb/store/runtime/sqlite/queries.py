@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ....protocol.runtime import LIVE_STATUSES, ActionStatus, AgentState, AgentStep, SessionSummary
+from ....protocol.runtime import (
+    LIVE_STATUSES,
+    ActionStatus,
+    AgentSessionInfo,
+    AgentState,
+    AgentStep,
+)
 from ....protocol.runtime_store_messages import (
     ActionList,
     ActionQuery,
@@ -188,7 +194,7 @@ def find_participants(connection: sqlite3.Connection, request: ParticipantQuery)
     """See `RuntimeStore.participants`."""
     where = WhereClause().add("conversation_id = ?", request.conversation_id)
     where.add("session_id = ?", request.session_id)
-    if request.here:
+    if request.is_present:
         where.add("left_at IS NULL")
     rows = connection.execute(f"{make_select(PARTICIPANTS)}{where.text} ORDER BY n", where.values)
     return ParticipantList(participants=PARTICIPANTS.decode_rows(rows))
@@ -250,8 +256,8 @@ def read_info(connection: sqlite3.Connection, path: Path | None) -> RuntimeStore
     )
 
 
-def _summarize_state(state: AgentState) -> SessionSummary:
-    return SessionSummary(
+def _summarize_state(state: AgentState) -> AgentSessionInfo:
+    return AgentSessionInfo(
         agent_id=state.agent_id,
         session_id=state.session_id,
         status=state.status,
@@ -273,9 +279,9 @@ def _find_sessions_without_state(connection: sqlite3.Connection, agent: str) -> 
     return [session for (session,) in rows]
 
 
-def _summarize_steps(connection: sqlite3.Connection, session: str) -> SessionSummary:
+def _summarize_steps(connection: sqlite3.Connection, session: str) -> AgentSessionInfo:
     first, last = (_find_end_step(connection, session, order) for order in ("ASC", "DESC"))
-    return SessionSummary(
+    return AgentSessionInfo(
         agent_id=last.agent_id,
         session_id=session,
         status=last.status,

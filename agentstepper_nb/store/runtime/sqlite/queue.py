@@ -72,12 +72,12 @@ def create(connection: sqlite3.Connection, request: CreateAgentSession) -> Agent
     known = find_state(connection, request.state.session_id)
     if known is not None:
         return AgentSessionCreated(
-            state=known, action=_find_creation(connection, known.session_id), fresh=False
+            state=known, action=_find_creation(connection, known.session_id), is_new=False
         )
     action = mutations.find_known_action(connection, request.action)
     if action is not None:  # by its `idem_key`: the first one's session
         known = mutations.read_session(connection, action.session_id)
-        return AgentSessionCreated(state=known, action=action, fresh=False)
+        return AgentSessionCreated(state=known, action=action, is_new=False)
     connection.execute(STATES.insert(), STATES.encode_row(request.state))
     mutations.add_action(connection, request.action)
     if request.participant is not None:
@@ -85,7 +85,7 @@ def create(connection: sqlite3.Connection, request: CreateAgentSession) -> Agent
     if request.message is not None:
         mutations.append_message(connection, request.message)
     mutations.refresh_first_action(connection, request.state.session_id)
-    return AgentSessionCreated(state=request.state, action=request.action, fresh=True)
+    return AgentSessionCreated(state=request.state, action=request.action, is_new=True)
 
 
 def enqueue(connection: sqlite3.Connection, request: EnqueueActions) -> ActionList:

@@ -70,7 +70,9 @@ def test_where_it_would_have_hit() -> None:
         run="run", rows=4, hits=(1, 3, 4, 5), total=4
     )
     assert dry_run(breakpoint(kind=TOOL, side=BEGIN, hit_count=2), run).hits == (5,)
-    assert dry_run(breakpoint(condition='args.path == "a"', then=Reaction.LOG), run).hits == (3,)
+    assert dry_run(breakpoint(condition='args.path == "a"', reaction=Reaction.LOG), run).hits == (
+        3,
+    )
 
 
 @pytest.mark.parametrize("fields", [{"program": "other"}, {"enabled": False}])
@@ -188,7 +190,7 @@ some_stop = st.builds(
     watch=st.none() | watches,
     hit_count=st.integers(1, 3),
     once=st.booleans(),
-    then=st.sampled_from(Reaction),
+    reaction=st.sampled_from(Reaction),
 )
 several = st.lists(some_stop, max_size=4).map(
     lambda breakpoints: [replace(each, id=f"s{number}") for number, each in enumerate(breakpoints)]

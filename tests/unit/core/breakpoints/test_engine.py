@@ -119,7 +119,7 @@ def test_globs_are_as_in_the_standard_library(pattern: str, text: str) -> None:
         ({"once": True}, [1]),
         ({"once": True, "hit_count": 4}, [4]),
         ({"hit_count": 6}, []),
-        ({"hit_count": 2, "then": Reaction.LOG}, [2, 3, 4, 5]),
+        ({"hit_count": 2, "reaction": Reaction.LOG}, [2, 3, 4, 5]),
     ],
 )
 def test_the_hit_count_and_only_once(fields: dict[str, Any], expected: list[int]) -> None:
@@ -138,7 +138,7 @@ def test_what_is_said_of_several() -> None:
     breakpoints = BreakpointEngine(
         "coder",
         [
-            breakpoint(id="log", then=Reaction.LOG),
+            breakpoint(id="log", reaction=Reaction.LOG),
             breakpoint(id="no", kind=LLM),
             breakpoint(id="halt", hit_count=2),
         ],
@@ -183,7 +183,8 @@ def test_one_that_was_changed_begins(between: list[Any]) -> None:
 @pytest.mark.parametrize("then", Reaction)
 def test_a_condition_that_fails_halts_and_says_so(then: Reaction) -> None:
     breakpoints = BreakpointEngine(
-        "coder", [breakpoint(condition="args.n > 1", then=then, hit_count=2), breakpoint(id="all")]
+        "coder",
+        [breakpoint(condition="args.n > 1", reaction=then, hit_count=2), breakpoint(id="all")],
     )
     said = "Breakpoint “args.n > 1”: > can't combine a text with a number"
     assert breakpoints.evaluate(call({"n": "x"})) == BreakpointResult(
