@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from ..discover import discover_control
+from ..discover import discover_control_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, from_agent, to_agent
 
@@ -35,7 +35,7 @@ def send_request(request: Struct, expected: type[Answer]) -> Answer:
     # A condition is read without the SDK, as the terminal does.
     from ..sdk.handshake import explain_not_opened, open_socket
 
-    endpoint = discover_control()
+    endpoint = discover_control_endpoint()
     try:
         with open_socket(endpoint) as connection:
             connection.send(from_agent.encode(request, 1, "ask"))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from ..discover import CoreEndpoint, discover, list_running_servers
+from ..discover import CoreEndpoint, discover, list_announced_cores
 from ..sdk.environment import make_environment
 from ..sdk.handshake import probe
 from ..sdk.parent_guard import tie_to_parent
@@ -70,7 +70,7 @@ def _attach(environment: Mapping[str, str], discovers_tools: bool) -> dict[str, 
 
 def _where_it_halts(core: CoreEndpoint) -> str:
     """Where a person steps the program's agents."""
-    here = next((each for each in list_running_servers() if each.url == core.url), None)
+    here = next((each for each in list_announced_cores() if each.url == core.url), None)
     if here is None or not here.base_url:
         return (
             f"agents halt at {core.url}: run `agentstepper step` in another terminal to step them."

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from .. import discover
 from ..discover import (
-    CONTROL_VARIABLE,
-    TOKEN_VARIABLE,
+    AGENT_TOKEN_VARIABLE,
+    CONTROL_TOKEN_VARIABLE,
     URL_VARIABLE,
     WORKER_TOKEN_VARIABLE,
     is_same_url,
@@ -72,7 +72,7 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
         for path in options.runs:
             _import(core, Path(path), stop)
         assert core.ui_port is not None
-        announcement = discover.write_runtime_file(
+        announcement = discover.write_core_info(
             url=core.url(core.client_port),
             ui_url=core.url(core.ui_port),
             data_dir=_folder(options),
@@ -81,7 +81,7 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
         print(f"agents: {core.url(core.client_port)}")
         print(f"UIs:    {core.url(core.ui_port)}", flush=True)
         _wait(stop)
-        discover.remove_runtime_file(announcement)
+        discover.remove_core_info(announcement)
     except (CommandError, ProtocolError, OSError) as error:
         return _fail(str(error), FAILED)
     finally:
@@ -216,8 +216,8 @@ AboveZero = Annotated[float, Meta(gt=0)]
 
 #: What the environment may say of them.
 _VARIABLES: Final = {
-    "token": TOKEN_VARIABLE,
-    "control_token": CONTROL_VARIABLE,
+    "token": AGENT_TOKEN_VARIABLE,
+    "control_token": CONTROL_TOKEN_VARIABLE,
     "model": MODEL_VARIABLE,
     "worker_token": WORKER_TOKEN_VARIABLE,
     "runtime_store": STORE_VARIABLE,

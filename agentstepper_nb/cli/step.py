@@ -15,7 +15,7 @@ from typing import Final
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from ..discover import CoreEndpoint, RuntimeFile, data_dir, find_running_core, find_view_endpoint
+from ..discover import CoreEndpoint, CoreInfo, data_dir, find_running_core, find_view_endpoint
 from ..errors import DiscoveryError
 from . import FAILED, INTERRUPTED, OK
 from .core_connection import ConnectionEvent, CoreConnection
@@ -145,7 +145,7 @@ def find_core_to_step(namespace: Namespace) -> CoreEndpoint:
     return find_view_endpoint(DEFAULT_URL, namespace.token)
 
 
-def _login_token(core: RuntimeFile) -> str | None:
+def _login_token(core: CoreInfo) -> str | None:
     """The token that a Jupyter server asks people for, as its own runtime file tells this user."""
     file = Path(jupyter_runtime_dir()) / f"jpserver-{core.pid}.json"
     try:

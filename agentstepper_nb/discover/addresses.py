@@ -26,32 +26,32 @@ def make_host_url(address: str | None, port: int | None) -> str:
     return f"ws://{host}:{DEFAULT_PORT if port is None else port}"
 
 
-def to_worker_url(agents: str) -> str:
+def to_worker_url(agents_url: str) -> str:
     """Where a Core takes workers.
 
     Args:
-        agents: Where it takes agents.
+        agents_url: Where it takes agents.
     """
-    return _replace_path(agents, "worker")
+    return _replace_path(agents_url, "worker")
 
 
-def to_runtime_url(agents: str) -> str:
+def to_runtime_url(agents_url: str) -> str:
     """Where a Core takes who controls background agents.
 
     Args:
-        agents: Where it takes agents.
+        agents_url: Where it takes agents.
     """
-    return _replace_path(agents, "runtime")
+    return _replace_path(agents_url, "runtime")
 
 
-def make_chat_url(core: str, id: str) -> str:
+def make_chat_url(core_url: str, chat_id: str) -> str:
     """Where clients come to a chat.
 
     Args:
-        core: Where the Core takes agents, or workers.
-        id: What the chat's process calls its way in.
+        core_url: Where the Core takes agents, or workers.
+        chat_id: What the chat's process calls its way in.
     """
-    return _replace_path(core.removesuffix("/worker"), f"chat/{id}")
+    return _replace_path(core_url.removesuffix("/worker"), f"chat/{chat_id}")
 
 
 def to_agents_url(url: str) -> str:
@@ -82,8 +82,8 @@ def _port(parts: SplitResult) -> int | None:
     return parts.port or _PORTS.get(parts.scheme)
 
 
-def _replace_path(agents: str, name: str) -> str:
+def _replace_path(agents_url: str, name: str) -> str:
     """Another address of the Core that takes agents there; an address of that name stays."""
-    if agents.endswith(f"/{name}"):
-        return agents
-    return f"{agents.removesuffix('agent').removesuffix('/')}/{name}"
+    if agents_url.endswith(f"/{name}"):
+        return agents_url
+    return f"{agents_url.removesuffix('agent').removesuffix('/')}/{name}"

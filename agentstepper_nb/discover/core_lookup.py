@@ -17,21 +17,21 @@ from .addresses import (
     to_websocket_url,
     to_worker_url,
 )
-from .local_cores import list_local_cores
+from .core_info import CoreEndpoint, CoreInfo, list_announced_cores
 from .port_probe import is_listening
 from .process_ancestry import list_ancestors
-from .runtime_files import CoreEndpoint, RuntimeFile, list_running_servers
+from .process_cores import list_process_cores
 
 URL_VARIABLE: Final = "AGENTSTEPPER_URL"
 #: The agent token.
-TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+AGENT_TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
 #: Set by a person, for the Core that the URL names, where no data folder tells its control token.
-CONTROL_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
+CONTROL_TOKEN_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
 #: Where the Core takes workers, and the token that it asks them for.
 WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
 WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
 #: What runs are called, in place of the name that the program gives itself.
-NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
+PROGRAM_NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 
 _NO_CORE: Final = (
     "No AgentStepper Core for background agents is running. Start `agentstepper serve`, "
@@ -53,7 +53,7 @@ def discover(url: str | None = None, token: str | None = None) -> CoreEndpoint:
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
         return _find_agents_endpoint(to_websocket_url(chosen), token)
-    found = _choose_server(list(list_running_servers()))
+    found = _choose_server(list(list_announced_cores()))
     return CoreEndpoint(found.url, token or found.tokens.agent or None)
 
 
@@ -62,7 +62,7 @@ def make_endpoint(address: str | None, port: int | None, token: str | None = Non
     return _find_agents_endpoint(make_host_url(address, port), token)
 
 
-def discover_control() -> CoreEndpoint:
+def discover_control_endpoint() -> CoreEndpoint:
     """The Core that `discover` finds, with the control token in the agent token's place where known.
 
     Raises:
@@ -81,7 +81,7 @@ def find_own_core() -> CoreEndpoint | None:
     """
     if os.environ.get(URL_VARIABLE):
         return discover()
-    found = _find_ancestor_core(list(list_running_servers()))
+    found = _find_ancestor_core(list(list_announced_cores()))
     return None if found is None else found.endpoint
 
 
@@ -102,7 +102,7 @@ def find_worker_endpoint(url: str | None = None, token: str | None = None) -> Co
     if chosen:
         return _make_worker_endpoint(to_worker_url(to_websocket_url(chosen)), token or inherited)
     found = _choose_server(
-        [each for each in list_running_servers() if each.tokens.worker], _NO_CORE
+        [each for each in list_announced_cores() if each.tokens.worker], _NO_CORE
     )
     return CoreEndpoint(to_worker_url(found.url), token or found.tokens.worker or None)
 
@@ -123,11 +123,11 @@ def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> C
         core = _find_core(agents)
         at = to_runtime_url(to_websocket_url(chosen) if core is None else core.url)
         return CoreEndpoint(at, token or _find_control_token(agents))
-    found = _choose_server(list(list_running_servers()), _NO_CORE)
+    found = _choose_server(list(list_announced_cores()), _NO_CORE)
     return CoreEndpoint(to_runtime_url(found.url), token or found.tokens.control or None)
 
 
-def find_running_core() -> RuntimeFile | None:
+def find_running_core() -> CoreInfo | None:
     """What the Core that `discover` finds says of itself; None where none runs, or none that says it.
 
     Raises:
@@ -136,7 +136,7 @@ def find_running_core() -> RuntimeFile | None:
     env_url = os.environ.get(URL_VARIABLE)
     if env_url:
         return _find_core(to_websocket_url(env_url))
-    servers = list(list_running_servers())
+    servers = list(list_announced_cores())
     return _choose_server(servers) if servers else None
 
 
@@ -151,7 +151,7 @@ def find_view_endpoint(url: str, token: str | None = None) -> CoreEndpoint:
     for core in _list_cores():
         if core.ui_url and is_same_url(core.ui_url, url):
             return CoreEndpoint(core.ui_url, token or core.tokens.control or None)
-    return CoreEndpoint(url, token or os.environ.get(CONTROL_VARIABLE))
+    return CoreEndpoint(url, token or os.environ.get(CONTROL_TOKEN_VARIABLE))
 
 
 def find_folder_endpoint(folder: Path) -> CoreEndpoint | None:
@@ -181,7 +181,7 @@ def _find_agents_endpoint(url: str, token: str | None) -> CoreEndpoint:
     """A Core at an address. A token that was set for another Core is not sent to this one."""
     env_url = os.environ.get(URL_VARIABLE)
     if not env_url or is_same_url(env_url, url):
-        token = token or os.environ.get(TOKEN_VARIABLE)
+        token = token or os.environ.get(AGENT_TOKEN_VARIABLE)
     core = _find_core(url)
     if core is None:
         return CoreEndpoint(url, token or None)
@@ -200,23 +200,23 @@ def _find_control_token(url: str) -> str | None:
     if core is not None and core.tokens.control:
         return core.tokens.control
     env_url = os.environ.get(URL_VARIABLE)
-    return os.environ.get(CONTROL_VARIABLE) if env_url and is_same_url(env_url, url) else None
+    return os.environ.get(CONTROL_TOKEN_VARIABLE) if env_url and is_same_url(env_url, url) else None
 
 
-def _find_core(url: str) -> RuntimeFile | None:
+def _find_core(url: str) -> CoreInfo | None:
     """The running Core that takes agents there."""
     return next((each for each in _list_cores() if is_same_url(each.url, url)), None)
 
 
-def _list_cores() -> list[RuntimeFile]:
+def _list_cores() -> list[CoreInfo]:
     """The Cores of this process, which may be announced nowhere, and those of this user."""
-    return [*list_local_cores(), *list_running_servers()]
+    return [*list_process_cores(), *list_announced_cores()]
 
 
 # ---- the Core that is meant -------------------------------------------------------------------------
 
 
-def _choose_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
+def _choose_server(servers: list[CoreInfo], none: str = "") -> CoreInfo:
     """The server that is meant, among those that run.
 
     Args:
@@ -244,14 +244,14 @@ def _choose_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
     )
 
 
-def _describe_server(server: RuntimeFile) -> str:
+def _describe_server(server: CoreInfo) -> str:
     """A Core in words by which a person knows it."""
     since = datetime.fromtimestamp(server.started).strftime("%Y-%m-%d %H:%M:%S")
     folder_note = f", runs in {server.data_dir}" if server.data_dir else ""
     return f"{server.name or server.root_dir} (pid {server.pid}, since {since}{folder_note})"
 
 
-def _find_ancestor_core(servers: list[RuntimeFile]) -> RuntimeFile | None:
+def _find_ancestor_core(servers: list[CoreInfo]) -> CoreInfo | None:
     """The Core of the nearest process that this one descends from."""
     by_pid = {server.pid: server for server in servers}
     return next((by_pid[pid] for pid in list_ancestors() if pid in by_pid), None)

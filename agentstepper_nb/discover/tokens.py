@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir, jupyter_runtime_dir
 
 #: The files in a data folder that keep the agent token, the control token and the worker token.
-TOKEN_FILE: Final = "agent-token"
-CONTROL_FILE: Final = "control-token"
-WORKER_FILE: Final = "worker-token"
+AGENT_TOKEN_FILE: Final = "agent-token"
+CONTROL_TOKEN_FILE: Final = "control-token"
+WORKER_TOKEN_FILE: Final = "worker-token"
 _LOCK_FILE: Final = "tokens.lock"
 #: What may stand in a header: of a damaged file something else may come.
 _TOKEN_PATTERN: Final = re.compile(r"[!-~]+")
@@ -42,30 +42,32 @@ def data_dir() -> Path:
     return Path(jupyter_data_dir()) / "agentstepper"
 
 
-def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
+def load_core_tokens(folder: Path | None, configured_tokens: CoreTokens) -> CoreTokens:
     """The tokens that a Core asks for. Each outlives restarts, so that everybody finds back.
 
     Args:
         folder: The Core's data folder, which keeps them; None keeps them in memory.
-        given: The tokens that a person chose; the empty ones are made.
+        configured_tokens: The tokens that a person chose; the empty ones are made.
 
     Raises:
         ValueError: A token can't be sent, or two are the same.
     """
     stored = CoreTokens() if folder is None else read_tokens(folder)
-    _check_characters(given)
-    chosen = [one or other for one, other in zip(given, stored, strict=True) if one or other]
+    _check_characters(configured_tokens)
+    chosen = [
+        one or other for one, other in zip(configured_tokens, stored, strict=True) if one or other
+    ]
     if len(set(chosen)) < len(chosen):
         raise ValueError(
             "The agent token, the control token and the worker token must differ, since "
             "each grants different rights. Set three different tokens."
         )
     if folder is None:
-        return CoreTokens(*(each or generate_token() for each in given))
+        return CoreTokens(*(each or generate_token() for each in configured_tokens))
     return CoreTokens(
-        agent=load_or_create_token(folder, TOKEN_FILE, given.agent),
-        control=load_or_create_token(folder, CONTROL_FILE, given.control),
-        worker=load_or_create_token(folder, WORKER_FILE, given.worker),
+        agent=load_or_create_token(folder, AGENT_TOKEN_FILE, configured_tokens.agent),
+        control=load_or_create_token(folder, CONTROL_TOKEN_FILE, configured_tokens.control),
+        worker=load_or_create_token(folder, WORKER_TOKEN_FILE, configured_tokens.worker),
     )
 
 
@@ -81,7 +83,10 @@ def _check_characters(tokens: CoreTokens) -> None:
 def read_tokens(folder: Path) -> CoreTokens:
     """The tokens that a data folder keeps."""
     return CoreTokens(
-        *(read_token(folder, each) or "" for each in (TOKEN_FILE, CONTROL_FILE, WORKER_FILE))
+        *(
+            read_token(folder, each) or ""
+            for each in (AGENT_TOKEN_FILE, CONTROL_TOKEN_FILE, WORKER_TOKEN_FILE)
+        )
     )
 
 
@@ -91,14 +96,14 @@ def generate_token() -> str:
 
 
 def load_or_create_token(
-    folder: Path | None = None, file: str = TOKEN_FILE, given: str = ""
+    folder: Path | None = None, file: str = AGENT_TOKEN_FILE, configured_token: str = ""
 ) -> str:
     """The token that a data folder keeps from now on: the given one, else its own, else a new one.
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
-        file: Which: `TOKEN_FILE`, `CONTROL_FILE` or `WORKER_FILE`.
-        given: A token that replaces its own.
+        file: Which: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
+        configured_token: A token that replaces its own.
     """
     folder = data_dir() if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,7 +111,7 @@ def load_or_create_token(
 
     with FileLock(folder / _LOCK_FILE, mode=0o600):  # of two that start at once, one makes it
         stored = read_token(folder, file)
-        token = given or stored or generate_token()
+        token = configured_token or stored or generate_token()
         if token != stored:
             draft = folder / f"{file}.{secrets.token_hex(4)}.tmp"
             write_private_file(draft, token + "\n")
@@ -114,12 +119,12 @@ def load_or_create_token(
     return token
 
 
-def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None:
+def read_token(folder: Path | None = None, file: str = AGENT_TOKEN_FILE) -> str | None:
     """A token of a data folder, where it has one.
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
-        file: Which: `TOKEN_FILE`, `CONTROL_FILE` or `WORKER_FILE`.
+        file: Which: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
     """
     try:
         token = ((data_dir() if folder is None else folder) / file).read_text().strip()

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..discover import CoreEndpoint, RuntimeFile, to_runtime_url
+from ..discover import CoreEndpoint, CoreInfo, to_runtime_url
 from .facts import BackgroundAgentFacts
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ TIMEOUT_S: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
-def collect_agent_facts(core: RuntimeFile) -> BackgroundAgentFacts:
+def collect_agent_facts(core: CoreInfo) -> BackgroundAgentFacts:
     """Ask a Core, from a thread that has no event loop. No worker is started for it.
 
     Args:
@@ -66,10 +66,10 @@ def _facts(status: RuntimeStatus) -> BackgroundAgentFacts:
     aside = list_set_aside_stores(Path(store.place)) if store.kind == "sqlite" else ()
     return BackgroundAgentFacts(
         kind=store.kind,
-        place=store.place,
-        size=store.size or 0,
-        live=store.live,
-        open=store.open,
+        store_location=store.place,
+        size_bytes=store.size or 0,
+        live_sessions=store.live,
+        open_actions=store.open,
         workers=status.dispatchers,
-        aside=tuple(map(str, aside)),
+        set_aside_files=tuple(map(str, aside)),
     )

@@ -12,7 +12,7 @@ from .findings import make_ok_finding as _well
 from .findings import make_problem_finding as _wrong
 
 _MIB: Final = 1 << 20
-_ABOUT: Final = "agents"
+_SUBJECT: Final = "agents"
 _START_ONE: Final = (
     "The Core may be starting a worker: run the doctor again in a minute. If there is "
     "still none, see the Core's log, or run `agentstepper worker`."
@@ -28,19 +28,21 @@ def make_agent_findings(agents: BackgroundAgentFacts, url: str) -> Iterator[Find
     """
     if agents.problem:
         yield _note(
-            _ABOUT, f"The Core at {url} doesn't report on its background agents: {agents.problem}"
+            _SUBJECT, f"The Core at {url} doesn't report on its background agents: {agents.problem}"
         )
         return
     if agents.damaged:  # has its own advice
-        yield _wrong(_ABOUT, f"The background agents of {url} can't be read: {agents.damaged}", "")
+        yield _wrong(
+            _SUBJECT, f"The background agents of {url} can't be read: {agents.damaged}", ""
+        )
         return
     yield _kept(agents, url)
     if agents.kind:
         yield _work(agents, url)
-    yield from map(make_set_aside_finding, agents.aside)
+    yield from map(make_damaged_store_finding, agents.set_aside_files)
 
 
-def make_set_aside_finding(file: str) -> Finding:
+def make_damaged_store_finding(file: str) -> Finding:
     """A file of agents was put aside, and is still there."""
     return _wrong(
         "damaged agents",
@@ -54,32 +56,32 @@ def make_set_aside_finding(file: str) -> Finding:
 def _kept(agents: BackgroundAgentFacts, url: str) -> Finding:
     if not agents.kind:
         return _note(
-            _ABOUT,
+            _SUBJECT,
             f"The background agents of {url} are stored by a worker that isn't running.",
             "The Core starts the worker at the first request; with `--no-worker`, run "
             "`agentstepper worker`.",
         )
     if agents.kind == "memory":
         return _note(
-            _ABOUT,
+            _SUBJECT,
             f"The background agents of {url} are in memory only, and are lost when that Core ends.",
         )
-    size = f"{agents.size / _MIB:.1f} MiB"
+    size = f"{agents.size_bytes / _MIB:.1f} MiB"
     return _well(
-        _ABOUT,
-        f"The background agents of {url} are stored in {agents.place} ({agents.kind}, {size}).",
+        _SUBJECT,
+        f"The background agents of {url} are stored in {agents.store_location} ({agents.kind}, {size}).",
     )
 
 
 def _work(agents: BackgroundAgentFacts, url: str) -> Finding:
-    work = f"{_many(agents.live, 'session')} and {_many(agents.open, 'action')}"
+    work = f"{_many(agents.live_sessions, 'session')} and {_many(agents.open_actions, 'action')}"
     if agents.workers:
-        return _well(_ABOUT, f"At {url}: {_many(agents.workers, 'worker')} for {work}.")
-    if agents.live or agents.open:
+        return _well(_SUBJECT, f"At {url}: {_many(agents.workers, 'worker')} for {work}.")
+    if agents.live_sessions or agents.open_actions:
         return _wrong(
-            _ABOUT, f"{work} at {url} wait for a worker, and none is connected.", _START_ONE
+            _SUBJECT, f"{work} at {url} wait for a worker, and none is connected.", _START_ONE
         )
-    return _well(_ABOUT, f"No background agent at {url} waits for a worker.")
+    return _well(_SUBJECT, f"No background agent at {url} waits for a worker.")
 
 
 def _many(number: int, what: str) -> str:

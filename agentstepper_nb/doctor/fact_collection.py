@@ -36,12 +36,12 @@ def collect_facts() -> MachineFacts:
     """Ask everything once."""
     from .kernel_facts import collect_kernel_facts
 
-    cores = tuple(discover.list_running_servers())
+    cores = tuple(discover.list_announced_cores())
     with ThreadPoolExecutor(8) as pool:
         problems = list(pool.map(lambda core: _problem(core.endpoint), cores))
         agents = list(pool.map(_agents, cores, problems))
     return MachineFacts(
-        here=_here(),
+        python=_here(),
         jupyter=_jupyter(),
         cores=tuple(
             CoreFacts(
@@ -50,23 +50,23 @@ def collect_facts() -> MachineFacts:
                 pid=core.pid,
                 version=core.version,
                 problem=problem,
-                lost_folder=_lost_folder(core),
+                missing_data_folder=_lost_folder(core),
                 is_jupyter=bool(core.base_url),
                 agents=found,
             )
             for core, problem, found in zip(cores, problems, agents, strict=True)
         ),
-        choice=_choice(cores),
+        discovery=_choice(cores),
         variables=VariableFacts(
             url=os.environ.get(discover.URL_VARIABLE, ""),
-            token=bool(os.environ.get(discover.TOKEN_VARIABLE)),
-            name=os.environ.get(discover.NAME_VARIABLE, ""),
+            token=bool(os.environ.get(discover.AGENT_TOKEN_VARIABLE)),
+            name=os.environ.get(discover.PROGRAM_NAME_VARIABLE, ""),
         ),
         data=collect_folder_facts(discover.data_dir()),
         runtime=collect_folder_facts(Path(jupyter_runtime_dir())),
-        token_mode=read_token_mode(discover.data_dir(), discover.TOKEN_FILE),
-        control_mode=read_token_mode(discover.data_dir(), discover.CONTROL_FILE),
-        worker_mode=read_token_mode(discover.data_dir(), discover.WORKER_FILE),
+        agent_token_file_mode=read_token_mode(discover.data_dir(), discover.AGENT_TOKEN_FILE),
+        control_token_file_mode=read_token_mode(discover.data_dir(), discover.CONTROL_TOKEN_FILE),
+        worker_token_file_mode=read_token_mode(discover.data_dir(), discover.WORKER_TOKEN_FILE),
         kernel=collect_kernel_facts(),
         sandbox=_sandbox(),
     )
@@ -75,9 +75,9 @@ def collect_facts() -> MachineFacts:
 def _here() -> PythonFacts:
     git, problem = _git()
     return PythonFacts(
-        python=platform.python_version(),
-        package=__version__,
-        unbuilt=_unbuilt(),
+        python_version=platform.python_version(),
+        package_version=__version__,
+        missing_javascript=_unbuilt(),
         git=git,
         git_problem=problem,
     )
@@ -137,7 +137,7 @@ def _version(package: str) -> str:
 # ---- Cores ------------------------------------------------------------------------------------------
 
 
-def _lost_folder(core: discover.RuntimeFile) -> str:
+def _lost_folder(core: discover.CoreInfo) -> str:
     return core.data_dir if core.data_dir and not Path(core.data_dir).is_dir() else ""
 
 
@@ -151,7 +151,7 @@ def _problem(endpoint: discover.CoreEndpoint) -> str:
     return ""
 
 
-def _agents(core: discover.RuntimeFile, problem: str) -> BackgroundAgentFacts | None:
+def _agents(core: discover.CoreInfo, problem: str) -> BackgroundAgentFacts | None:
     if problem or not core.tokens.worker:  # it takes no workers: an older one, or one in a kernel
         return None
     from .agent_facts import collect_agent_facts
@@ -159,31 +159,31 @@ def _agents(core: discover.RuntimeFile, problem: str) -> BackgroundAgentFacts | 
     return collect_agent_facts(core)
 
 
-def _choice(cores: tuple[discover.RuntimeFile, ...]) -> DiscoveryFacts:
+def _choice(cores: tuple[discover.CoreInfo, ...]) -> DiscoveryFacts:
     from ..sdk.handshake import probe
 
     try:
         endpoint = discover.discover()
     except DiscoveryError as error:
-        return DiscoveryFacts(why=str(error))
+        return DiscoveryFacts(reason=str(error))
     try:
         problem, protocol = "", probe(endpoint)
     except ConnectionError as error:
         problem, protocol = str(error), 0
     return DiscoveryFacts(
         url=endpoint.url,
-        why=_why(endpoint.url),
+        reason=_why(endpoint.url),
         problem=problem,
         protocol=protocol,
-        token_of=_whose(endpoint, cores),
+        token_source=_whose(endpoint, cores),
     )
 
 
 def _why(url: str) -> str:
     """In discovery's own order."""
-    from .kernel_facts import find_inner_core_url
+    from .kernel_facts import find_kernel_core_url
 
-    if url == find_inner_core_url():
+    if url == find_kernel_core_url():
         return "this Core is in this kernel"
     if os.environ.get(discover.URL_VARIABLE):
         return "AGENTSTEPPER_URL names it"
@@ -192,7 +192,7 @@ def _why(url: str) -> str:
     return "no other Core of yours runs"
 
 
-def _whose(endpoint: discover.CoreEndpoint, cores: tuple[discover.RuntimeFile, ...]) -> str:
+def _whose(endpoint: discover.CoreEndpoint, cores: tuple[discover.CoreInfo, ...]) -> str:
     """Another Core whose token this is, and not the token of the Core that it goes to."""
     if any(core.url == endpoint.url and core.tokens.agent == endpoint.token for core in cores):
         return ""
@@ -211,8 +211,8 @@ def collect_folder_facts(path: Path) -> FolderFacts:
     return FolderFacts(
         path=str(path),
         writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
-        free=shutil.disk_usage(there).free,
-        network=find_network_file_system(there) or "",
+        free_bytes=shutil.disk_usage(there).free,
+        network_file_system=find_network_file_system(there) or "",
     )
 
 

@@ -10,16 +10,16 @@ class PythonFacts:
     """This Python and what is installed in it.
 
     Args:
-        python: Its version.
-        package: The version of agentstepper_nb.
-        unbuilt: What is missing of the view's JavaScript, in words; empty where nothing is.
+        python_version: Its version.
+        package_version: The version of agentstepper_nb.
+        missing_javascript: What is missing of the view's JavaScript, in words; empty where nothing is.
         git: git's version; empty where there is none.
         git_problem: Why it can't watch a workspace; empty where it can.
     """
 
-    python: str
-    package: str
-    unbuilt: str = ""
+    python_version: str
+    package_version: str
+    missing_javascript: str = ""
     git: str = ""
     git_problem: str = ""
 
@@ -50,23 +50,23 @@ class BackgroundAgentFacts:
     Args:
         kind: What keeps them: `sqlite`, `lance`, `memory`; empty where that is a worker's to say, and
             none is there.
-        place: Where.
-        size: Bytes.
-        live: Sessions that need a worker.
-        open: Actions that are queued or under way.
+        store_location: Where.
+        size_bytes: Bytes.
+        live_sessions: Sessions that need a worker.
+        open_actions: Actions that are queued or under way.
         workers: Workers that take them.
-        aside: Files of before that couldn't be read, beside that place.
+        set_aside_files: Files of before that couldn't be read, beside that place.
         damaged: Why they can't be read; empty where they can.
         problem: Why nothing can be told of them; empty where it can.
     """
 
     kind: str = ""
-    place: str = ""
-    size: int = 0
-    live: int = 0
-    open: int = 0
+    store_location: str = ""
+    size_bytes: int = 0
+    live_sessions: int = 0
+    open_actions: int = 0
     workers: int = 0
-    aside: tuple[str, ...] = ()
+    set_aside_files: tuple[str, ...] = ()
     damaged: str = ""
     problem: str = ""
 
@@ -81,7 +81,7 @@ class CoreFacts:
         pid: Its process.
         version: The version of its package; empty where it doesn't say.
         problem: Why an agent can't connect; empty where it can.
-        lost_folder: The data folder that it keeps its runs in, where that is gone.
+        missing_data_folder: The data folder that it keeps its runs in, where that is gone.
         is_jupyter: Whether a Jupyter server has it.
         agents: Its agents that run on their own; None where it has no place for them, or can't be asked.
     """
@@ -91,7 +91,7 @@ class CoreFacts:
     pid: int
     version: str = ""
     problem: str = ""
-    lost_folder: str = ""
+    missing_data_folder: str = ""
     is_jupyter: bool = False
     agents: BackgroundAgentFacts | None = None
 
@@ -102,17 +102,17 @@ class DiscoveryFacts:
 
     Args:
         url: The Core that it would take; empty where it finds none, or several.
-        why: Why that one; or why none, in words for a person.
+        reason: Why that one; or why none, in words for a person.
         problem: Why it couldn't connect there; empty where it could.
         protocol: The version that they would speak.
-        token_of: Another Core whose token it would send; empty where there is none.
+        token_source: Another Core whose token it would send; empty where there is none.
     """
 
     url: str = ""
-    why: str = ""
+    reason: str = ""
     problem: str = ""
     protocol: int = 2
-    token_of: str = ""
+    token_source: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ class FolderFacts:
     Args:
         path: Where it is.
         writable: Whether it, or what it would be made in, can be written.
-        free: Bytes that are free there.
-        network: The network file system it lies on; empty where it is this machine's.
+        free_bytes: Bytes that are free there.
+        network_file_system: The network file system it lies on; empty where it is this machine's.
     """
 
     path: str
     writable: bool = True
-    free: int = 1 << 40
-    network: str = ""
+    free_bytes: int = 1 << 40
+    network_file_system: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,15 @@ class KernelFacts:
         name: Its implementation and version.
         subshells: Whether it hears a view while its main thread is busy.
         server: Where its Jupyter server's Core is; empty where that has none.
-        core_inside: Why a Core runs in the kernel; empty where none does.
-        nested: Whether event loops were made to nest.
+        kernel_core_reason: Why a Core runs in the kernel; empty where none does.
+        has_nested_loops: Whether event loops were made to nest.
     """
 
     name: str
     subshells: bool
     server: str = ""
-    core_inside: str = ""
-    nested: bool = False
+    kernel_core_reason: str = ""
+    has_nested_loops: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,11 @@ class SandboxFacts:
 
     Args:
         name: `bubblewrap`, `landlock`, `seatbelt` or `none`.
-        why_not: Why better ones don't work here, each in words.
+        unavailable_reasons: Why better ones don't work here, each in words.
     """
 
     name: str
-    why_not: tuple[str, ...] = ()
+    unavailable_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,29 +184,29 @@ class MachineFacts:
     """All of it.
 
     Args:
-        here: This Python.
+        python: This Python.
         jupyter: Jupyter beside it.
         cores: The Cores of this user that run here.
-        choice: What discovery would do.
+        discovery: What discovery would do.
         variables: What the environment says.
         data: Where runs and tokens are kept.
         runtime: Where Cores leave the files by which they are found.
-        token_mode: The permissions of the agents' token's file; None where there is none yet.
-        control_mode: Those of the control token's.
-        worker_mode: Those of the worker token's.
+        agent_token_file_mode: The permissions of the agents' token's file; None where there is none yet.
+        control_token_file_mode: Those of the control token's.
+        worker_token_file_mode: Those of the worker token's.
         kernel: This kernel, where this process is one.
         sandbox: What confines the coding agent's commands; None where that can't be told.
     """
 
-    here: PythonFacts
+    python: PythonFacts
     jupyter: JupyterFacts = field(default_factory=JupyterFacts)
     cores: tuple[CoreFacts, ...] = ()
-    choice: DiscoveryFacts = field(default_factory=DiscoveryFacts)
+    discovery: DiscoveryFacts = field(default_factory=DiscoveryFacts)
     variables: VariableFacts = field(default_factory=VariableFacts)
     data: FolderFacts = field(default_factory=lambda: FolderFacts("data"))
     runtime: FolderFacts = field(default_factory=lambda: FolderFacts("runtime"))
-    token_mode: int | None = None
-    control_mode: int | None = None
-    worker_mode: int | None = None
+    agent_token_file_mode: int | None = None
+    control_token_file_mode: int | None = None
+    worker_token_file_mode: int | None = None
     kernel: KernelFacts | None = None
     sandbox: SandboxFacts | None = None

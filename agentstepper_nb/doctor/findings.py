@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -25,36 +25,36 @@ class Finding:
     """One thing that was looked at.
 
     Args:
-        sign: How it stands.
-        about: What it is about, for programs: a word of `machine_findings`.
+        status: How it stands.
+        subject: What it is about, for programs: a word of `machine_findings`.
         text: A sentence.
         advice: What to do; empty where nothing is.
     """
 
-    sign: FindingStatus
-    about: str
+    status: FindingStatus
+    subject: str
     text: str
     advice: str = ""
 
 
-def make_ok_finding(about: str, text: str) -> Finding:
+def make_ok_finding(subject: str, text: str) -> Finding:
     """Something is as it should be."""
-    return Finding(FindingStatus.WELL, about, text)
+    return Finding(FindingStatus.WELL, subject, text)
 
 
-def make_note_finding(about: str, text: str, advice: str = "") -> Finding:
+def make_note_finding(subject: str, text: str, advice: str = "") -> Finding:
     """Something works, and a person may want to know of it."""
-    return Finding(FindingStatus.NOTE, about, text, advice)
+    return Finding(FindingStatus.NOTE, subject, text, advice)
 
 
-def make_problem_finding(about: str, text: str, advice: str) -> Finding:
+def make_problem_finding(subject: str, text: str, advice: str) -> Finding:
     """Something is wrong."""
-    return Finding(FindingStatus.WRONG, about, text, advice)
+    return Finding(FindingStatus.WRONG, subject, text, advice)
 
 
 def has_problems(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
-    return any(finding.sign is FindingStatus.WRONG for finding in findings)
+    return any(finding.status is FindingStatus.WRONG for finding in findings)
 
 
 # ---- texts ------------------------------------------------------------------------------------------
@@ -67,7 +67,11 @@ def format_findings(findings: Sequence[Finding]) -> str:
 
 def encode_findings(findings: Sequence[Finding]) -> str:
     """`{"well": bool, "findings": [{"sign", "about", "text", "advice"}]}`."""
-    document = {"well": not has_problems(findings), "findings": [asdict(each) for each in findings]}
+    rows = [
+        {"sign": each.status, "about": each.subject, "text": each.text, "advice": each.advice}
+        for each in findings
+    ]
+    document = {"well": not has_problems(findings), "findings": rows}
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
@@ -75,11 +79,11 @@ def _line(finding: Finding) -> str:
     from ..protocol.text_escaping import escape_to_one_line
 
     words = " ".join(f"{finding.text} {finding.advice}".split())
-    return escape_to_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
+    return escape_to_one_line(f"{_SIGNS[finding.status]} {words}")  # folders may be called anything
 
 
 def _format_summary(findings: Sequence[Finding]) -> str:
-    wrong = sum(finding.sign is FindingStatus.WRONG for finding in findings)
+    wrong = sum(finding.status is FindingStatus.WRONG for finding in findings)
     if wrong:
         return f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
     return "Nothing is wrong."

@@ -9,7 +9,7 @@ from ..discover import find_own_core
 from .facts import KernelFacts
 
 
-def find_inner_core_url() -> str:
+def find_kernel_core_url() -> str:
     """Where agents reach the Core of this process; empty where it has none."""
     if "IPython" not in sys.modules:
         return ""
@@ -35,6 +35,6 @@ def collect_kernel_facts() -> KernelFacts | None:
         name=can.name,
         subshells=can.subshells,
         server="" if server is None else server.url,
-        core_inside="" if inside is None else inside.why,
-        nested=hasattr(asyncio, "_nest_patched"),
+        kernel_core_reason="" if inside is None else inside.reason,
+        has_nested_loops=hasattr(asyncio, "_nest_patched"),
     )

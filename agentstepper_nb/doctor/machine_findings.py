@@ -33,16 +33,16 @@ _START_ONE: Final = (
 def make_findings(facts: MachineFacts) -> list[Finding]:
     """Say how it stands with each thing that is known."""
     return [
-        *_here(facts.here),
+        *_here(facts.python),
         *(_sandbox(facts.sandbox) if facts.sandbox else ()),
-        *_jupyter(facts.jupyter, facts.here.package),
-        *(finding for core in facts.cores for finding in _core(core, facts.here.package)),
-        *_choice(facts.choice, facts.variables, facts.cores),
+        *_jupyter(facts.jupyter, facts.python.package_version),
+        *(finding for core in facts.cores for finding in _core(core, facts.python.package_version)),
+        *_choice(facts.discovery, facts.variables, facts.cores),
         *_folder(facts.data, "data", "Runs that end"),
         *_folder(facts.runtime, "runtime", "The files by which Cores are found"),
-        *_token("agents'", facts.token_mode, f"{facts.data.path}/agent-token"),
-        *_token("control", facts.control_mode, f"{facts.data.path}/control-token"),
-        *_token("worker", facts.worker_mode, f"{facts.data.path}/worker-token"),
+        *_token("agents'", facts.agent_token_file_mode, f"{facts.data.path}/agent-token"),
+        *_token("control", facts.control_token_file_mode, f"{facts.data.path}/control-token"),
+        *_token("worker", facts.worker_token_file_mode, f"{facts.data.path}/worker-token"),
         *(_kernel(facts.kernel) if facts.kernel else ()),
     ]
 
@@ -51,11 +51,13 @@ def make_findings(facts: MachineFacts) -> list[Finding]:
 
 
 def _here(here: PythonFacts) -> Iterator[Finding]:
-    yield _well("package", f"agentstepper_nb {here.package} on Python {here.python}.")
-    if here.unbuilt:
+    yield _well(
+        "package", f"agentstepper_nb {here.package_version} on Python {here.python_version}."
+    )
+    if here.missing_javascript:
         yield _wrong(
             "javascript",
-            f"The view's JavaScript isn't complete: {here.unbuilt} is missing.",
+            f"The view's JavaScript isn't complete: {here.missing_javascript} is missing.",
             "In a checkout run `make js`; otherwise install agentstepper_nb again.",
         )
     else:
@@ -67,7 +69,7 @@ def _here(here: PythonFacts) -> Iterator[Finding]:
 
 
 def _sandbox(sandbox: SandboxFacts) -> Iterator[Finding]:
-    why = "; ".join(sandbox.why_not)
+    why = "; ".join(sandbox.unavailable_reasons)
     if sandbox.name == "none":
         yield _note(
             "sandbox",
@@ -151,10 +153,10 @@ def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
     if core.problem:
         yield _wrong("core", f"{said} doesn't accept agents: {core.problem}", _if_it_is_gone(core))
         return
-    if core.lost_folder:
+    if core.missing_data_folder:
         yield _wrong(
             "core",
-            f"{said} stores its runs in {core.lost_folder}, which was deleted, so the "
+            f"{said} stores its runs in {core.missing_data_folder}, which was deleted, so the "
             "runs are lost.",
             f"Stop the Core (`kill {core.pid}`), and start it again if you need it.",
         )
@@ -195,13 +197,13 @@ def _choice(
         )
     if not choice.url:
         advice = _stop_some(cores) if cores else _START_ONE
-        text = choice.why if cores else "No Core runs, so an agent that starts here finds none."
+        text = choice.reason if cores else "No Core runs, so an agent that starts here finds none."
         yield _note("choice", text, advice)
     elif choice.problem:
         yield _wrong("choice", *_unreachable(choice, variables))
     else:
         spoken = "" if choice.protocol > 1 else " It speaks version 1: no stop, no withdraw."
-        yield _well("choice", f"An agent here connects to {choice.url}: {choice.why}.{spoken}")
+        yield _well("choice", f"An agent here connects to {choice.url}: {choice.reason}.{spoken}")
 
 
 def _stop_some(cores: tuple[CoreFacts, ...]) -> str:
@@ -211,10 +213,10 @@ def _stop_some(cores: tuple[CoreFacts, ...]) -> str:
 
 
 def _unreachable(choice: DiscoveryFacts, variables: VariableFacts) -> tuple[str, str]:
-    text = f"An agent here can't connect to {choice.url} ({choice.why}): {choice.problem}"
-    if choice.token_of:
+    text = f"An agent here can't connect to {choice.url} ({choice.reason}): {choice.problem}"
+    if choice.token_source:
         return text, (
-            f"AGENTSTEPPER_TOKEN is the token of {choice.token_of}. Set the right token, or "
+            f"AGENTSTEPPER_TOKEN is the token of {choice.token_source}. Set the right token, or "
             "unset the variable."
         )
     if variables.url:
@@ -234,16 +236,16 @@ def _folder(folder: FolderFacts, about: str, what: str) -> Iterator[Finding]:
         )
         return
     yield _well(about, f"{folder.path} can be written.")
-    if folder.free < _LOW_SPACE_BYTES:
+    if folder.free_bytes < _LOW_SPACE_BYTES:
         yield _note(
             about,
-            f"Only {folder.free // 1024 // 1024} MiB are free in {folder.path}.",
+            f"Only {folder.free_bytes // 1024 // 1024} MiB are free in {folder.path}.",
             f"{what} need space. Delete some of them, or use another disk.",
         )
-    if folder.network:
+    if folder.network_file_system:
         yield _note(
             about,
-            f"{folder.path} is on a network file system ({folder.network}).",
+            f"{folder.path} is on a network file system ({folder.network_file_system}).",
             "Locks and renames may be slow or unsafe there. Set JUPYTER_DATA_DIR and "
             "JUPYTER_RUNTIME_DIR to folders on this machine.",
         )
@@ -272,7 +274,7 @@ def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
         yield _well(
             "kernel", f"{kernel.name} has subshells, so a view works while a cell is halted."
         )
-    elif kernel.server and not kernel.core_inside:
+    elif kernel.server and not kernel.kernel_core_reason:
         yield _well("kernel", f"{kernel.name} has no subshells, and the server's Core needs none.")
     else:
         yield _note(
@@ -282,7 +284,7 @@ def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
             "Cells under %%step run in the background instead. Install ipykernel 7.1 or "
             "newer to avoid this.",
         )
-    if kernel.nested:
+    if kernel.has_nested_loops:
         yield _note(
             "asyncio",
             "Event loops nest in this kernel (nest_asyncio): asyncio.run works in cells, "
@@ -296,9 +298,10 @@ def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
 
 
 def _transport(kernel: KernelFacts) -> Finding:
-    if kernel.core_inside:
+    if kernel.kernel_core_reason:
         return _well(
-            "view", f"The view reaches the Core through the kernel (comm): {kernel.core_inside}"
+            "view",
+            f"The view reaches the Core through the kernel (comm): {kernel.kernel_core_reason}",
         )
     if kernel.server:
         return _well(

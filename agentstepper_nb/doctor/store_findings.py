@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from .agent_findings import make_set_aside_finding
+from .agent_findings import make_damaged_store_finding
 from .findings import Finding
 from .findings import make_note_finding as _note
 from .findings import make_ok_finding as _well
@@ -184,7 +184,7 @@ def _agents(about: FolderReport) -> Iterator[Finding]:
             f"Stop the Core, and move {file} away; the next Core begins a new file. "
             "`sqlite3 FILE .recover` reads what is left in the old one.",
         )
-    yield from map(make_set_aside_finding, about.set_aside_agent_stores)
+    yield from map(make_damaged_store_finding, about.set_aside_agent_stores)
 
 
 # ---- what else is there -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Final
 
 import uuid_utils
 
-from ..discover import CoreEndpoint, discover_control, find_folder_endpoint
+from ..discover import CoreEndpoint, discover_control_endpoint, find_folder_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, RunUploaded, UploadRun, from_agent, to_agent
 from ..protocol.data_model import Run
@@ -52,7 +52,7 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
     imported = (
         run_on_thread(_import_into_folder(target, data))
         if owner is None
-        else _upload_to_core(find_folder_endpoint(target) or discover_control(), data)
+        else _upload_to_core(find_folder_endpoint(target) or discover_control_endpoint(), data)
     )
     return StoredRun(imported.id, target)
 

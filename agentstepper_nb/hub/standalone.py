@@ -11,7 +11,13 @@ from pathlib import Path
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 
-from ..discover import CoreEndpoint, CoreTokens, add_local_core, load_core_tokens, remove_local_core
+from ..discover import (
+    CoreEndpoint,
+    CoreTokens,
+    add_process_core,
+    load_core_tokens,
+    remove_process_core,
+)
 from ..protocol.data_model import Durability
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.records import RunHistory
@@ -197,7 +203,7 @@ class AgentStepperCore(CoreControl):
         """Let this process's own programs find this Core, and its tokens."""
         ui_url = "" if self.ui_port is None else self.url(self.ui_port)
         folder = "" if self._folder is None else str(self._folder)
-        add_local_core(self.url(self.client_port), self.tokens, ui_url, folder)
+        add_process_core(self.url(self.client_port), self.tokens, ui_url, folder)
 
     def url(self, port: int) -> str:
         """Where programs of this machine reach a port of the Core's."""
@@ -211,7 +217,7 @@ class AgentStepperCore(CoreControl):
                 return
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-            remove_local_core(self.url(self.client_port))
+            remove_process_core(self.url(self.client_port))
             asyncio.run_coroutine_threadsafe(self._stop_servers(), loop).result()
             _end(loop, thread)
             self.log.info("stopped")

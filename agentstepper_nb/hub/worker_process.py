@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Final
 
 from ..discover import (
-    CONTROL_VARIABLE,
-    TOKEN_VARIABLE,
+    AGENT_TOKEN_VARIABLE,
+    CONTROL_TOKEN_VARIABLE,
     URL_VARIABLE,
     WORKER_TOKEN_VARIABLE,
     WORKER_URL_VARIABLE,
@@ -35,7 +35,7 @@ _MAX_LINE_BYTES: Final = 64 * 1024
 _MAX_SHOWN_BYTES: Final = 2000
 _STDERR: Final = 2  # its descriptor
 #: What a worker isn't to inherit of whoever started the Core.
-_TOKENS: Final = {TOKEN_VARIABLE, CONTROL_VARIABLE}
+_TOKENS: Final = {AGENT_TOKEN_VARIABLE, CONTROL_TOKEN_VARIABLE}
 #: `-P`: what lies in the folder where it starts is not imported in the package's place.
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
 
@@ -50,7 +50,7 @@ def make_environment(agents: CoreEndpoint, worker_token: str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in _TOKENS}
     return {
         **inherited,
-        **({} if agents.token is None else {TOKEN_VARIABLE: agents.token}),
+        **({} if agents.token is None else {AGENT_TOKEN_VARIABLE: agents.token}),
         URL_VARIABLE: agents.url,
         WORKER_URL_VARIABLE: to_worker_url(agents.url),
         WORKER_TOKEN_VARIABLE: worker_token,

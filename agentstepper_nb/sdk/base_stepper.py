@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..discover import NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
+from ..discover import PROGRAM_NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
 from ..protocol.data_model import Commit, RunMode
@@ -106,7 +106,7 @@ class BaseStepper(CallTracer):
                 "and port."
             )
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
-        self.program_name = os.environ.get(NAME_VARIABLE) or program_name
+        self.program_name = os.environ.get(PROGRAM_NAME_VARIABLE) or program_name
         self._location = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry

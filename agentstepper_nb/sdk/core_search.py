@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
-from ..discover import CoreEndpoint, RuntimeFile, list_running_servers
+from ..discover import CoreEndpoint, CoreInfo, list_announced_cores
 from ..protocol.agent import Hello, Welcome
 from .handshake import (
     AgentRefusedError,
@@ -38,14 +38,14 @@ _LEASED_ADVICE: Final = (
 )
 
 
-def list_running_cores() -> list[RuntimeFile]:
+def list_running_cores() -> list[CoreInfo]:
     """This user's running Cores, as far as they can be read."""
     with suppress(OSError):
-        return list(list_running_servers())
+        return list(list_announced_cores())
     return []
 
 
-def list_candidates(last: CoreEndpoint, running: Iterable[RuntimeFile]) -> list[CoreEndpoint]:
+def list_candidates(last: CoreEndpoint, running: Iterable[CoreInfo]) -> list[CoreEndpoint]:
     """Where the Core of a run may be by now.
 
     The same address first. Then the running Cores with the same token, which lies in the data folder:

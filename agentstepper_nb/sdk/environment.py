@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..discover import CONTROL_VARIABLE, NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
+from ..discover import (
+    AGENT_TOKEN_VARIABLE,
+    CONTROL_TOKEN_VARIABLE,
+    PROGRAM_NAME_VARIABLE,
+    URL_VARIABLE,
+    CoreEndpoint,
+)
 
 
 def make_environment(
@@ -19,7 +25,11 @@ def make_environment(
         endpoint: The Core.
         name: What the program's runs are called; what it says itself where none is given.
     """
-    ours = {URL_VARIABLE: endpoint.url, TOKEN_VARIABLE: endpoint.token, NAME_VARIABLE: name}
-    others = {*ours, CONTROL_VARIABLE}
+    ours = {
+        URL_VARIABLE: endpoint.url,
+        AGENT_TOKEN_VARIABLE: endpoint.token,
+        PROGRAM_NAME_VARIABLE: name,
+    }
+    others = {*ours, CONTROL_TOKEN_VARIABLE}
     rest = {key: value for key, value in environment.items() if key not in others}
     return rest | {key: value for key, value in ours.items() if value}

@@ -44,7 +44,7 @@ def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> 
         token: The agent token.
         data_dir: The folder that keeps the tokens.
     """
-    file = discover.write_runtime_file(
+    file = discover.write_core_info(
         url=url,
         data_dir=data_dir,
         name=f"Jupyter server in {server.root_dir}",
@@ -53,14 +53,14 @@ def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> 
         version=__version__,
     )
     # For kernels that the server starts, and what they start.
-    inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}
-    variables = {**inherited, discover.CONTROL_VARIABLE: None}
+    inherited = {discover.URL_VARIABLE: url, discover.AGENT_TOKEN_VARIABLE: token}
+    variables = {**inherited, discover.CONTROL_TOKEN_VARIABLE: None}
     before = {name: os.environ.get(name) for name in variables}
     _set_environment(variables)
     try:
         yield file
     finally:
-        discover.remove_runtime_file(file)
+        discover.remove_core_info(file)
         _set_environment(before)
 
 

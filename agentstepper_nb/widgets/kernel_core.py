@@ -12,7 +12,7 @@ import os
 import threading
 from typing import Final
 
-from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
+from ..discover import AGENT_TOKEN_VARIABLE, CONTROL_TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
 from ..hub import AccessRights, AgentStepperCore, Connection, PeerSession
 from ..protocol.data_model import Run
 
@@ -31,11 +31,11 @@ class KernelCore:
     """The Core of this process, which listens to agents on the loopback address.
 
     Args:
-        why: Why it is here, in words for a person.
+        reason: Why it is here, in words for a person.
     """
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
         self._core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None, logger=_log)
         self._core.start()
         self._subshell_message_count = 0
@@ -106,7 +106,7 @@ def get_kernel_core() -> KernelCore | None:
     return _running
 
 
-def start_kernel_core(why: str = REASON_REQUESTED) -> KernelCore:
+def start_kernel_core(reason: str = REASON_REQUESTED) -> KernelCore:
     """This process's Core, started where it has none. It ends with the process.
 
     What looks for a Core from now on finds this one, processes that are started from here included:
@@ -114,16 +114,16 @@ def start_kernel_core(why: str = REASON_REQUESTED) -> KernelCore:
     process.
 
     Args:
-        why: Why it is wanted, in words for a person.
+        reason: Why it is wanted, in words for a person.
     """
     global _running
     with _lock:
         if _running is None:
-            _running = KernelCore(why)
+            _running = KernelCore(reason)
             found = _running.endpoint
             os.environ[URL_VARIABLE] = found.url
-            os.environ[TOKEN_VARIABLE] = found.token or ""
-            os.environ.pop(CONTROL_VARIABLE, None)  # another Core's
+            os.environ[AGENT_TOKEN_VARIABLE] = found.token or ""
+            os.environ.pop(CONTROL_TOKEN_VARIABLE, None)  # another Core's
         return _running
 
 
@@ -136,7 +136,7 @@ def close_kernel_core() -> None:
             return
         own = core.endpoint
         # Each by itself: the token must not go to a Core that somebody has named since.
-        for variable, value in ((URL_VARIABLE, own.url), (TOKEN_VARIABLE, own.token)):
+        for variable, value in ((URL_VARIABLE, own.url), (AGENT_TOKEN_VARIABLE, own.token)):
             if os.environ.get(variable) == value:
                 del os.environ[variable]
         core.stop()

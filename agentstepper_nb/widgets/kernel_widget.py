@@ -40,7 +40,7 @@ class KernelDebuggerWidget(DebuggerWidget):
         self._links = CommLinks(core, self._post)
         # By its context ipykernel knows which cell a message comes from: on the Core's thread as well.
         self._context = contextvars.copy_context()
-        super().__init__(via=_via(core.why, find_capabilities()), **traits)
+        super().__init__(via=_via(core.reason, find_capabilities()), **traits)
         self.on_msg(self._received)
 
     def open(self) -> None:

@@ -241,7 +241,7 @@ def test_a_query_is_priced_by_what_was_set(core: AgentStepperCore) -> None:
 def test_the_agent_token_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with AgentStepperCore(client_port=0, ui_port=None, token="agents") as guarded:
         url = guarded.url(guarded.client_port)
-        discover.remove_local_core(url)  # as for a program of another machine
+        discover.remove_process_core(url)  # as for a program of another machine
         with monkeypatch.context() as there:
             there.setenv("AGENTSTEPPER_URL", url)
             there.setenv("AGENTSTEPPER_TOKEN", "agents")

@@ -62,7 +62,7 @@ def core() -> Iterator[AgentStepperCore]:
     with AgentStepperCore("127.0.0.1", 0, 0) as core:
         file = announce_core(core)
         yield core
-        discover.remove_runtime_file(file)
+        discover.remove_core_info(file)
 
 
 Step = Callable[..., pexpect.spawnbase.SpawnBase]

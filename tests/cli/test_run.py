@@ -338,8 +338,8 @@ def test_no_core_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_several_cores_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen(["sleep", "600"]) as one, subprocess.Popen(["sleep", "600"]) as two:
-        discover.write_runtime_file(url="ws://one", data_dir=None, pid=one.pid)
-        discover.write_runtime_file(url="ws://two", data_dir=None, pid=two.pid)
+        discover.write_core_info(url="ws://one", data_dir=None, pid=one.pid)
+        discover.write_core_info(url="ws://two", data_dir=None, pid=two.pid)
         said = refusal(capsys)
         one.kill()
         two.kill()

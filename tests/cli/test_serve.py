@@ -37,7 +37,7 @@ def runs(url: str) -> list[dict[str, object]]:
 
 
 def control_token() -> str | None:
-    return discover.read_token(file=discover.CONTROL_FILE)
+    return discover.read_token(file=discover.CONTROL_TOKEN_FILE)
 
 
 @pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGINT))
@@ -69,10 +69,10 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     ) as process:
         assert process.stdout
         assert process.stdout.readline().startswith("agents: ")
-        assert len(list(discover.list_running_servers())) == 1
+        assert len(list(discover.list_announced_cores())) == 1
         process.kill()
         assert process.stdout.read().startswith("UIs: ")  # to its end: nobody writes there any more
-    assert list(discover.list_running_servers()) == []
+    assert list(discover.list_announced_cores()) == []
 
 
 @pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
@@ -132,7 +132,7 @@ def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     for url in (served.agents.replace("localhost", "127.0.0.1"), served.agents):
         assert discover.discover(url) == found
     served.stop()
-    assert list(discover.list_running_servers()) == []
+    assert list(discover.list_announced_cores()) == []
 
 
 def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) -> None:
@@ -239,7 +239,7 @@ def test_tokens_of_another_core_are_not_taken(
 
 def test_the_runtime_file_names_the_folder_where_the_tokens_lie(serve: Serve, home: Path) -> None:
     serve("--data", str(home / "kept"))
-    (server,) = discover.list_running_servers()
+    (server,) = discover.list_announced_cores()
     assert server.data_dir == str(home / "kept")
     (file,) = (home / "jupyter_runtime_dir").glob("agentstepper-*.json")
     for name in ("agent", "control", "worker"):

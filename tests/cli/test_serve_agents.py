@@ -69,13 +69,13 @@ def no_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def worker_token() -> str:
     """What the runtime file says."""
-    (server,) = discover.list_running_servers()
+    (server,) = discover.list_announced_cores()
     assert server.tokens.worker
     return server.tokens.worker
 
 
 def control_bearer() -> dict[str, str]:
-    (server,) = discover.list_running_servers()
+    (server,) = discover.list_announced_cores()
     return {"Authorization": f"Bearer {server.tokens.control}"}
 
 

@@ -64,7 +64,7 @@ def uis(home: Path) -> Iterator[str]:
         file = announce_core(core)
         assert core.ui_port
         yield core.url(core.ui_port)
-        discover.remove_runtime_file(file)
+        discover.remove_core_info(file)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def found() -> Facts:
 
 def said(facts: Facts) -> list[tuple[FindingStatus, str]]:
     return [
-        (each.sign, f"{each.text} {each.advice}")
+        (each.status, f"{each.text} {each.advice}")
         for each in make_agent_findings(facts, "ws://here")
     ]
 
@@ -68,14 +68,14 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
     start()
     facts = found()
     file = home / "kept" / "runtime.sqlite"
-    assert facts == Facts("sqlite", str(file), size=facts.size)
-    assert facts.size >= file.stat().st_size > 0
+    assert facts == Facts("sqlite", str(file), size_bytes=facts.size_bytes)
+    assert facts.size_bytes >= file.stat().st_size > 0
     kept, work = said(facts)
     assert kept[0] is work[0] is FindingStatus.WELL
     assert f"are stored in {file} (sqlite, 0." in kept[1]
     assert "No background agent at" in work[1]
     assert format_findings(list(make_agent_findings(facts, "here"))).endswith("Nothing is wrong.")
-    assert "agents" not in {finding.about for finding in examine_store(file.parent)}
+    assert "agents" not in {finding.subject for finding in examine_store(file.parent)}
 
 
 def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
@@ -84,7 +84,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
         session = program.create_agent("a", "joke")
         program.send_input("cats", session_id=session)
     facts = found()
-    assert (facts.live, facts.open, facts.workers) == (1, 2, 0)
+    assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 0)
     (_, (sign, text)) = said(facts)
     assert sign is FindingStatus.WRONG
     assert "wait for a worker, and none is connected" in text
@@ -99,7 +99,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
 
     hand.do(listen)
     facts = found()
-    assert (facts.live, facts.open, facts.workers) == (1, 2, 1)
+    assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 1)
     assert said(facts)[1] == (
         FindingStatus.WELL,
         "At ws://here: 1 worker for 1 session and 2 actions. ",
@@ -114,13 +114,13 @@ def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     (home / "kept" / "runtime.sqlite").write_bytes(b"no database" * 500)
     start()
     facts = found()
-    (aside,) = facts.aside
+    (aside,) = facts.set_aside_files
     assert Path(aside).read_bytes().startswith(b"no database")
     *_, (sign, text) = said(facts)
     assert sign is FindingStatus.WRONG
     assert f"{aside} couldn't be read, so the Core began a new file" in text
     assert f"`sqlite3 {aside} .recover`" in text
-    (finding,) = (each for each in examine_store(home / "kept") if each.about == "damaged agents")
+    (finding,) = (each for each in examine_store(home / "kept") if each.subject == "damaged agents")
     assert aside in finding.text
 
 
@@ -137,8 +137,8 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
     for (page,) in pages:
         whole[(page - 1) * size : page * size] = b"\xff" * size
     file.write_bytes(whole)
-    (finding,) = (each for each in examine_store(home / "kept") if each.about == "agents")
-    assert finding.sign is FindingStatus.WRONG
+    (finding,) = (each for each in examine_store(home / "kept") if each.subject == "agents")
+    assert finding.status is FindingStatus.WRONG
     assert "The file of background agents is damaged: " in finding.text
     assert f"Stop the Core, and move {file} away" in finding.advice
     start()
@@ -167,7 +167,7 @@ def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -
 
 
 def test_a_folder_of_lance_is_named() -> None:
-    facts = Facts("lance", "/rows", size=3 << 20, live=2, open=0, workers=2)
+    facts = Facts("lance", "/rows", size_bytes=3 << 20, live_sessions=2, open_actions=0, workers=2)
     assert [text for _, text in said(facts)] == [
         "The background agents of ws://here are stored in /rows (lance, 3.0 MiB). ",
         "At ws://here: 2 workers for 2 sessions and 0 actions. ",
@@ -177,7 +177,7 @@ def test_a_folder_of_lance_is_named() -> None:
 def test_a_core_that_takes_agents_and_no_clients() -> None:
     """Its token isn't the right one, say; the rest of the doctor goes on."""
     with ScriptedCore(token="right") as core:
-        told = discover.RuntimeFile(1, core.url, tokens=discover.CoreTokens("right", "wrong"))
+        told = discover.CoreInfo(1, core.url, tokens=discover.CoreTokens("right", "wrong"))
         facts = collect_agent_facts(told)
     assert "(401)" in facts.problem
     ((sign, text),) = said(facts)
@@ -186,6 +186,6 @@ def test_a_core_that_takes_agents_and_no_clients() -> None:
 
 def test_a_core_that_takes_no_workers_is_not_asked() -> None:
     with ScriptedCore() as core:
-        discover.write_runtime_file(url=core.url, data_dir=None)
+        discover.write_core_info(url=core.url, data_dir=None)
         (found,) = collect_facts().cores
     assert (found.problem, found.agents) == ("", None)

@@ -48,10 +48,10 @@ def other() -> Iterator[int]:
 def test_nothing_runs() -> None:
     facts = collect_facts()
     assert (facts.cores, facts.kernel) == ((), None)
-    assert (facts.token_mode, facts.control_mode) == (None, None)
-    assert (facts.choice.url, "`agentstepper serve`" in facts.choice.why) == ("", True)
-    assert facts.here.package == __version__
-    assert facts.here.git
+    assert (facts.agent_token_file_mode, facts.control_token_file_mode) == (None, None)
+    assert (facts.discovery.url, "`agentstepper serve`" in facts.discovery.reason) == ("", True)
+    assert facts.python.package_version == __version__
+    assert facts.python.git
     assert facts.sandbox is not None
     assert facts.sandbox.name == choose_sandbox("auto", ResourceLimits()).sandbox.name
 
@@ -64,16 +64,16 @@ def test_a_core_that_answers_is_asked_without_a_run() -> None:
     assert [(each.url, each.version, each.problem) for each in facts.cores] == [
         (core.url, __version__, "")
     ]
-    assert (facts.choice.url, facts.choice.problem) == (core.url, "")
-    assert "that started this process" in facts.choice.why
+    assert (facts.discovery.url, facts.discovery.problem) == (core.url, "")
+    assert "that started this process" in facts.discovery.reason
 
 
 def test_the_only_one(other: int) -> None:
     with ScriptedCore(version=1) as core:
         announce(core.url, pid=other)
-        choice = collect_facts().choice
+        choice = collect_facts().discovery
     assert (choice.url, choice.protocol) == (core.url, 1)
-    assert "no other Core" in choice.why
+    assert "no other Core" in choice.reason
 
 
 def test_a_core_that_is_gone_and_one_that_refuses(other: int) -> None:
@@ -96,10 +96,10 @@ def test_the_environment_names_one_with_the_token_of_another(
         monkeypatch.setenv("AGENTSTEPPER_NAME", "called")
         facts = collect_facts()
         said = doctor.format_report()
-    assert facts.choice.token_of == "another"
-    assert "the token is missing or wrong" in facts.choice.problem
+    assert facts.discovery.token_source == "another"
+    assert "the token is missing or wrong" in facts.discovery.problem
     assert (facts.variables.url, facts.variables.token) == (core.url, True)
-    assert facts.choice.why == "AGENTSTEPPER_URL names it"
+    assert facts.discovery.reason == "AGENTSTEPPER_URL names it"
     assert "AGENTSTEPPER_TOKEN is the token of another" in said
     assert "names every run that begins here 'called'" in said
 
@@ -110,7 +110,7 @@ def test_the_environment_names_one_with_the_token_of_another(
 def test_a_folder_that_is_not_there_yet(home: Path) -> None:
     found = collect_folder_facts(home / "not" / "yet")
     assert (found.path, found.writable) == (str(home / "not" / "yet"), True)
-    assert found.free > 0
+    assert found.free_bytes > 0
 
 
 def test_a_file_is_in_the_way(home: Path) -> None:
@@ -135,15 +135,15 @@ def test_network_file_systems(
     monkeypatch.setattr(network_types, "_MOUNTS", home / "mounts")
     (home / below).mkdir(parents=True)
     found: FolderFacts = collect_folder_facts(home / below / "not yet")
-    assert found.network == network
+    assert found.network_file_system == network
 
 
 @pytest.mark.parametrize(
     ("file", "fact"),
     [
-        ("agent-token", "token_mode"),
-        ("control-token", "control_mode"),
-        ("worker-token", "worker_mode"),
+        ("agent-token", "agent_token_file_mode"),
+        ("control-token", "control_token_file_mode"),
+        ("worker-token", "worker_token_file_mode"),
     ],
 )
 def test_a_token_that_others_read(home: Path, file: str, fact: str) -> None:

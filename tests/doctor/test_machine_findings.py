@@ -29,13 +29,13 @@ from agentstepper_nb.doctor.machine_findings import make_findings
 
 CORE = CoreFacts("ws://here", "Jupyter server in /work", 7, "1.0")
 WELL = MachineFacts(
-    here=PythonFacts(python="3.11.7", package="1.0", git="2.39.5"),
+    python=PythonFacts(python_version="3.11.7", package_version="1.0", git="2.39.5"),
     jupyter=JupyterFacts(("JupyterLab 4.6.6", "Notebook 7.6.5"), True, "1.0"),
     cores=(CORE,),
-    choice=DiscoveryFacts("ws://here", "no other Core of yours runs"),
-    token_mode=0o600,
-    control_mode=0o600,
-    worker_mode=0o600,
+    discovery=DiscoveryFacts("ws://here", "no other Core of yours runs"),
+    agent_token_file_mode=0o600,
+    control_token_file_mode=0o600,
+    worker_token_file_mode=0o600,
     kernel=KernelFacts("ipykernel 7.4.0", subshells=True, server="ws://here"),
     sandbox=SandboxFacts("bubblewrap"),
 )
@@ -45,12 +45,12 @@ assert KERNEL is not None
 
 
 def about(facts: MachineFacts, what: str) -> list[Finding]:
-    return [finding for finding in make_findings(facts) if finding.about == what]
+    return [finding for finding in make_findings(facts) if finding.subject == what]
 
 
 def test_where_all_is_well_all_is_said() -> None:
     findings = make_findings(WELL)
-    assert {finding.sign for finding in findings} == {FindingStatus.WELL}
+    assert {finding.status for finding in findings} == {FindingStatus.WELL}
     assert not has_problems(findings)
     assert format_findings(findings).splitlines() == [
         "✓ agentstepper_nb 1.0 on Python 3.11.7.",
@@ -77,7 +77,7 @@ def test_where_all_is_well_all_is_said() -> None:
 
 WRONG = {
     "javascript": (
-        replace(WELL, is_present=replace(WELL.here, unbuilt="app")),
+        replace(WELL, python=replace(WELL.python, missing_javascript="app")),
         "app is missing. In a checkout run `make js`",
     ),
     "server extension": (
@@ -94,12 +94,12 @@ WRONG = {
         "neither a Jupyter server nor `agentstepper serve`, delete agentstepper-7.json in the folder",
     ),
     "lost folder": (
-        replace(WELL, cores=(replace(CORE, lost_folder="/gone/runs"),)),
+        replace(WELL, cores=(replace(CORE, missing_data_folder="/gone/runs"),)),
         "stores its runs in /gone/runs, which was deleted, so the runs are lost. "
         "Stop the Core (`kill 7`)",
     ),
     "choice": (
-        replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),
+        replace(WELL, discovery=replace(WELL.discovery, problem="Nobody listens there.")),
         "An agent here can't connect to ws://here (no other Core of yours runs): Nobody",
     ),
     "data": (replace(WELL, data=FolderFacts("/full", writable=False)), "/full can't be written."),
@@ -108,15 +108,15 @@ WRONG = {
         "/run can't be written.",
     ),
     "agents' token": (
-        replace(WELL, token_mode=0o644),
+        replace(WELL, agent_token_file_mode=0o644),
         "the agents' token (its file has mode 0644). Run `chmod 600 data/agent-token`",
     ),
     "control token": (
-        replace(WELL, control_mode=0o640),
+        replace(WELL, control_token_file_mode=0o640),
         "the control token (its file has mode 0640). Run `chmod 600 data/control-token`",
     ),
     "worker token": (
-        replace(WELL, worker_mode=0o640),
+        replace(WELL, worker_token_file_mode=0o640),
         "the worker token (its file has mode 0640). Run `chmod 600 data/worker-token`",
     ),
 }
@@ -126,7 +126,7 @@ WRONG = {
 def test_what_is_wrong(what: str) -> None:
     facts, said = WRONG[what]
     (found,) = about(facts, "core" if what == "lost folder" else what)
-    assert found.sign is FindingStatus.WRONG
+    assert found.status is FindingStatus.WRONG
     assert said in f"{found.text} {found.advice}"
     assert has_problems(make_findings(facts))
     assert format_findings(make_findings(facts)).splitlines()[-1] == "1 thing is wrong."
@@ -151,7 +151,7 @@ def test_what_may_be_wrong_with_jupyter(jupyter: JupyterFacts, said: str) -> Non
 
 NOTES = {
     "git": (
-        replace(WELL, is_present=replace(WELL.here, git_problem="git is too old.")),
+        replace(WELL, python=replace(WELL.python, git_problem="git is too old.")),
         "is too old.",
     ),
     "jupyter": (replace(WELL, jupyter=JupyterFacts()), "environment as well."),
@@ -166,10 +166,12 @@ NOTES = {
     "token": (replace(WELL, variables=VariableFacts(token=True)), "without AGENTSTEPPER_URL"),
     "view": (replace(WELL, kernel=replace(KERNEL, server="")), "%%step starts one in the kernel"),
     "kernel": (
-        replace(WELL, kernel=replace(KERNEL, subshells=False, core_inside="You asked for it.")),
+        replace(
+            WELL, kernel=replace(KERNEL, subshells=False, kernel_core_reason="You asked for it.")
+        ),
         "run in the background instead",
     ),
-    "asyncio": (replace(WELL, kernel=replace(KERNEL, nested=True)), "anyio.run doesn't."),
+    "asyncio": (replace(WELL, kernel=replace(KERNEL, has_nested_loops=True)), "anyio.run doesn't."),
 }
 
 
@@ -179,7 +181,7 @@ NOTES = {
 def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
     facts = replace(WELL, sandbox=SandboxFacts(name, ("bubblewrap: no user namespaces",)))
     (found,) = about(facts, "sandbox")
-    assert found.sign is FindingStatus.NOTE
+    assert found.status is FindingStatus.NOTE
     assert said in found.text
     assert "no user namespaces" in found.text
     assert "install.md" in found.advice
@@ -190,15 +192,15 @@ def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
 def test_what_is_worth_knowing(what: str) -> None:
     facts, said = NOTES[what]
     (found,) = about(facts, what)
-    assert found.sign is FindingStatus.NOTE
+    assert found.status is FindingStatus.NOTE
     assert said in f"{found.text} {found.advice}"
     assert not has_problems(make_findings(facts))
 
 
 def test_a_folder_may_be_more_than_one_thing() -> None:
-    folder = FolderFacts("/home/data", free=5 * 1024 * 1024, network="nfs4")
+    folder = FolderFacts("/home/data", free_bytes=5 * 1024 * 1024, network_file_system="nfs4")
     well, space, network = about(replace(WELL, data=folder), "data")
-    assert (well.sign, space.sign, network.sign) == (
+    assert (well.status, space.status, network.status) == (
         FindingStatus.WELL,
         FindingStatus.NOTE,
         FindingStatus.NOTE,
@@ -208,15 +210,17 @@ def test_a_folder_may_be_more_than_one_thing() -> None:
 
 
 def test_no_core() -> None:
-    facts = replace(WELL, cores=(), choice=DiscoveryFacts(why="long words"))
+    facts = replace(WELL, cores=(), discovery=DiscoveryFacts(reason="long words"))
     (found,) = about(facts, "choice")
-    assert found.sign is FindingStatus.NOTE
+    assert found.status is FindingStatus.NOTE
     assert "No Core runs" in found.text and "`agentstepper serve`" in found.advice
 
 
 def test_several_cores() -> None:
     cores = (replace(CORE, is_jupyter=True), replace(CORE, pid=8))
-    facts = replace(WELL, cores=cores, choice=DiscoveryFacts(why="Several:\n  ws://a\n  ws://b"))
+    facts = replace(
+        WELL, cores=cores, discovery=DiscoveryFacts(reason="Several:\n  ws://a\n  ws://b")
+    )
     said = "! Several: ws://a ws://b Stop what you don't need: `kill 8`."
     assert said in format_findings(make_findings(facts)).splitlines()
 
@@ -226,20 +230,20 @@ def test_several_cores() -> None:
     [
         (DiscoveryFacts("ws://x", "so", "refused"), "Unset AGENTSTEPPER_URL"),
         (
-            DiscoveryFacts("ws://x", "so", "refused", token_of="Jupyter"),
+            DiscoveryFacts("ws://x", "so", "refused", token_source="Jupyter"),
             "TOKEN is the token of Jupyter. Set",
         ),
     ],
 )
 def test_variables_that_are_wrong(choice: DiscoveryFacts, advice: str) -> None:
-    facts = replace(WELL, choice=choice, variables=VariableFacts("ws://x", token=True))
+    facts = replace(WELL, discovery=choice, variables=VariableFacts("ws://x", token=True))
     (found,) = about(facts, "choice")
-    assert found.sign is FindingStatus.WRONG
+    assert found.status is FindingStatus.WRONG
     assert advice in found.advice
 
 
 def test_an_old_core_is_said_to_be_one() -> None:
-    (found,) = about(replace(WELL, choice=replace(WELL.choice, protocol=1)), "choice")
+    (found,) = about(replace(WELL, discovery=replace(WELL.discovery, protocol=1)), "choice")
     assert found.text.endswith("It speaks version 1: no stop, no withdraw.")
 
 
@@ -248,24 +252,24 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
         WELL, kernel=KernelFacts("ipykernel 6.31.0", subshells=False, server="ws://here")
     )
     (found,) = about(facts, "kernel")
-    assert (found.sign, "needs none" in found.text) == (FindingStatus.WELL, True)
+    assert (found.status, "needs none" in found.text) == (FindingStatus.WELL, True)
 
 
 def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
-    facts = replace(WELL, kernel=replace(KERNEL, core_inside="You asked for it."))
+    facts = replace(WELL, kernel=replace(KERNEL, kernel_core_reason="You asked for it."))
     (found,) = about(facts, "view")
     assert "through the kernel (comm): You asked for it." in found.text
 
 
 def test_no_token_yet_and_no_kernel() -> None:
-    facts = replace(WELL, token_mode=None, control_mode=None, kernel=None)
+    facts = replace(WELL, agent_token_file_mode=None, control_token_file_mode=None, kernel=None)
     for which in ("agents'", "control"):
         assert f"no {which} token yet" in format_findings(make_findings(facts))
     assert about(facts, "kernel") == []
 
 
 def test_for_programs() -> None:
-    facts = replace(WELL, token_mode=0o640)
+    facts = replace(WELL, agent_token_file_mode=0o640)
     document = json.loads(encode_findings(make_findings(facts)))
     assert document["well"] is False
     (wrong,) = [each for each in document["findings"] if each["sign"] == "wrong"]

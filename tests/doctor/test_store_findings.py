@@ -16,7 +16,7 @@ REPAIR = "Run `agentstepper doctor --data data --repair`."
 
 
 def about(checkup: FolderReport, what: str) -> list[Finding]:
-    return [finding for finding in make_store_findings(checkup) if finding.about == what]
+    return [finding for finding in make_store_findings(checkup) if finding.subject == what]
 
 
 def test_where_all_is_well() -> None:
@@ -44,7 +44,7 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
 def test_a_core_has_to_let_go_first() -> None:
     held = replace(WELL, holder="agentstepper serve (pid 7 on box)", damaged=(HURT,))
     (holder,) = about(held, "holder")
-    assert holder.sign is FindingStatus.WELL
+    assert holder.status is FindingStatus.WELL
     (run,) = about(held, "run")
     assert run.advice == (
         "Stop agentstepper serve (pid 7 on box), then run "
@@ -146,7 +146,7 @@ def test_a_core_has_to_let_go_first() -> None:
 )
 def test_a_finding(facts: FolderReport, what: str, sign: FindingStatus, text: str) -> None:
     (found,) = about(facts, what)
-    assert found.sign is sign
+    assert found.status is sign
     assert text in found.text
     assert has_problems(make_store_findings(facts)) is (sign is FindingStatus.WRONG)
 
@@ -156,7 +156,7 @@ def test_a_store_that_cannot_be_opened(where: str) -> None:
     damaged = SetAsideStore("store.sqlite.damaged-1", intact_runs=3, damaged=(HURT,))
     value = (damaged,) if where == "set_aside_stores" else damaged
     found = make_store_findings(replace(WELL, **{where: value}))
-    (store, run) = [finding for finding in found if finding.sign is FindingStatus.WRONG]
+    (store, run) = [finding for finding in found if finding.status is FindingStatus.WRONG]
     assert store.text == (
         "store.sqlite.damaged-1 can't be opened. 3 of its runs can be repaired completely, and 1 in "
         "part."

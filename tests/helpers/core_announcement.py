@@ -36,8 +36,8 @@ def announce(
     """
     folder = Path(jupyter_runtime_dir()) / f"data-{said.get('pid', os.getpid())}"
     folder.mkdir(parents=True, exist_ok=True)
-    files = (discover.TOKEN_FILE, discover.CONTROL_FILE, discover.WORKER_FILE)
+    files = (discover.AGENT_TOKEN_FILE, discover.CONTROL_TOKEN_FILE, discover.WORKER_TOKEN_FILE)
     for file, token in zip(files, CoreTokens(agent, control, worker), strict=True):
         if token:
             (folder / file).write_text(token + "\n")
-    return discover.write_runtime_file(url=url, data_dir=folder, **said)
+    return discover.write_core_info(url=url, data_dir=folder, **said)

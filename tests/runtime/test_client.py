@@ -267,7 +267,7 @@ def test_it_is_found(core: AgentStepperCore) -> None:
     with Agents.connect() as agents:
         assert agents.url == f"{url}/runtime"
         assert agents.states() == []
-    discover.remove_runtime_file(file)
+    discover.remove_core_info(file)
 
 
 def test_where_there_is_none_or_it_asks_for_a_token(core: AgentStepperCore) -> None:
@@ -411,5 +411,5 @@ def test_a_fork_leaves_it_behind_and_a_process_ends_without_close(core: AgentSte
     command = [sys.executable, "-W", "ignore", "-c", FORKED, core.url(core.client_port)]
     file = announce_core(core)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    discover.remove_runtime_file(file)
+    discover.remove_core_info(file)
     assert (done.returncode, done.stderr) == (0, "")

@@ -31,7 +31,7 @@ def live() -> Iterator[AgentStepperCore]:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
         file = announce_core(core)
         yield core
-        discover.remove_runtime_file(file)
+        discover.remove_core_info(file)
 
 
 @pytest.fixture

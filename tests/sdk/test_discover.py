@@ -118,7 +118,7 @@ def test_several_are_listed_and_never_guessed(runtime: Path, other: int) -> None
 def test_several_are_told_apart_and_may_be_stopped(runtime: Path, other: int) -> None:
     for pid, url in ((os.getpid(), "ws://one"), (other, "ws://two")):
         folder = runtime / f"runs of {pid}"
-        discover.write_runtime_file(
+        discover.write_core_info(
             url=url, data_dir=folder, name="agentstepper serve", pid=pid, started=1e9
         )
     with pytest.raises(DiscoveryError) as caught:
@@ -184,7 +184,7 @@ def test_files_of_the_dead_are_removed_and_of_others_passed_over(runtime: Path, 
     (runtime / "agentstepper-y.json").write_text('{"pid": 1}')
     (runtime / "agentstepper-z.json").write_text('{"pid": "1", "url": "ws://text"}')
     (runtime / "jpserver-1.json").write_text('{"pid": 1, "url": "ws://jupyter"}')
-    assert [server.url for server in discover.list_running_servers()] == ["ws://one"]
+    assert [server.url for server in discover.list_announced_cores()] == ["ws://one"]
     assert not stale.exists()
     assert live.exists()
 
@@ -197,7 +197,7 @@ def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_known(runtime: Path) 
 
 
 def test_what_a_runtime_file_says(runtime: Path) -> None:
-    path = discover.write_runtime_file(
+    path = discover.write_core_info(
         url="ws://here",
         ui_url="ws://there",
         data_dir=runtime.parent / "kept",
@@ -221,8 +221,8 @@ def test_what_a_runtime_file_says(runtime: Path) -> None:
         "version": "1",
     }
     assert [p.name for p in runtime.iterdir()] == [path.name]
-    discover.remove_runtime_file(path)
-    discover.remove_runtime_file(path)
+    discover.remove_core_info(path)
+    discover.remove_core_info(path)
     assert list(runtime.iterdir()) == []
 
 
@@ -231,7 +231,7 @@ def test_it_goes_with_its_process(runtime: Path, fork: bool) -> None:
     program = """
 import os, sys
 from agentstepper_nb import discover
-path = discover.write_runtime_file(url="ws://here", data_dir=None)
+path = discover.write_core_info(url="ws://here", data_dir=None)
 if len(sys.argv) > 1 and os.fork() == 0:
     sys.exit()
 if len(sys.argv) > 1:
@@ -263,10 +263,10 @@ def test_the_control_token_of_a_runtime_file(
     monkeypatch.setenv("AGENTSTEPPER_URL", "http://here")  # as a kernel has it
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "another's")
-    assert discover.discover_control() == CoreEndpoint("ws://here", "mine")
+    assert discover.discover_control_endpoint() == CoreEndpoint("ws://here", "mine")
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://old")
     monkeypatch.delenv("AGENTSTEPPER_CONTROL_TOKEN")
-    assert discover.discover_control() == CoreEndpoint("ws://old", "of the env")
+    assert discover.discover_control_endpoint() == CoreEndpoint("ws://old", "of the env")
 
 
 def test_a_control_token_goes_only_where_it_belongs(
@@ -274,9 +274,9 @@ def test_a_control_token_goes_only_where_it_belongs(
 ) -> None:
     write(os.getpid(), "ws://here")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "mine")
-    assert discover.discover_control() == CoreEndpoint("ws://here", "t")
+    assert discover.discover_control_endpoint() == CoreEndpoint("ws://here", "t")
     monkeypatch.setenv("AGENTSTEPPER_URL", "https://elsewhere/x")
-    assert discover.discover_control() == CoreEndpoint("wss://elsewhere/x", "mine")
+    assert discover.discover_control_endpoint() == CoreEndpoint("wss://elsewhere/x", "mine")
     assert discover.discover() == CoreEndpoint("wss://elsewhere/x", None)
 
 

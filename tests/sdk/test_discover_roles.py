@@ -58,7 +58,7 @@ def test_programs_control_by_the_control_token() -> None:
     assert discover.find_worker_endpoint() == CoreEndpoint(
         discover.to_worker_url(JUPYTER), "workers"
     )
-    discover.remove_runtime_file(path)
+    discover.remove_core_info(path)
 
 
 def test_the_agent_token_never_goes_where_the_control_token_is_asked_for() -> None:
@@ -66,7 +66,7 @@ def test_the_agent_token_never_goes_where_the_control_token_is_asked_for() -> No
     assert discover.find_runtime_endpoint() == CoreEndpoint(f"{SERVE}/runtime", None)
     assert discover.find_worker_endpoint(SERVE) == CoreEndpoint(f"{SERVE}/worker", "workers")
     assert discover.find_worker_endpoint(SERVE, "given") == CoreEndpoint(f"{SERVE}/worker", "given")
-    discover.remove_runtime_file(path)
+    discover.remove_core_info(path)
 
 
 def test_a_kernel_finds_the_one_that_its_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_of_two_cores_that_take_workers_the_named_one_is_meant(
     """So `chat.address` is where the chat's turns are debugged."""
     announce("ws://127.0.0.1:8800", worker="others", pid=os.getppid())
     announce(SERVE, agent="agents", control="control", worker="workers", pid=1)
-    monkeypatch.setattr("agentstepper_nb.discover.runtime_files._is_alive", lambda pid: True)
+    monkeypatch.setattr("agentstepper_nb.discover.core_info._is_alive", lambda pid: True)
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:8765")
     assert discover.find_worker_endpoint() == CoreEndpoint(f"{SERVE}/worker", "workers")
     assert discover.find_runtime_endpoint() == CoreEndpoint(f"{SERVE}/runtime", "control")

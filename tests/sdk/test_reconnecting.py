@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from agentstepper_nb.discover import CoreEndpoint, CoreTokens, RuntimeFile
+from agentstepper_nb.discover import CoreEndpoint, CoreInfo, CoreTokens
 from agentstepper_nb.protocol.agent import Hello
 from agentstepper_nb.sdk.core_search import CoreUnreachable, list_candidates, reach_core
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
@@ -14,8 +14,8 @@ from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 OURS = CoreEndpoint("ws://127.0.0.1:1", "token")
 
 
-def running_core(url: str, token: str | None) -> RuntimeFile:
-    return RuntimeFile(pid=1, url=url, tokens=CoreTokens(agent=token or ""))
+def running_core(url: str, token: str | None) -> CoreInfo:
+    return CoreInfo(pid=1, url=url, tokens=CoreTokens(agent=token or ""))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def running_core(url: str, token: str | None) -> RuntimeFile:
     ids=["none", "the same", "another port", "others' Cores"],
 )
 def test_the_same_address_first_then_the_same_token(
-    running: list[RuntimeFile], others: list[CoreEndpoint]
+    running: list[CoreInfo], others: list[CoreEndpoint]
 ) -> None:
     assert list_candidates(OURS, running) == [OURS, *others]
 

@@ -79,7 +79,7 @@ def test_the_pages_line(live: Live, tmp_path: Path) -> None:
     command = [sys.executable, "line.py", url, "conversations", "1"]
 
     def listen(token: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {discover.CONTROL_VARIABLE: token}
+        environment = os.environ | {discover.CONTROL_TOKEN_VARIABLE: token}
         return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -93,7 +93,7 @@ def test_the_pages_line(live: Live, tmp_path: Path) -> None:
 
 
 def control_token(live: Live) -> str:
-    return (live.jupyter.data / "agentstepper" / discover.CONTROL_FILE).read_text().strip()
+    return (live.jupyter.data / "agentstepper" / discover.CONTROL_TOKEN_FILE).read_text().strip()
 
 
 def over_http(live: Live) -> Api:

@@ -9,10 +9,10 @@ import pytest
 
 from agentstepper_nb import AgentStepper, add_breakpoint, list_breakpoints
 from agentstepper_nb.discover import (
-    CONTROL_VARIABLE,
-    TOKEN_VARIABLE,
+    AGENT_TOKEN_VARIABLE,
+    CONTROL_TOKEN_VARIABLE,
     URL_VARIABLE,
-    discover_control,
+    discover_control_endpoint,
     find_own_core,
 )
 from agentstepper_nb.errors import ConnectionLostError
@@ -25,8 +25,8 @@ from agentstepper_nb.widgets.kernel_widget import KernelDebuggerWidget
 def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCore]:
     # Set, so that they are put back to what they were: nothing.
     monkeypatch.setenv(URL_VARIABLE, "")
-    monkeypatch.setenv(TOKEN_VARIABLE, "")
-    monkeypatch.setenv(CONTROL_VARIABLE, "another Core's")
+    monkeypatch.setenv(AGENT_TOKEN_VARIABLE, "")
+    monkeypatch.setenv(CONTROL_TOKEN_VARIABLE, "another Core's")
     core = kernel_core.start_kernel_core("A test wants it.")
     yield core
     kernel_core.close_kernel_core()
@@ -35,12 +35,12 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCore]:
 def test_one_a_process(core: KernelCore) -> None:
     assert kernel_core.start_kernel_core("again") is core
     assert kernel_core.get_kernel_core() is core
-    assert core.why == "A test wants it."
+    assert core.reason == "A test wants it."
 
 
 def test_it_is_what_is_found(core: KernelCore) -> None:
     assert find_own_core() == core.endpoint
-    control = discover_control()
+    control = discover_control_endpoint()
     assert control.url == core.endpoint.url
     assert control.token != core.endpoint.token  # which never controls
     assert control.token not in os.environ.values()
@@ -55,7 +55,7 @@ def test_after_its_end_nothing_is_found(core: KernelCore) -> None:
     kernel_core.close_kernel_core()
     kernel_core.close_kernel_core()
     assert kernel_core.get_kernel_core() is None
-    assert not {URL_VARIABLE, TOKEN_VARIABLE} & set(os.environ)
+    assert not {URL_VARIABLE, AGENT_TOKEN_VARIABLE} & set(os.environ)
     with pytest.raises(RuntimeError, match="start"):
         _ = core.loop
 
@@ -64,10 +64,10 @@ def test_what_names_another_core_is_left_alone(
     core: KernelCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
-    monkeypatch.setenv(TOKEN_VARIABLE, "another Core's")
+    monkeypatch.setenv(AGENT_TOKEN_VARIABLE, "another Core's")
     kernel_core.close_kernel_core()
     assert os.environ[URL_VARIABLE] == "ws://elsewhere:1"
-    assert os.environ[TOKEN_VARIABLE] == "another Core's"
+    assert os.environ[AGENT_TOKEN_VARIABLE] == "another Core's"
 
 
 def test_its_token_is_left_to_no_other_core(
@@ -75,7 +75,7 @@ def test_its_token_is_left_to_no_other_core(
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
     kernel_core.close_kernel_core()
-    assert TOKEN_VARIABLE not in os.environ
+    assert AGENT_TOKEN_VARIABLE not in os.environ
 
 
 def test_agents_need_its_token(core: KernelCore) -> None:

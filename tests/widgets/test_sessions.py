@@ -26,7 +26,11 @@ HELLO = {"version": 1, "worker": "test", "pid": 0, "services": []}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No Core is to be found but a test's own."""
-    for name in (discover.URL_VARIABLE, discover.TOKEN_VARIABLE, discover.CONTROL_VARIABLE):
+    for name in (
+        discover.URL_VARIABLE,
+        discover.AGENT_TOKEN_VARIABLE,
+        discover.CONTROL_TOKEN_VARIABLE,
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
 

@@ -114,7 +114,7 @@ def go_every_way(tool_workspace: ToolWorkspace, folder: Path, watch: Open) -> No
     for name, arguments in calls:
         result = tool_workspace.call(name, **arguments)
         assert result.ok, result.error
-    assert collect_facts().here.git
+    assert collect_facts().python.git
 
 
 def test_one_module_alone_starts_git() -> None:

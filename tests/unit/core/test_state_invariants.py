@@ -279,11 +279,11 @@ class Anything(RuleBasedStateMachine):
         hit_count=st.integers(1, 3),
         on=st.booleans(),
     )
-    def set_breakpoint(self, id: str, then: Reaction, hit_count: int, on: bool) -> None:
+    def set_breakpoint(self, id: str, reaction: Reaction, hit_count: int, on: bool) -> None:
         kind = EventKind.TOOL_INVOCATION if hit_count > 1 else None
         self.tries(
             self.stage.set_breakpoint,
-            BreakpointRule(id=id, kind=kind, hit_count=hit_count, reaction=then, enabled=on),
+            BreakpointRule(id=id, kind=kind, hit_count=hit_count, reaction=reaction, enabled=on),
         )
 
     @rule(id=breakpoint_ids)

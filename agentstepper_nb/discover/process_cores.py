@@ -6,14 +6,14 @@ import os
 import threading
 from typing import Final
 
-from .runtime_files import RuntimeFile
+from .core_info import CoreInfo
 from .tokens import CoreTokens
 
 _lock = threading.Lock()
-_cores: Final[dict[str, RuntimeFile]] = {}
+_cores: Final[dict[str, CoreInfo]] = {}
 
 
-def add_local_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str = "") -> None:
+def add_process_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str = "") -> None:
     """Let this process find a Core of its own.
 
     Args:
@@ -22,18 +22,18 @@ def add_local_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str
         ui_url: Where it takes UIs.
         data_dir: Its data folder.
     """
-    core = RuntimeFile(os.getpid(), url, ui_url, data_dir, tokens=tokens)
+    core = CoreInfo(os.getpid(), url, ui_url, data_dir, tokens=tokens)
     with _lock:
         _cores[url] = core
 
 
-def remove_local_core(url: str) -> None:
+def remove_process_core(url: str) -> None:
     """Forget a Core that has stopped."""
     with _lock:
         _cores.pop(url, None)
 
 
-def list_local_cores() -> list[RuntimeFile]:
+def list_process_cores() -> list[CoreInfo]:
     """The Cores of this process."""
     with _lock:
         return list(_cores.values())
@@ -44,7 +44,7 @@ def _leave_to_parent() -> None:
     global _lock
     _lock = threading.Lock()
     for url, core in list(_cores.items()):
-        _cores[url] = RuntimeFile(core.pid, url, tokens=CoreTokens(agent=core.tokens.agent))
+        _cores[url] = CoreInfo(core.pid, url, tokens=CoreTokens(agent=core.tokens.agent))
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

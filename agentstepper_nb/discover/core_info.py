@@ -35,7 +35,7 @@ class CoreEndpoint:
 
 
 @dataclass(frozen=True)
-class RuntimeFile:
+class CoreInfo:
     """What a running Core says about itself.
 
     Args:
@@ -69,10 +69,10 @@ class RuntimeFile:
 
 
 #: What stands in a file: never a token.
-_KEYS: Final = tuple(each.name for each in fields(RuntimeFile) if each.name != "tokens")
+_KEYS: Final = tuple(each.name for each in fields(CoreInfo) if each.name != "tokens")
 
 
-def list_running_servers() -> Iterator[RuntimeFile]:
+def list_announced_cores() -> Iterator[CoreInfo]:
     """Give this user's running Cores. The files of dead ones are removed on the way."""
     for path in sorted(_runtime_dir().glob(f"{_PREFIX}*.json")):
         found = _read(path)
@@ -85,7 +85,7 @@ def list_running_servers() -> Iterator[RuntimeFile]:
                 path.unlink()
 
 
-def write_runtime_file(
+def write_core_info(
     *,
     url: str,
     data_dir: Path | None,
@@ -111,9 +111,9 @@ def write_runtime_file(
         started: When it started, POSIX seconds; now where none is given.
 
     Returns:
-        The file, readable by this user alone. `remove_runtime_file` takes it away earlier.
+        The file, readable by this user alone. `remove_core_info` takes it away earlier.
     """
-    content = RuntimeFile(
+    content = CoreInfo(
         pid=os.getpid() if pid is None else pid,
         url=url,
         ui_url=ui_url,
@@ -135,7 +135,7 @@ def write_runtime_file(
     return path
 
 
-def remove_runtime_file(path: Path) -> None:
+def remove_core_info(path: Path) -> None:
     """Take a runtime file away. It may be gone already."""
     path.unlink(missing_ok=True)
 
@@ -143,16 +143,16 @@ def remove_runtime_file(path: Path) -> None:
 def _remove_own(path: Path, pid: int) -> None:
     """Not in a forked child: the file speaks of the parent."""
     if pid == os.getpid():
-        remove_runtime_file(path)
+        remove_core_info(path)
 
 
-def _read(path: Path) -> RuntimeFile | None:
+def _read(path: Path) -> CoreInfo | None:
     """Read a runtime file; None where it isn't one of ours, or is damaged."""
     try:
         if path.stat().st_uid != os.getuid():
             return None
         document: Any = json.loads(path.read_text())
-        found = RuntimeFile(**{key: document[key] for key in _KEYS if key in document})
+        found = CoreInfo(**{key: document[key] for key in _KEYS if key in document})
     except (OSError, ValueError, TypeError):
         return None
     if type(found.pid) is not int or not all(type(each) is str for each in _texts(found)):
@@ -160,11 +160,11 @@ def _read(path: Path) -> RuntimeFile | None:
     return replace(found, tokens=read_tokens(Path(found.data_dir))) if found.data_dir else found
 
 
-def _document(content: RuntimeFile) -> dict[str, Any]:
+def _document(content: CoreInfo) -> dict[str, Any]:
     return {key: getattr(content, key) for key in _KEYS}
 
 
-def _texts(found: RuntimeFile) -> tuple[Any, ...]:
+def _texts(found: CoreInfo) -> tuple[Any, ...]:
     return found.url, found.ui_url, found.data_dir
 
 
