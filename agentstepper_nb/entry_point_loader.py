@@ -60,18 +60,18 @@ class EntryPointLoader(Generic[T]):
                 continue
         return found
 
-    def each(self, use: Callable[[str, T], None], log: logging.Logger) -> None:
+    def load_each(self, handler: Callable[[str, T], None], log: logging.Logger) -> None:
         """Use every object. One that can't be loaded or used is logged and left out.
 
         Args:
-            use: Called with the name and the object.
+            handler: Called with the name and the object.
             log: Gets what failed.
         """
         for point in entry_points(group=self._group):
             try:
                 made = point.load()
                 self._check(made)
-                use(point.name, cast(T, made))
+                handler(point.name, cast(T, made))
             except Exception:  # whatever their code does
                 log.exception("The %s %s can't be used and is left out.", self._what, point.name)
 

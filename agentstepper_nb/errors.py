@@ -14,13 +14,13 @@
     ├── InjectedError (RuntimeError)    the person made a call fail
     ├── WorkspaceError (OSError)        the workspace can't be tracked
     ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
-    ├── RulesError (OSError)            the rules of what the coding agent may do can't be used
+    ├── PolicyRulesError (OSError)            the rules of what the coding agent may do can't be used
     ├── SandboxError (RuntimeError)     a command can't be confined as it was asked
     ├── ModelError (RuntimeError)       a model gave no answer
-    ├── FrameError (ValueError)         what a step was given, or gave, is no frame
-    ├── SessionError (RuntimeError)     a coding session can't be opened
+    ├── StepFrameError (ValueError)         what a step was given, or gave, is no frame
+    ├── CodingSessionError (RuntimeError)     a coding session can't be opened
     └── StoreError (OSError)            the folder that keeps the runs can't be used
-        ├── StoreTakenError             another Core has it
+        ├── StoreLockedError             another Core has it
         ├── NewerStoreError             a newer program wrote it
         └── DamagedRunError             what it keeps of one run is hurt
     BaseException
@@ -171,7 +171,7 @@ class UnsafePathError(AgentStepperError, PermissionError):
         self.reason = reason
 
 
-class RulesError(AgentStepperError, OSError):
+class PolicyRulesError(AgentStepperError, OSError):
     """The rules of what the coding agent may do can't be read or written; the text says why."""
 
 
@@ -193,7 +193,7 @@ class ModelError(AgentStepperError, RuntimeError):
         self.kind = kind
 
 
-class FrameError(AgentStepperError, ValueError):
+class StepFrameError(AgentStepperError, ValueError):
     """What a step of a session was given, or gave, is no frame.
 
     Args:
@@ -206,7 +206,7 @@ class FrameError(AgentStepperError, ValueError):
         self.edited = edited
 
 
-class SessionError(AgentStepperError, RuntimeError):
+class CodingSessionError(AgentStepperError, RuntimeError):
     """A session of the coding agent can't be opened; the text says why and what to do."""
 
 
@@ -214,7 +214,7 @@ class StoreError(AgentStepperError, OSError):
     """The folder that keeps the runs can't be used; the text says why and what to do."""
 
 
-class StoreTakenError(StoreError):
+class StoreLockedError(StoreError):
     """Another Core has this folder: a store has one owner.
 
     Args:

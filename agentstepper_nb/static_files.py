@@ -8,7 +8,7 @@ from pathlib import Path
 #: Written by the JavaScript build; in the wheel, not in git.
 STATIC_FOLDER = Path(__file__).parent / "widgets" / "static"
 
-NOT_BUILT = (
+NOT_BUILT_MESSAGE = (
     "The view's JavaScript isn't built, so the view can't be shown. In a checkout run "
     "`make js` (it needs Node.js and npm) and reload the page; otherwise install "
     "agentstepper_nb again."
@@ -19,7 +19,7 @@ class NotBuiltError(FileNotFoundError):
     """The built JavaScript is missing; the text says what to do."""
 
     def __init__(self, missing: str) -> None:
-        super().__init__(f"{NOT_BUILT} Missing: {missing}.")
+        super().__init__(f"{NOT_BUILT_MESSAGE} Missing: {missing}.")
 
 
 def find_built_file(entry: str) -> str:

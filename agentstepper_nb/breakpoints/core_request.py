@@ -10,7 +10,7 @@ from ..discover import discover_control_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, from_agent, to_agent
 
-Answer = TypeVar("Answer", bound=Struct)
+ResponseT = TypeVar("ResponseT", bound=Struct)
 
 #: Seconds that a Core has to answer: for a dry run it reads long runs.
 _TIMEOUT_S: Final = 60.0
@@ -20,12 +20,12 @@ _COMMANDS: Final = frozenset(
 )
 
 
-def send_request(request: Struct, expected: type[Answer]) -> Answer:
+def send_request(request: Struct, response_type: type[ResponseT]) -> ResponseT:
     """Ask the Core.
 
     Args:
         request: A message that needs no hello.
-        expected: What answers it.
+        response_type: What answers it.
 
     Raises:
         ConnectionError: There is no Core, it can't be reached, or is older than this.
@@ -47,7 +47,7 @@ def send_request(request: Struct, expected: type[Answer]) -> Answer:
             raise CommandError(code, message)
         case AgentError(code=code, message=message):
             raise ProtocolError(code, message)
-    if not isinstance(answer, expected):
+    if not isinstance(answer, response_type):
         raise ConnectionLostError(
             f"The Core at {endpoint.url} sent an unexpected answer. Check that the Core "
             "isn't older than this package."

@@ -112,7 +112,7 @@ class _Extensions:
                 return
             self._begun = True
             named = EntryPointLoader[Callable[[], None]](ENTRY_POINT_GROUP, "chat extension")
-            named.each(lambda _, add: add(), _log)
+            named.load_each(lambda _, add: add(), _log)
 
 
 def _short(name: object) -> str:

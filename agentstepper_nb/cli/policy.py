@@ -14,7 +14,7 @@ from ..coding.policy.rules import RUN_COMMAND
 from ..coding.session_list import CodingFolders
 from ..coding.tools import default_tools
 from ..discover import data_dir
-from ..errors import RulesError
+from ..errors import PolicyRulesError
 from . import FAILED, OK, USAGE
 from .terminal_text import escape_controls
 
@@ -48,7 +48,7 @@ def run(namespace: Namespace) -> int:
                 return _add(book, namespace)
     except _UsageError as error:
         return _fail(str(error), USAGE)
-    except RulesError as error:
+    except PolicyRulesError as error:
         return _fail(str(error), FAILED)
 
 

@@ -56,7 +56,7 @@ def run(namespace: Namespace) -> int:
     except (ServeOptionError, ValueError) as error:
         return _fail(str(error), USAGE)
     with _set_on_signal() as stop:
-        if options.until_eof:
+        if options.exits_at_stdin_eof:
             threading.Thread(target=_wait_for_eof, args=(stop,), daemon=True).start()
         return _serve(core, options, stop)
 
@@ -246,7 +246,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     worker: bool = True  # whether one is started where agents need it
     worker_token: str | None = None
     runtime_store: str = "sqlite"
-    until_eof: bool = False  # whether the end of standard input ends it
+    exits_at_stdin_eof: bool = False  # whether the end of standard input ends it
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 

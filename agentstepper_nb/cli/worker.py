@@ -67,6 +67,8 @@ async def _work(find: FindEndpoint, options: Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         services = load_services(context)
-        await run_worker(find, services, caller, context.log, until_eof=options.until_eof)
+        await run_worker(
+            find, services, caller, context.log, exits_at_stdin_eof=options.exits_at_stdin_eof
+        )
     except asyncio.CancelledError:
         context.log.info("ended by a signal")

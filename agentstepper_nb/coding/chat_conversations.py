@@ -90,7 +90,7 @@ class CodingChats:
             root: What comes before a path of the workspace in the chat; see `ChatPieceWriter`.
 
         Raises:
-            SessionError: The workspace is no folder, or the session's log can't be used.
+            CodingSessionError: The workspace is no folder, or the session's log can't be used.
             ModelError: There is no such provider, or it can't be used here.
         """
         chat = CodingChat(root)
@@ -160,7 +160,7 @@ class CodingChat:
         Raises:
             AgentStopped: Stop was pressed in the debugger.
             ToolDeniedError: A person denied a question to the model there.
-            SessionError: There is no answer; says why.
+            CodingSessionError: There is no answer; says why.
         """
         await self.session.cancel()
         self._person, self._piece_writer = person, ChatPieceWriter(person, self._root)

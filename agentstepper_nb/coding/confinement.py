@@ -178,7 +178,7 @@ class Confinement:
             writable: Folders outside of the workspace that the call may change.
 
         Raises:
-            RulesError: The book of rules can't be read.
+            PolicyRulesError: The book of rules can't be read.
         """
         settings, rules = self._settings, self._rules
         denied = DeniedFiles() if rules is None else find_denied_files(rules, self._workspace)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
-from ..errors import SessionError
+from ..errors import CodingSessionError
 from ..protocol.coding_settings import (
     DEFAULTS,
     CodingSettings,
@@ -106,7 +106,7 @@ def check_options(options: CodingOptions) -> None:
     """Refuse a setting that is out of its bounds.
 
     Raises:
-        SessionError: Which setting, and its bounds.
+        CodingSessionError: Which setting, and its bounds.
     """
     settings: dict[str, Any] = {**options}
     settings.pop("policy", None)  # which may be an object
@@ -116,21 +116,21 @@ def check_options(options: CodingOptions) -> None:
     try:
         read_settings(settings)
     except ValidationError as error:
-        raise SessionError(f"A setting of the coding session isn't valid: {error}.") from None
+        raise CodingSessionError(f"A setting of the coding session isn't valid: {error}.") from None
 
 
 def select_tools(options: CodingOptions) -> ToolRegistry:
     """The tools of a session.
 
     Raises:
-        SessionError: The tool that has to be called is none of them.
+        CodingSessionError: The tool that has to be called is none of them.
     """
     tools = options.get("tools") or default_tools(shell=options.get("shell"))
     choice = options.get("tool_choice")
     if choice is None or choice in _CHOICES or tools.get(choice) is not None:
         return tools
     known = ", ".join((*_CHOICES, *(spec.name for spec in tools.specs())))
-    raise SessionError(f"The setting tool_choice can't be {choice!r}: choose one of {known}.")
+    raise CodingSessionError(f"The setting tool_choice can't be {choice!r}: choose one of {known}.")
 
 
 def find_unsupported_settings(provider: ModelProvider, options: CodingOptions) -> list[str]:

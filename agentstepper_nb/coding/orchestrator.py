@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from ..errors import AgentStepperError, AgentStopped, ModelError, SessionError, ToolDeniedError
+from ..errors import (
+    AgentStepperError,
+    AgentStopped,
+    CodingSessionError,
+    ModelError,
+    ToolDeniedError,
+)
 from ..llm_wire.answer_builder import add_usages, replace_surrogates
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
@@ -66,14 +72,14 @@ class RunResult(Struct, frozen=True, kw_only=True):
         Raises:
             AgentStopped: A person pressed Stop in the debugger.
             ToolDeniedError: They denied a question to the model, or the prompt was cancelled.
-            SessionError: It failed.
+            CodingSessionError: It failed.
         """
         if self.stopped:
             raise AgentStopped(self.error)
         if self.reason == "cancelled":
             raise ToolDeniedError(self.error or "The prompt was cancelled.")
         if self.reason == "error":
-            raise SessionError(self.error or "The prompt failed and gave no reason.")
+            raise CodingSessionError(self.error or "The prompt failed and gave no reason.")
 
 
 class AgentOrchestrator:

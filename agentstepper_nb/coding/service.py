@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ..errors import AgentStepperError, CommandError, ProtocolError, SessionError
+from ..errors import AgentStepperError, CodingSessionError, CommandError, ProtocolError
 from ..models import registry
 from ..protocol import coding_api as wire
 from ..rpc.session import RpcService
@@ -176,7 +176,7 @@ class CodingService:
         try:
             stored = check_stored_session(folders, folders.summary(params.session))
             conversation = load_messages(folders.log(params.session))
-        except (SessionError, OSError):
+        except (CodingSessionError, OSError):
             raise _no_session(params.session) from None
         messages, earlier = select_shown_messages(conversation, params.messages)
         return wire.CodingSessionDetail(

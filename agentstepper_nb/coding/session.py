@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 import msgspec
 
-from ..errors import SessionError
+from ..errors import CodingSessionError
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..models import registry
@@ -121,14 +121,14 @@ class CodingSession:
             options: See `CodingOptions`.
 
         Raises:
-            SessionError: The workspace is no folder, the log can't be opened or is there already, or
-                a setting is out of its bounds.
+            CodingSessionError: The workspace is no folder, the log can't be opened or is there
+                already, or a setting is out of its bounds.
             ModelError: There is no such provider, or it can't be used here.
         """
         id = session_id or make_id()
         path = CodingFolders(data_dir).log(id)
         if path.exists():
-            raise SessionError(f"The session {id} already exists: resume it.")
+            raise CodingSessionError(f"The session {id} already exists: resume it.")
         start = SessionStartEntry(
             session_id=id,
             mode=mode,
@@ -163,7 +163,7 @@ class CodingSession:
             options: See `CodingOptions`.
 
         Raises:
-            SessionError: There is no such session, or another process has it open.
+            CodingSessionError: There is no such session, or another process has it open.
             ModelError: As for `create`.
         """
         summary = CodingFolders(data_dir).summary(id)
@@ -281,15 +281,15 @@ class CodingSession:
             prompt: What a person asks for.
 
         Raises:
-            SessionError: The session is closed, or answers another prompt.
+            CodingSessionError: The session is closed, or answers another prompt.
         """
         if self._lock.locked():
-            raise SessionError(
+            raise CodingSessionError(
                 "This session is already answering: wait for the answer, or cancel it."
             )
         async with self._lock:
             if self._is_closed:
-                raise SessionError("This session is closed: resume it.")
+                raise CodingSessionError("This session is closed: resume it.")
             if self._stopped:
                 self._stopped = False
                 await self._open_debugger()

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ..errors import SessionError
+from ..errors import CodingSessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding_api as wire
 from .session_log import is_log_open
@@ -39,10 +39,10 @@ class CodingFolders:
         """A session's log.
 
         Raises:
-            SessionError: No session has such an id.
+            CodingSessionError: No session has such an id.
         """
         if not is_session_id(id):
-            raise SessionError(f"{id!r} isn't a valid session id.")
+            raise CodingSessionError(f"{id!r} isn't a valid session id.")
         return self._folder / "sessions" / f"{id}.jsonl"
 
     def outputs(self, id: str) -> Path:
@@ -74,30 +74,32 @@ class CodingFolders:
         """What is kept of a session.
 
         Raises:
-            SessionError: There is none of this id, or its log doesn't say what it was about.
+            CodingSessionError: There is none of this id, or its log doesn't say what it was about.
         """
         path = self.log(id)
         try:
             found = summarize_log(path)
         except FileNotFoundError:
-            raise SessionError(f"There is no session {id}.") from None
+            raise CodingSessionError(f"There is no session {id}.") from None
         except OSError as error:
-            raise SessionError(f"The session's log {path} can't be opened: {error}.") from None
+            raise CodingSessionError(
+                f"The session's log {path} can't be opened: {error}."
+            ) from None
         if found is None:
-            raise SessionError(f"The log of session {id} has no header: {path}.")
+            raise CodingSessionError(f"The log of session {id} has no header: {path}.")
         return found
 
     def latest(self, workspace: Path) -> CodingSessionSummary:
         """The session that was used last in a workspace.
 
         Raises:
-            SessionError: There is none.
+            CodingSessionError: There is none.
         """
         root = str(workspace.resolve())
         for each in self.sessions():
             if each.workspace == root:
                 return each
-        raise SessionError(
+        raise CodingSessionError(
             f"There is no session to resume in {root}: leave --resume out to begin one."
         )
 
@@ -108,13 +110,13 @@ class CodingFolders:
             id_prefix: How its id alone begins.
 
         Raises:
-            SessionError: There is none, or several.
+            CodingSessionError: There is none, or several.
         """
         meant = [each for each in self.sessions() if each.id.startswith(id_prefix)]
         if len(meant) == 1:
             return meant[0]
         problem = "Several sessions' ids begin" if meant else "No session's id begins"
-        raise SessionError(
+        raise CodingSessionError(
             f"{problem} with {id_prefix!r}: `agentstepper code --list` lists the ids."
         )
 

@@ -14,7 +14,7 @@ import msgspec
 from filelock import lock_descriptor
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ..errors import SessionError
+from ..errors import CodingSessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall, UserMessage
 from ..llm_wire.events import AgentEvent
 from .tool_results import ToolResult
@@ -204,7 +204,7 @@ class SessionLog:
         now: Gives the time.
 
     Raises:
-        SessionError: Another process has it open, or it can't be opened.
+        CodingSessionError: Another process has it open, or it can't be opened.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -215,7 +215,9 @@ class SessionLog:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._descriptor = os.open(path, flags, 0o600)
         except OSError as error:
-            raise SessionError(f"The session's log {path} can't be opened: {error}.") from None
+            raise CodingSessionError(
+                f"The session's log {path} can't be opened: {error}."
+            ) from None
         try:
             self._lock_and_repair()
         except BaseException:
@@ -252,7 +254,7 @@ class SessionLog:
 
     def _lock_and_repair(self) -> None:
         if not self._try_lock():
-            raise SessionError(
+            raise CodingSessionError(
                 f"The session {self.path.stem} is open in another process: close it there first."
             )
         size = os.fstat(self._descriptor).st_size

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AgentStepperError, AgentStopped, SessionError, WorkspaceError
+from ..errors import AgentStepperError, AgentStopped, CodingSessionError, WorkspaceError
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..sdk.async_stepper import AsyncAgentStepper
@@ -36,12 +36,14 @@ def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
         rules: The rules that deny.
 
     Raises:
-        SessionError: The workspace is no folder, or can't be read.
+        CodingSessionError: The workspace is no folder, or can't be read.
     """
     try:
         return LocalWorkspace(folder, FileDenials(rules, Path(folder)))
     except OSError as error:
-        raise SessionError(f"The workspace {folder} can't be used: {error.strerror}.") from None
+        raise CodingSessionError(
+            f"The workspace {folder} can't be used: {error.strerror}."
+        ) from None
 
 
 async def begin_log(
@@ -56,14 +58,14 @@ async def begin_log(
         warnings: What a person should know of the settings; the log's own are added.
 
     Raises:
-        SessionError: The log can't be read or written.
+        CodingSessionError: The log can't be read or written.
     """
     try:
         # Of a long session it takes a while, and others may share the loop.
         messages = await asyncio.to_thread(load_messages, log.path, warnings.append)
         log.append(start)
     except OSError as error:
-        raise SessionError(f"The session's log {log.path} can't be used: {error}.") from None
+        raise CodingSessionError(f"The session's log {log.path} can't be used: {error}.") from None
     for text in warnings:
         transcript.record_event(TraceEvent("warning", {"message": text}))
     return messages
@@ -94,7 +96,7 @@ def make_agent(
         confinement: What holds commands.
 
     Raises:
-        RulesError: The chosen policy can't be used.
+        PolicyRulesError: The chosen policy can't be used.
     """
 
     def save_rule(tool: str, args: Any) -> None:

@@ -32,7 +32,7 @@ def repair_store(folder: Path) -> list[Finding]:
     """Repair what can be in a data folder that no Core uses, and say what was done.
 
     Raises:
-        StoreTakenError: A Core uses it.
+        StoreLockedError: A Core uses it.
         StoreError: It can't be written, or a newer program wrote it.
     """
     from ..store.checkup import repair_folder

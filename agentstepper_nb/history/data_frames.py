@@ -62,7 +62,7 @@ def make_commit_frame(commits: Iterable[Commit]) -> DataFrame:
     return _frame([_commit(commit) for commit in commits], _COMMIT_COLUMNS)
 
 
-def make_hit_frame(hits: Iterable[SearchHit], runs: Iterable[Run]) -> DataFrame:
+def make_search_hit_frame(hits: Iterable[SearchHit], runs: Iterable[Run]) -> DataFrame:
     """One row a place where words were found, newest first.
 
     Args:

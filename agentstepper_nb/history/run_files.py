@@ -15,24 +15,26 @@ from ..store.atomic_files import write_atomically
 FORMATS: Final = {"run": (".run",), "archive": (".zip",), "log": (".log", ".txt")}
 
 
-def choose_format(path: Path, named: str | None = None) -> str:
+def choose_format(path: Path, requested_format: str | None = None) -> str:
     """The format that a file gets.
 
     Args:
         path: The file.
-        named: The format that a person named, or None.
+        requested_format: The format that a person named, or None.
 
     Raises:
         ValueError: Nobody says which.
     """
-    if named is None:
-        named = next((each for each, ends in FORMATS.items() if path.suffix.lower() in ends), "")
-    if named not in FORMATS:
+    if requested_format is None:
+        requested_format = next(
+            (each for each, ends in FORMATS.items() if path.suffix.lower() in ends), ""
+        )
+    if requested_format not in FORMATS:
         raise ValueError(
             f"The name {path.name} doesn't tell the format. End the name with .run, .zip "
             f"or .log, or pass one of the formats {', '.join(FORMATS)}."
         )
-    return named
+    return requested_format
 
 
 def encode_run(history: RunHistory, format: str) -> bytes:

@@ -39,7 +39,7 @@ def list_runs(folder: Folder = None) -> DataFrame:
 
 
 def search_runs(
-    words: str, run: str | None = None, folder: Folder = None, limit: int = 100
+    query: str, run: str | None = None, folder: Folder = None, limit: int = 100
 ) -> DataFrame:
     """Where words stand in the runs that are kept, newest first: a row a place.
 
@@ -49,7 +49,7 @@ def search_runs(
     Beside a running Core what came within the last second may be missing.
 
     Args:
-        words: Words, all of which have to be there, in any order; the last may be a beginning.
+        query: Words, all of which have to be there, in any order; the last may be a beginning.
             `"in quotes"` they stand side by side.
         run: Look in this run alone: its id, its name, or how its id begins.
         folder: As for `runs`.
@@ -65,10 +65,10 @@ def search_runs(
         headers = reader.list_headers()
     only = None if run is None else choose_run(headers, run).id
     if find_lock_holder(path) is not None:
-        hits = find_hits_in_file(path / SEARCH_FILE, words, only, limit)
+        hits = find_hits_in_file(path / SEARCH_FILE, query, only, limit)
     else:
-        hits = run_on_thread(_search(path, words, only, limit))
-    return data_frames.make_hit_frame(hits, headers)
+        hits = run_on_thread(_search(path, query, only, limit))
+    return data_frames.make_search_hit_frame(hits, headers)
 
 
 async def _search(folder: Path, words: str, run: str | None, limit: int) -> list[SearchHit]:

@@ -17,9 +17,9 @@ from ..store.sqlite.reader import StoreReader
 Folder = str | PathLike[str] | None
 
 
-def resolve_folder(given: Folder) -> Path:
+def resolve_folder(folder: Folder) -> Path:
     """The folder that is meant; `data_dir()` where none is given."""
-    return data_dir() if given is None else Path(given).expanduser()
+    return data_dir() if folder is None else Path(folder).expanduser()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def run_on_thread(work: Coroutine[Any, Any, T]) -> T:
+def run_on_thread(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on a thread of its own."""
     with ThreadPoolExecutor(1, "agentstepper-history") as thread:
-        return thread.submit(asyncio.run, work).result()
+        return thread.submit(asyncio.run, coroutine).result()

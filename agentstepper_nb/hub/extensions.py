@@ -141,7 +141,7 @@ def load_extensions(log: logging.Logger) -> list[Extension]:
     """The extensions that installed packages name. One that can't be loaded is logged and left out."""
     found: list[Extension] = []
     named = EntryPointLoader[Extension](ENTRY_POINT_GROUP, "extension", _check)
-    named.each(lambda _, extension: found.append(extension), log)
+    named.load_each(lambda _, extension: found.append(extension), log)
     return found
 
 

@@ -107,7 +107,7 @@ class AnswerStream(ABC):
         yield ResponseCompleted("error")
 
 
-class UnstreamedAnswer:
+class WholeAnswer:
     """An answer in one piece, where a stream was asked for: some endpoints know no other.
 
     Args:
@@ -157,7 +157,7 @@ class PartialToolCall:
             self._fragments.append(fragment)
             yield ToolCallArgsDelta(self.call_id, fragment)
 
-    def all(self, arguments: str) -> Iterator[ToolCallArgsDelta]:
+    def set_arguments(self, arguments: str) -> Iterator[ToolCallArgsDelta]:
         """Take the arguments that the service says are all; tells of what had not come yet."""
         before = "".join(self._fragments)
         if arguments.startswith(before):

@@ -73,11 +73,11 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 Content = str | tuple[dict[str, Any], ...] | None
 
 
-def join_text(content: Content, joint: str = "") -> str:
+def join_text(content: Content, separator: str = "") -> str:
     """The words of a content; parts without words are left out."""
     if content is None or isinstance(content, str):
         return content or ""
-    return joint.join(part["text"] for part in content if isinstance(part.get("text"), str))
+    return separator.join(part["text"] for part in content if isinstance(part.get("text"), str))
 
 
 _MARKS: Final = {True: "[ok]\n", False: "[failed]\n"}
@@ -87,8 +87,8 @@ class _Outcome(Struct):
     ok: bool = True
 
 
-def mark_outcome(content: str, ok: bool) -> str:
-    """Give a result as it is sent, so that the model and `read_outcome` know how the call went.
+def encode_tool_outcome(content: str, ok: bool) -> str:
+    """Give a result as it is sent, so that the model and `decode_tool_outcome` know how the call went.
 
     What says so itself, as `{"ok": false, …}` does, is sent as it is; so is all that went well.
     """
@@ -96,12 +96,12 @@ def mark_outcome(content: str, ok: bool) -> str:
     return content if not marked and _says_ok(content) is ok else _MARKS[ok] + content
 
 
-def read_outcome(sent: str) -> tuple[str, bool]:
-    """Take apart again what `mark_outcome` gave: the content, and whether the call went well."""
+def decode_tool_outcome(content: str) -> tuple[str, bool]:
+    """Take apart again what `encode_tool_outcome` gave: the content, and whether the call went well."""
     for ok, mark in _MARKS.items():
-        if sent.startswith(mark):
-            return sent.removeprefix(mark), ok
-    return sent, _says_ok(sent)
+        if content.startswith(mark):
+            return content.removeprefix(mark), ok
+    return content, _says_ok(content)
 
 
 def _says_ok(content: str) -> bool:

@@ -186,9 +186,9 @@ class AgentStepperMagics(Magics):
         ``%agentstepper help`` shows this text. Put a name of several words in quotes.
         """
         if line.split()[:1] and line.split()[0] in _RULES:
-            from .break_command import command
+            from .break_command import run_break_command
 
-            return command(line)
+            return run_break_command(line)
         if line.split()[:1] == ["chat"]:
             from .chat_magic import show_chat
 
@@ -244,4 +244,4 @@ class AgentStepperMagics(Magics):
             return None
         assert self.shell is not None  # only loose Magics have none
         how = CellMode(words.on_main, words.background, words.by_input)
-        return run_cell(self.shell, cell, name=words.name, how=how, workspace=words.workspace)
+        return run_cell(self.shell, cell, name=words.name, mode=how, workspace=words.workspace)

@@ -19,7 +19,7 @@ from .cell_mode import CellMode, find_core
 from .line_splitting import split_line
 
 #: What may be done with breakpoints that are set.
-ACTS: Final = ("enable", "disable", "delete", "dry-run")
+SUBCOMMANDS: Final = ("enable", "disable", "delete", "dry-run")
 
 _BREAK_USAGE: Final = (
     f"usage: %agentstepper break {USAGE}, or %agentstepper break enable|disable|delete NUMBER…|all, or "
@@ -32,7 +32,7 @@ _PRICE_USAGE: Final = (
 )
 
 
-def command(line: str) -> Any:
+def run_break_command(line: str) -> Any:
     """Execute a line that begins with `break`, `breakpoints`, `price` or `prices`.
 
     Args:
@@ -67,7 +67,7 @@ def _break(text: str) -> Any:
         breakpoint = _chosen(rest)[0] if rest.isdecimal() else _parse_breakpoint(rest)
         with _pointing_into(breakpoint):
             return breakpoints.dry_run(breakpoint)
-    if act in ACTS:
+    if act in SUBCOMMANDS:
         for breakpoint in _chosen(rest):
             _DO[act](breakpoint)
         return breakpoints.list_breakpoints()

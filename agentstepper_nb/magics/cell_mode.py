@@ -34,15 +34,15 @@ class CellMode:
         by_input: On a thread of its own, while the main thread asks by `input()` what to do.
     """
 
-    is_on_main: bool = False
+    is_on_main_thread: bool = False
     is_background: bool = False
-    is_by_input: bool = False
+    is_stepped_by_input: bool = False
 
 
 class NoWait:
     """Doesn't wait."""
 
-    notice = ""
+    detach_reason = ""
 
     def wait(self) -> None:
         """Let the cell go on alone at once."""
@@ -59,14 +59,14 @@ def find_core(mode: CellMode) -> KernelCore | None:
     """
     capabilities = find_capabilities()
     core = kernel_core.get_kernel_core()
-    if core is None and not mode.is_by_input and find_own_core() is not None:
+    if core is None and not mode.is_stepped_by_input and find_own_core() is not None:
         return None
-    if mode.is_on_main and capabilities is None:
+    if mode.is_on_main_thread and capabilities is None:
         raise UsageError(_NO_FRONT_END)
-    if mode.is_on_main and capabilities is not None and not capabilities.subshells:
+    if mode.is_on_main_thread and capabilities is not None and not capabilities.subshells:
         raise UsageError(_NO_VIEW_ON_MAIN.format(kernel=capabilities.name))
     return core or kernel_core.start_kernel_core(
-        REASON_REQUESTED if mode.is_by_input else REASON_NO_SERVER
+        REASON_REQUESTED if mode.is_stepped_by_input else REASON_NO_SERVER
     )
 
 
@@ -80,9 +80,9 @@ def choose_wait(core: KernelCore | None, run: str, mode: CellMode) -> CellWait |
     """
     if mode.is_background:
         return NoWait()
-    if core is None or mode.is_on_main:
+    if core is None or mode.is_on_main_thread:
         return None
     capabilities = find_capabilities()
-    if mode.is_by_input or capabilities is None:
+    if mode.is_stepped_by_input or capabilities is None:
         return InputStepper(core, run)
     return ViewWait(core, run, capabilities)

@@ -24,7 +24,7 @@ INTERRUPT_TIMEOUT_S = 3.0
 class CellWait(Protocol):
     """What a thread does while its call runs on another."""
 
-    notice: str  #: why the call was let go on alone, where that is to be said
+    detach_reason: str  #: why the call was let go on alone, where that is to be said
 
     def wait(self) -> None:
         """Return once the call has ended, or to let it go on alone."""

@@ -23,19 +23,19 @@ class CompiledCell:
     Args:
         shell: Whose names it uses.
         name: Its file's name in tracebacks.
-        parts: The statements, and the expression whose value is the cell's.
-        silenced: Whether a semicolon at its end keeps that value from being shown.
+        code_objects: The statements, and the expression whose value is the cell's.
+        is_output_silenced: Whether a semicolon at its end keeps that value from being shown.
     """
 
     shell: InteractiveShell
     name: str
-    parts: tuple[CodeType, ...]
-    silenced: bool = False
+    code_objects: tuple[CodeType, ...]
+    is_output_silenced: bool = False
 
     @property
-    def awaits(self) -> bool:
+    def has_top_level_await(self) -> bool:
         """Whether it awaits outside of functions, and so needs an event loop to itself."""
-        return any(part.co_flags & CO_COROUTINE for part in self.parts)
+        return any(part.co_flags & CO_COROUTINE for part in self.code_objects)
 
     def run(self) -> Any:
         """Run it here and give the value of its last expression.
@@ -44,7 +44,7 @@ class CompiledCell:
         """
         __tracebackhide__ = True
         try:
-            if self.awaits:
+            if self.has_top_level_await:
                 return asyncio.run(self._run_awaiting())
             return self._run()
         except BaseException as error:
@@ -66,13 +66,13 @@ class CompiledCell:
 
     def _run(self) -> Any:
         value = None
-        for part in self.parts:
+        for part in self.code_objects:
             value = self._eval(part)
         return value
 
     async def _run_awaiting(self) -> Any:
         value = None
-        for part in self.parts:
+        for part in self.code_objects:
             value = self._eval(part)
             if part.co_flags & CO_COROUTINE:
                 value = await value
@@ -83,7 +83,7 @@ class CompiledCell:
 
     def _own(self, traceback: TracebackType | None) -> TracebackType | None:
         """What is left of a traceback from the cell's own code on: what a person wants to read."""
-        while traceback is not None and traceback.tb_frame.f_code not in self.parts:
+        while traceback is not None and traceback.tb_frame.f_code not in self.code_objects:
             traceback = traceback.tb_next
         return traceback
 

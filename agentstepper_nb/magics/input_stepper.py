@@ -33,7 +33,7 @@ class InputStepper:
         run: The run to look at; None takes the one that matters most, and goes on to others.
     """
 
-    notice = _DETACHED
+    detach_reason = _DETACHED
 
     def __init__(self, core: KernelCore, run: str | None = None) -> None:
         self._screen = _Screen()

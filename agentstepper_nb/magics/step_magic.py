@@ -20,7 +20,7 @@ from .cell_mode import CellMode, choose_wait, find_core
 from .cell_thread import CellThread
 from .compiled_cell import CompiledCell, compile_cell
 from .input_stepper import InputStepper
-from .timeline_saver import save_at_end
+from .timeline_saver import save_timeline_at_end
 
 #: Set by the Jupyter server in its kernels: the notebook's path.
 _NOTEBOOK = "JPY_SESSION_NAME"
@@ -32,7 +32,7 @@ _NO_AWAIT = (
 
 
 def run_cell(
-    shell: InteractiveShell, source: str, *, name: str, how: CellMode, workspace: str | None
+    shell: InteractiveShell, source: str, *, name: str, mode: CellMode, workspace: str | None
 ) -> Any:
     """Open a run, show it, run the cell inside it, and end it.
 
@@ -40,7 +40,7 @@ def run_cell(
         shell: Whose names the cell uses.
         source: What stands under the magic's line.
         name: Of the program; empty takes the notebook's.
-        how: On which thread, and what this one does meanwhile.
+        mode: On which thread, and what this one does meanwhile.
         workspace: The folder that the agent works on.
 
     Returns:
@@ -48,26 +48,26 @@ def run_cell(
     """
     __tracebackhide__ = True
     cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
-    if how.is_on_main and cell.awaits:
+    if mode.is_on_main_thread and cell.has_top_level_await:
         raise UsageError(_NO_AWAIT)
-    core = find_core(how)
+    core = find_core(mode)
     run = _open(name or _default_name(), workspace)
     shell.user_ns["dbg"] = run
     try:
         with ExitStack() as ending:
             ending.enter_context(run)
-            wait = choose_wait(core, run.run_id, how)
+            wait = choose_wait(core, run.run_id, mode)
             if not isinstance(wait, InputStepper):
-                save_at_end(display_view(run.run_id), run)
+                save_timeline_at_end(display_view(run.run_id), run)
             call = partial(_run_inside, run, cell)
-            if how.is_on_main:
+            if mode.is_on_main_thread:
                 return call()
             worker = CellThread(call, partial(_end_alone, run, cell))
             value = worker.run(wait)
             if worker.is_detached:
                 ending.pop_all()  # the worker ends the run, if it hasn't already
-                if wait is not None and wait.notice:
-                    print(wait.notice)
+                if wait is not None and wait.detach_reason:
+                    print(wait.detach_reason)
             return value
     except AgentStopped as stop:
         print(_stopped(cell, stop))
@@ -85,7 +85,7 @@ def _end_alone(
             print(_stopped(cell, error))
         elif error is not None:
             print(cell.traceback_of(error), file=sys.stderr)
-        elif value is not None and not cell.silenced:
+        elif value is not None and not cell.is_output_silenced:
             _display(value)
 
 

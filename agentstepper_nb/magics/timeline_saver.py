@@ -15,28 +15,28 @@ from ..widgets import DisplayedView
 from ..widgets.saved_timeline import render_missing_timeline, render_timeline
 
 
-def save_at_end(shown: DisplayedView, stepper: BaseStepper) -> None:
+def save_timeline_at_end(view: DisplayedView, stepper: BaseStepper) -> None:
     """Once a run ends, put its timeline where the view can't be shown.
 
     Args:
-        shown: The view of the run.
+        view: The view of the run.
         stepper: The agent's side of it, still open.
     """
-    _get_saver().by_run[stepper.run_id] = shown
+    _get_saver().by_run[stepper.run_id] = view
 
 
-def save_newest_at_end(shown: DisplayedView) -> None:
+def save_newest_timeline_at_end(view: DisplayedView) -> None:
     """Put the timeline of each run of this kernel that ends there; the last one stays.
 
     Only the view that was shown last is followed: what the ones before it have, they keep.
 
     Args:
-        shown: The view of whichever run is the newest.
+        view: The view of whichever run is the newest.
     """
     keeper = _get_saver()
-    keeper.following = shown
-    if keeper.newest is not None and keeper.newest[0] == shown.run:
-        shown.set_fallback(keeper.newest[1])
+    keeper.following = view
+    if keeper.newest is not None and keeper.newest[0] == view.run:
+        view.set_fallback(keeper.newest[1])
 
 
 class _TimelineSaver:

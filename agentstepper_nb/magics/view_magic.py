@@ -11,7 +11,7 @@ from ..sdk import find_newest_run
 from ..widgets import display_view, kernel_core
 from .cell_mode import CellMode, find_core
 from .input_stepper import InputStepper
-from .timeline_saver import save_newest_at_end
+from .timeline_saver import save_newest_timeline_at_end
 
 _NO_CORE = (
     "This kernel has no Core, so no agent can be stepped here. Run a cell with `%%step "
@@ -31,7 +31,7 @@ def show_newest_run(*, in_kernel: bool) -> None:
         kernel_core.start_kernel_core()
     else:
         find_core(CellMode())
-    save_newest_at_end(display_view(find_newest_run(), follow=True))
+    save_newest_timeline_at_end(display_view(find_newest_run(), follow=True))
 
 
 def show_sessions() -> None:

@@ -43,7 +43,7 @@ class ViewWait:
         self._halted = False  # once
         self._done = threading.Event()
         #: What to tell the person once `wait` returned before the cell's end; empty at its end.
-        self.notice = ""
+        self.detach_reason = ""
         self._link = LocalConnection(core, self._handle)
 
     def wait(self) -> None:
@@ -82,5 +82,5 @@ class ViewWait:
 
     def _give_up(self, notice: str) -> None:
         if not self._done.is_set():
-            self.notice = notice
+            self.detach_reason = notice
             self._done.set()

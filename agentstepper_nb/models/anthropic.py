@@ -13,7 +13,7 @@ from ..llm_wire import messages
 from ..llm_wire.answer_stream import AnswerStream
 from ..llm_wire.conversation import ModelRequest
 from .http_provider import (
-    NO_KEY,
+    PLACEHOLDER_KEY,
     HTTPProvider,
     HttpResponse,
     ProviderErrorMessages,
@@ -60,7 +60,7 @@ class AnthropicProvider(HTTPProvider):
         try:
             self._client = anthropic.AsyncAnthropic(
                 base_url=url or _OWN_URL,
-                api_key=key or NO_KEY,
+                api_key=key or PLACEHOLDER_KEY,
                 max_retries=timeouts.max_retries,
                 timeout=anthropic.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
@@ -91,7 +91,7 @@ class AnthropicProvider(HTTPProvider):
     def _encode_body(self, request: ModelRequest) -> bytes:
         # Others that speak this API may not know how to be told what to keep.
         cached = self._client.base_url.host == _OWN_HOST
-        return messages.encode_request(request, cached=cached)
+        return messages.encode_request(request, is_prompt_cached=cached)
 
     def _make_stream(self) -> AnswerStream:
         return messages.MessagesStream()

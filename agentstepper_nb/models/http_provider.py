@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from ..llm_wire.answer_stream import AnswerStream, UnstreamedAnswer
+from ..llm_wire.answer_stream import AnswerStream, WholeAnswer
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 from ..own_queries import mark_own_query
 
 #: Characters of what a service says that are told.
-MAX_SHOWN_CHARS: Final = 1000
+MAX_SERVICE_MESSAGE_CHARS: Final = 1000
 
 _OVERLOADED: Final = {408, 409, 429}
 _CONTEXT_EXCEEDED: Final = (
@@ -41,39 +41,45 @@ class ProviderErrorMessages:
     """Puts failures into words; each is the data of a `TraceEvent("error", …)`.
 
     Args:
-        where: The model and its address, to begin a sentence with.
-        key: The variable that has the key.
-        url: The variable that has the address.
+        model_description: The model and its address, to begin a sentence with.
+        key_variable: The variable that has the key.
+        url_variable: The variable that has the address.
     """
 
-    where: str
-    key: str
-    url: str
+    model_description: str
+    key_variable: str
+    url_variable: str
 
     def timed_out(self) -> dict[str, Any]:
         """Nothing came for too long."""
-        text = f"{self.where} didn't answer in time. Try again, or check that it runs."
+        text = f"{self.model_description} didn't answer in time. Try again, or check that it runs."
         return {"kind": "timeout", "message": text}
 
     def unreachable(self, why: object) -> dict[str, Any]:
         """There is no connection."""
-        text = f"{self.where} can't be reached: {why}. Check {self.url} and the network."
+        text = (
+            f"{self.model_description} can't be reached: {why}. Check {self.url_variable} and the "
+            "network."
+        )
         return {"kind": "unreachable", "message": text}
 
     def connection_lost(self, why: object) -> dict[str, Any]:
         """The connection was lost in the midst of an answer."""
-        text = f"{self.where} broke off during its answer: {why}. Try again."
+        text = f"{self.model_description} broke off during its answer: {why}. Try again."
         return {"kind": "cut", "message": text}
 
     def request_failed(self, why: object) -> dict[str, Any]:
         """The request couldn't even be made."""
-        return {"kind": "invalid", "message": f"The request to {self.where} can't be sent: {why}"}
+        return {
+            "kind": "invalid",
+            "message": f"The request to {self.model_description} can't be sent: {why}",
+        }
 
-    def not_a_model(self, content_type: str) -> dict[str, Any]:
+    def not_a_model_response(self, content_type: str) -> dict[str, Any]:
         """What stands at that address is no model."""
         text = (
-            f"{self.where} answered with {content_type}, which isn't a model's answer. "
-            f"Check {self.url}: most addresses of this kind end in /v1."
+            f"{self.model_description} answered with {content_type}, which isn't a model's answer. "
+            f"Check {self.url_variable}: most addresses of this kind end in /v1."
         )
         return {"kind": "invalid", "message": text}
 
@@ -81,7 +87,7 @@ class ProviderErrorMessages:
         """It answered with an error."""
         busy = status in _OVERLOADED or status >= 500
         said = _extract_message(body)
-        answered = f"{self.where} answered {status}{f': {said}' if said else ''}"
+        answered = f"{self.model_description} answered {status}{f': {said}' if said else ''}"
         text = f"{answered.rstrip('.')}. {self._advice(status, said)}".rstrip()
         return {"kind": "overloaded" if busy else "refused", "message": text, "status": status}
 
@@ -90,14 +96,14 @@ class ProviderErrorMessages:
             return _CONTEXT_EXCEEDED
         match status:
             case 401:
-                return f"Set {self.key} to a valid key."
+                return f"Set {self.key_variable} to a valid key."
             case 403:
                 return (
-                    f"The key in {self.key} doesn't allow this request. Use another key, or "
+                    f"The key in {self.key_variable} doesn't allow this request. Use another key, or "
                     "another model."
                 )
             case 404:
-                return f"Choose a model that this service has, or correct {self.url}."
+                return f"Choose a model that this service has, or correct {self.url_variable}."
             case 429:
                 return (
                     "There were too many requests, or no credit is left. Wait, or check the "
@@ -113,11 +119,13 @@ def _extract_message(body: object) -> str:
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), None)
     said = str(body or "").strip()
-    return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"
+    return (
+        said if len(said) <= MAX_SERVICE_MESSAGE_CHARS else f"{said[:MAX_SERVICE_MESSAGE_CHARS]}…"
+    )
 
 
 #: Sent as the key where there is none: servers on this machine ask for nothing, the clients insist.
-NO_KEY: Final = "none"
+PLACEHOLDER_KEY: Final = "none"
 
 #: Seconds for what follows a whole answer: mostly nothing, and then the connection can be used again.
 _REST_TIMEOUT_S: Final = 0.5
@@ -167,7 +175,7 @@ class HTTPProvider(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
         """Ask once; see `ModelProvider.stream`."""
-        answer: AnswerStream | UnstreamedAnswer = self._make_stream()
+        answer: AnswerStream | WholeAnswer = self._make_stream()
         problems = self._make_error_messages(request.model)
         try:
             with mark_own_query():
@@ -214,12 +222,12 @@ class HTTPProvider(ABC):
     def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         """Words for what may go wrong."""
 
-    def _find_stream(self, response: HttpResponse) -> AnswerStream | UnstreamedAnswer:
+    def _find_stream(self, response: HttpResponse) -> AnswerStream | WholeAnswer:
         content_type = response.headers.get("content-type", "")
         if "html" in content_type:
             raise _NoModelError(content_type)
         reader = self._make_stream()
-        return UnstreamedAnswer(reader) if "json" in content_type else reader
+        return WholeAnswer(reader) if "json" in content_type else reader
 
     def _make_request_error(
         self, error: Exception, problems: ProviderErrorMessages
@@ -240,7 +248,7 @@ class _NoModelError(Exception):
 
 def _interrupted(error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:
     if isinstance(error, _NoModelError):
-        return problems.not_a_model(str(error))
+        return problems.not_a_model_response(str(error))
     # The HTTP client's own errors aren't ours to import: vendors change the client.
     if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
         return problems.timed_out()

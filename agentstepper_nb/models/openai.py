@@ -16,7 +16,7 @@ from ..llm_wire.answer_stream import AnswerStream
 from ..llm_wire.conversation import ModelRequest
 from ..own_queries import mark_own_query
 from .http_provider import (
-    NO_KEY,
+    PLACEHOLDER_KEY,
     HTTPProvider,
     HttpResponse,
     ProviderErrorMessages,
@@ -64,7 +64,7 @@ class OpenAIProvider(HTTPProvider):
         try:
             self._client = openai.AsyncOpenAI(
                 base_url=url or _OWN_URL,
-                api_key=key or NO_KEY,
+                api_key=key or PLACEHOLDER_KEY,
                 max_retries=timeouts.max_retries,
                 timeout=openai.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
@@ -131,7 +131,7 @@ MAX_RETRIES: Final = 1
 #: all that many other servers know.
 
 
-class OpenAIText:
+class OpenAITextModel:
     """A model that chat completions reach.
 
     Args:

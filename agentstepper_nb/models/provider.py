@@ -128,6 +128,6 @@ def find_text_model(model: str | None, environ: Mapping[str, str] = os.environ) 
         key = key or environ.get(_OPENAI_KEY)
     if not url and not key:
         return None
-    from .openai import OpenAIText
+    from .openai import OpenAITextModel
 
-    return OpenAIText(model, url or None, key or _NO_KEY)
+    return OpenAITextModel(model, url or None, key or _NO_KEY)

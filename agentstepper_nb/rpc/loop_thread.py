@@ -44,18 +44,18 @@ class LoopThread:
         """Whether it runs, in this process, and wasn't left to itself."""
         return self._pid == os.getpid() and self._thread.is_alive() and not self._is_abandoned
 
-    def run(self, begin: Callable[[], Awaitable[T]]) -> T:
+    def run(self, start: Callable[[], Awaitable[T]]) -> T:
         """Run something and wait for it. An interrupt here cancels it, and is raised once it is over.
 
         Args:
-            begin: Begins it, on the thread.
+            start: Begins it, on the thread.
 
         Raises:
             RuntimeError: The thread was closed, or belongs to the process that this one was forked from.
         """
         if not self.is_running:
             raise RuntimeError(_CLOSED_MESSAGE)
-        running = _Running(self._loop, begin)
+        running = _Running(self._loop, start)
         try:
             running.start()
             return self.result(running.outcome)

@@ -33,7 +33,9 @@ _log.addHandler(logging.NullHandler())
 
 
 class ServiceClient:
-    """A service of the Core's, wherever the connection stands. Made by `open` or `dial`.
+    """A service of the Core's, wherever the connection stands.
+
+    Made by `connect_runtime` or `connect_endpoint`.
 
     Args:
         url: Where the Core is.
@@ -59,7 +61,9 @@ class ServiceClient:
         self._closed = False
 
     @classmethod
-    async def open(cls, url: str | None, token: str | None, patience: float) -> ServiceClient:
+    async def connect_runtime(
+        cls, url: str | None, token: str | None, patience: float
+    ) -> ServiceClient:
         """Connect to the service `runtime`.
 
         Args:
@@ -77,7 +81,9 @@ class ServiceClient:
         return cls(endpoint.url, find, SERVICE, patience, opened)
 
     @classmethod
-    async def dial(cls, endpoint: discover.CoreEndpoint, service: str, patience: float) -> Self:
+    async def connect_endpoint(
+        cls, endpoint: discover.CoreEndpoint, service: str, patience: float
+    ) -> Self:
         """Connect to another service.
 
         Args:
@@ -93,15 +99,15 @@ class ServiceClient:
 
     async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
         """Call a method of the service `runtime`. Errors as `ask`."""
-        return await self.ask(method.name, request, method.result)
+        return await self.call_method(method.name, request, method.result)
 
-    def items(
+    def stream_items(
         self, method: RuntimeMethod[Request, Result], request: Request
     ) -> AsyncGenerator[Result, None]:
         """Read a stream of the service `runtime`. Errors as `ask`."""
         return self.stream(method.name, request, method.result)
 
-    async def ask(
+    async def call_method(
         self, method: str, params: Struct | None, kind: type[Value], *, can_retry: bool = True
     ) -> Value:
         """Ask for a result, and again where the connection broke before the answer came.

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import AgentStepperError, ConnectionLostError, FrameError
+from ..errors import AgentStepperError, ConnectionLostError, StepFrameError
 from ..sdk.async_stepper import AsyncAgentStepper
 from ..sdk.event_blocks import AsyncToolInvocation
 from .frame import FrameIn, FrameOut
@@ -71,7 +71,7 @@ class DebuggedRun:
             run_step: Does it.
 
         Raises:
-            FrameError: What the step gave, or a person's edit, is no frame.
+            StepFrameError: What the step gave, or a person's edit, is no frame.
             ToolDeniedError: A person denied the step.
             AgentStopped: A person pressed Stop.
         """
@@ -114,7 +114,7 @@ class DebuggedRun:
     def _apply_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
         if call.name != self._moniker:
             text = f"A step of {self._moniker} can't be replaced by a step of {call.name!r}."
-            raise FrameError(text, edited=True)
+            raise StepFrameError(text, edited=True)
         if call.args != encode_frame(attempt.frame):
             attempt.frame = decode_edited_input(call.args)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from ..errors import FrameError, NotJSONError
+from ..errors import NotJSONError, StepFrameError
 from ..sdk.json_text import JsonDumper, load_json
 from .frame import FrameIn, FrameOut
 
@@ -49,7 +49,7 @@ def check_output(output: Any, frame: FrameIn) -> FrameOut:
         frame: What the step was given.
 
     Raises:
-        FrameError: It is none, says another step than it was given, or is too large.
+        StepFrameError: It is none, says another step than it was given, or is too large.
     """
     try:
         text = JsonDumper().dump(
@@ -58,9 +58,9 @@ def check_output(output: Any, frame: FrameIn) -> FrameOut:
         out = msgspec.convert(load_json(text), FrameOut)
     except NotJSONError as error:
         where = f"{error.path} is {error.reason}"
-        raise FrameError(f"The step returned what JSON can't carry: {where}.") from None
+        raise StepFrameError(f"The step returned what JSON can't carry: {where}.") from None
     except msgspec.ValidationError as error:
-        raise FrameError(f"The step returned no StepFrame: {error}.") from None
+        raise StepFrameError(f"The step returned no StepFrame: {error}.") from None
     _check(out, frame)
     return out
 
@@ -69,12 +69,12 @@ def decode_edited_input(value: Any) -> FrameIn:
     """The frame that a person made of what a step is given.
 
     Raises:
-        FrameError: It is none.
+        StepFrameError: It is none.
     """
     try:
         edited = msgspec.convert(value, _EditedIn)
     except msgspec.ValidationError as error:
-        raise FrameError(f"The edited frame can't be used: {error}.", edited=True) from None
+        raise StepFrameError(f"The edited frame can't be used: {error}.", edited=True) from None
     return FrameIn(step=edited.step, state=edited.state, guidance=edited.guidance)
 
 
@@ -86,13 +86,13 @@ def decode_edited_output(value: Any, frame: FrameIn) -> FrameOut:
         frame: What the step was given.
 
     Raises:
-        FrameError: It is none.
+        StepFrameError: It is none.
     """
     try:
         out = _strict(value, frame)
-    except (msgspec.ValidationError, FrameError) as error:
+    except (msgspec.ValidationError, StepFrameError) as error:
         text = str(error).removesuffix(".")
-        raise FrameError(f"The edited result can't be used: {text}.", edited=True) from None
+        raise StepFrameError(f"The edited result can't be used: {text}.", edited=True) from None
     return out
 
 
@@ -104,12 +104,12 @@ def parse_output(text: str, frame: FrameIn) -> FrameOut:
         frame: What the step was given.
 
     Raises:
-        FrameError: It is none; says why in words for the model.
+        StepFrameError: It is none; says why in words for the model.
     """
     try:
         return _strict(msgspec.json.decode(text), frame)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise FrameError(f"it is no frame: {error}.") from None
+        raise StepFrameError(f"it is no frame: {error}.") from None
 
 
 def _strict(value: Any, frame: FrameIn) -> FrameOut:
@@ -120,16 +120,16 @@ def _strict(value: Any, frame: FrameIn) -> FrameOut:
 
 def _check(out: FrameOut, frame: FrameIn) -> None:
     if out.step != frame.step:
-        raise FrameError(f"The step {frame.step!r} returned a frame of step {out.step!r}.")
+        raise StepFrameError(f"The step {frame.step!r} returned a frame of step {out.step!r}.")
     if out.text is not None and len(out.text) > MAX_TEXT_CHARS:
-        raise FrameError(
+        raise StepFrameError(
             f"`text` is longer than {MAX_TEXT_CHARS:,} characters; put it into `data`."
         )
     try:
         size = len(msgspec.json.encode(out))
     except (UnicodeEncodeError, OverflowError) as error:
-        raise FrameError(f"The step returned what JSON can't carry: {error}.") from None
+        raise StepFrameError(f"The step returned what JSON can't carry: {error}.") from None
     if size > MAX_FRAME_BYTES:
-        raise FrameError(
+        raise StepFrameError(
             f"The step returned {size:,} bytes of JSON; the limit is {MAX_FRAME_BYTES:,}."
         )

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import FrameError, ToolDeniedError
+from ..errors import StepFrameError, ToolDeniedError
 from ..protocol.runtime import AgentLimits, AgentState, SessionStatus
 from .frame import FrameOut
 
@@ -76,7 +76,9 @@ class RetryCounter:
         Args:
             error: Why it failed. What a person has refused or spoiled is not asked for again.
         """
-        if isinstance(error, ToolDeniedError) or (isinstance(error, FrameError) and error.edited):
+        if isinstance(error, ToolDeniedError) or (
+            isinstance(error, StepFrameError) and error.edited
+        ):
             return None
         if self._retries_left <= 0:
             return None

@@ -139,7 +139,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         super().on_close()
 
 
-class ProgramSocketHandler(CoreSocketHandler):
+class TokenSocketHandler(CoreSocketHandler):
     """A socket for programs of this machine, who are nobody's login.
 
     Args of `initialize`:
@@ -185,7 +185,7 @@ class ProgramSocketHandler(CoreSocketHandler):
         return self.has_bearer_token(self._token)
 
 
-class AgentSocketHandler(ProgramSocketHandler):
+class AgentSocketHandler(TokenSocketHandler):
     """`/agentstepper/agent`.
 
     Args of `initialize`:
@@ -215,7 +215,7 @@ class AgentSocketHandler(ProgramSocketHandler):
         return self.hub.connect_agent(connection, version, self._rights)
 
 
-class WorkerSocketHandler(ProgramSocketHandler):
+class WorkerSocketHandler(TokenSocketHandler):
     """`/agentstepper/worker`: the server's own workers.
 
     Args of `initialize`:

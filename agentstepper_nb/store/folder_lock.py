@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ..errors import StoreError, StoreTakenError
+from ..errors import StoreError, StoreLockedError
 
 #: The file that is locked; it says who holds it.
 LOCK_FILE: Final = "lock"
@@ -94,7 +94,7 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
         what: What this process is, for whoever comes second: "agentstepper serve".
 
     Raises:
-        StoreTakenError: Another process, or this one, holds it already.
+        StoreLockedError: Another process, or this one, holds it already.
         StoreError: The folder can't be made or locked.
     """
     path = folder / LOCK_FILE
@@ -110,7 +110,7 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.acquire()
     except Timeout:
-        raise StoreTakenError(str(folder), str(_read(path))) from None
+        raise StoreLockedError(str(folder), str(_read(path))) from None
     except OSError as error:
         raise StoreError(_explain_lock_failure(folder, error)) from error
     lock = FolderLock(folder, file)
@@ -165,7 +165,7 @@ def lock_free_folder(base: Path, what: str) -> tuple[Path, FolderLock]:
         folder = base if number == 1 else base / str(number)
         try:
             return folder, lock_folder(folder, what)
-        except StoreTakenError:
+        except StoreLockedError:
             continue
     raise AssertionError("unreachable")
 

@@ -152,7 +152,7 @@ class _ChatLinkTarget:
         """The chat's event loop."""
         return self._chat.loop
 
-    def note_view_message(self) -> None:
+    def record_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
     def connect_view(self, connection: Connection) -> PeerSession:

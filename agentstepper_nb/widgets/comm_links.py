@@ -74,7 +74,7 @@ class LinkTarget(Protocol):
             connection: Where the Core's messages go.
         """
 
-    def note_view_message(self) -> None:
+    def record_view_message(self) -> None:
         """Note that a view's message came, on this thread."""
 
 
@@ -99,7 +99,7 @@ class CommLinks:
         Args:
             content: Of anyone.
         """
-        self._core.note_view_message()
+        self._core.record_view_message()
         try:
             message = convert(content, _Open | _Text | _Close)
         except ValidationError as error:

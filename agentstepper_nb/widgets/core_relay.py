@@ -57,7 +57,7 @@ class CoreRelay:
                 self._loop = self._thread.run(_this_loop)
             return self._loop
 
-    def note_view_message(self) -> None:
+    def record_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
     def connect_view(self, connection: Connection) -> PeerSession:

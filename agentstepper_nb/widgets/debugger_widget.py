@@ -8,13 +8,13 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from ..static_files import NOT_BUILT, STATIC_FOLDER
+from ..static_files import NOT_BUILT_MESSAGE, STATIC_FOLDER
 
 _LOADER = STATIC_FOLDER / "loader.js"
 
 #: What an unbuilt checkout shows in place of the view.
 NOT_BUILT_MODULE = (
-    f"export default {{ render: ({{ el }}) => {{ el.textContent = {dumps(NOT_BUILT)} }} }}"
+    f"export default {{ render: ({{ el }}) => {{ el.textContent = {dumps(NOT_BUILT_MESSAGE)} }} }}"
 )
 
 _FALLBACK = (

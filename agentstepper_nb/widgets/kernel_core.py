@@ -87,7 +87,7 @@ class KernelCore:
         """
         return self._core.hub.connect_view(connection, 2, AccessRights())
 
-    def note_view_message(self) -> None:
+    def record_view_message(self) -> None:
         """Note that a view's message came, on this thread."""
         if threading.current_thread() is not threading.main_thread():
             self._subshell_message_count += 1

@@ -22,31 +22,31 @@ _EXIT_GRACE_S: Final = 5.0
 
 
 async def run_worker(
-    find: FindEndpoint,
+    find_endpoint: FindEndpoint,
     services: Mapping[str, RpcService],
     caller: ReconnectingCaller,
     log: logging.Logger,
     *,
-    until_eof: bool,
+    exits_at_stdin_eof: bool,
 ) -> None:
     """Serve a Core until it is gone for good, or this task is cancelled; then close the services.
 
     Args:
-        find: Says where the Core takes workers.
+        find_endpoint: Says where the Core takes workers.
         services: What is served.
         caller: By which they ask the Core.
         log: Gets a line for each connection.
-        until_eof: End where standard input does: it is the Core's pipe.
+        exits_at_stdin_eof: End where standard input does: it is the Core's pipe.
 
     Raises:
         NotTakenError: The Core refuses this worker.
     """
     input_closed = asyncio.Event()
-    if until_eof:
+    if exits_at_stdin_eof:
         threading.Thread(
             target=_watch_input, args=(asyncio.get_running_loop(), input_closed), daemon=True
         ).start()
-    connected = asyncio.create_task(maintain_connection(find, services, caller, log))
+    connected = asyncio.create_task(maintain_connection(find_endpoint, services, caller, log))
     waiting = asyncio.create_task(input_closed.wait())
     try:
         await asyncio.wait((connected, waiting), return_when=asyncio.FIRST_COMPLETED)

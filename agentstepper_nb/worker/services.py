@@ -52,5 +52,5 @@ def load_services(context: ServiceContext) -> dict[str, RpcService]:
     def make(name: str, factory: Factory) -> None:
         services[name] = factory(context)
 
-    EntryPointLoader[Factory](ENTRY_POINT_GROUP, "service").each(make, context.log)
+    EntryPointLoader[Factory](ENTRY_POINT_GROUP, "service").load_each(make, context.log)
     return services

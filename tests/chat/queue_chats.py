@@ -44,7 +44,7 @@ class Line:
     async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
         return await self._doorway.connection.call("runtime", method.name, request, method.result)
 
-    def items(
+    def stream_items(
         self, method: RuntimeMethod[Request, Result], request: Request
     ) -> AsyncGenerator[Result, None]:
         return self._doorway.connection.stream("runtime", method.name, request, method.result)

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.chat.connectors.model_prompts import shorten_text
 from agentstepper_nb.coding.session_list import CodingFolders
-from agentstepper_nb.errors import SessionError
+from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from tests.chat.coding_chats import call, command, output, prompts, result, talking, text
 from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails, says
@@ -145,14 +145,14 @@ async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
     async with talking(tmp_path, FakeProvider(fails("No money left."), says("Yes."))) as talk:
-        with pytest.raises(SessionError, match="No money left"):
+        with pytest.raises(CodingSessionError, match="No money left"):
             await talk.send()
         assert await talk.send("Again?") == [text("Yes.")]
 
 
 async def test_without_a_folder_it_says_what_is_missing(tmp_path: Path) -> None:
     async with talking(tmp_path, FakeProvider()) as talk:
-        with pytest.raises(SessionError, match="name one by `workspace=`"):
+        with pytest.raises(CodingSessionError, match="name one by `workspace=`"):
             await talk.send(workspace=None)
 
 

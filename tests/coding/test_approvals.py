@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.options import CodingLimits
-from agentstepper_nb.errors import RulesError
+from agentstepper_nb.errors import PolicyRulesError
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from agentstepper_nb.sdk.flow_effects import DENIED_MESSAGE
 from tests.coding.debugged_agent import Made, run
@@ -97,7 +97,7 @@ def test_always_writes_a_rule(tmp_path: Path) -> None:
 
 def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Path) -> None:
     def full(tool: str, args: Any) -> None:
-        raise RulesError("The rules can't be written.")
+        raise PolicyRulesError("The rules can't be written.")
 
     made, tool = asked(
         tmp_path, FakeApprover(ApprovalDecision(approved=True, always=True)), save_rule=full

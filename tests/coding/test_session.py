@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.session_list import CodingFolders
-from agentstepper_nb.errors import ModelError, SessionError
+from agentstepper_nb.errors import CodingSessionError, ModelError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol.data_model import AgentActivity
@@ -91,25 +91,25 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
 
 async def test_a_session_is_open_once(home: Path) -> None:
     async with await opened(home, FakeProvider()) as session:
-        with pytest.raises(SessionError, match="open in another process"):
+        with pytest.raises(CodingSessionError, match="open in another process"):
             await resumed(home, session.id, FakeProvider())
-        with pytest.raises(SessionError, match="already exists: resume it"):
+        with pytest.raises(CodingSessionError, match="already exists: resume it"):
             await opened(home, FakeProvider(), session_id=session.id)
-    with pytest.raises(SessionError, match="closed: resume it"):
+    with pytest.raises(CodingSessionError, match="closed: resume it"):
         await session.run("More?")
     await session.close()
 
 
 @pytest.mark.parametrize("id", ["../x", "a/b", "", "." * 4, "x" * 200])
 def test_what_is_no_id(home: Path, id: str) -> None:
-    with pytest.raises(SessionError, match="isn't a valid session id"):
+    with pytest.raises(CodingSessionError, match="isn't a valid session id"):
         asyncio.run(resumed(home, id, FakeProvider()))
 
 
 def test_what_is_not_there(home: Path) -> None:
-    with pytest.raises(SessionError, match="There is no session abc"):
+    with pytest.raises(CodingSessionError, match="There is no session abc"):
         asyncio.run(resumed(home, "abc", FakeProvider()))
-    with pytest.raises(SessionError, match="can't be used"):
+    with pytest.raises(CodingSessionError, match="can't be used"):
         asyncio.run(opened(home, FakeProvider(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):
         asyncio.run(opened(home, FakeProvider(), provider="nobody"))
@@ -123,17 +123,17 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
                 await session.run("Hello.")
 
     folders = CodingFolders(home / "data")
-    with pytest.raises(SessionError, match="no session to resume"):
+    with pytest.raises(CodingSessionError, match="no session to resume"):
         folders.latest(home / "repo")
     asyncio.run(scene())
     assert folders.find("c").id == folders.latest(home / "repo").id == "c"
-    with pytest.raises(SessionError, match="Several sessions' ids begin"):
+    with pytest.raises(CodingSessionError, match="Several sessions' ids begin"):
         folders.find("ab")
-    with pytest.raises(SessionError, match="No session's id begins"):
+    with pytest.raises(CodingSessionError, match="No session's id begins"):
         folders.find("x")
     (folders.log("d")).write_text("garbage\n")
     assert len(folders.sessions()) == 3
-    with pytest.raises(SessionError, match="has no header"):
+    with pytest.raises(CodingSessionError, match="has no header"):
         folders.summary("d")
 
 
@@ -143,7 +143,7 @@ async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
         await session.cancel()
         answering = asyncio.create_task(session.run("Go."))
         await model.hanging.wait()
-        with pytest.raises(SessionError, match="already answering"):
+        with pytest.raises(CodingSessionError, match="already answering"):
             await session.run("And?")
         assert session.running
         await session.cancel()

@@ -35,7 +35,7 @@ from agentstepper_nb.coding.transcript import (
     load_messages,
     summarize_log,
 )
-from agentstepper_nb.errors import SessionError
+from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -318,7 +318,7 @@ def test_an_edited_conversation_is_loaded_as_edited(tmp_path: Path) -> None:
 def test_one_process_has_a_log_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with SessionLog(path) as log:
-        with pytest.raises(SessionError, match="session log is open in another process"):
+        with pytest.raises(CodingSessionError, match="session log is open in another process"):
             SessionLog(path)
         log.append(UserPromptEntry(content="x"))
     log.append(UserPromptEntry(content="too late"))
@@ -329,7 +329,7 @@ def test_one_process_has_a_log_at_a_time(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for path in (tmp_path, tmp_path / "link"):
-        with pytest.raises(SessionError, match="can't be opened"):
+        with pytest.raises(CodingSessionError, match="can't be opened"):
             SessionLog(path)
 
 

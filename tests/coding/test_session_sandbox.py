@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb.coding.approvals import ApprovalDecision, Approver
 from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import CodingFolders
-from agentstepper_nb.errors import SandboxError, SessionError
+from agentstepper_nb.errors import CodingSessionError, SandboxError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
@@ -160,7 +160,7 @@ def test_without_a_sandbox_it_says_that_approvals_protect_nothing(
     ],
 )
 def test_what_cannot_be_held_is_refused(opened: Opened, options: dict[str, Any], said: str) -> None:
-    with pytest.raises((SandboxError, SessionError), match=said):
+    with pytest.raises((SandboxError, CodingSessionError), match=said):
         opened.run({"command": "true"}, **options)
     assert not list((opened.data / "coding").glob("sandboxes/*"))
 

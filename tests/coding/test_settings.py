@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.cli.agent_arguments import add_setting_options, read_settings
 from agentstepper_nb.coding.options import CodingLimits, override_limits
-from agentstepper_nb.errors import SessionError
+from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
 from tests.chat.coding_chats import talking
@@ -46,7 +46,7 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
 
 
 async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match=r"'no_such'.* auto, none, required, list_files"):
+    with pytest.raises(CodingSessionError, match=r"'no_such'.* auto, none, required, list_files"):
         await opened(tmp_path, FakeProvider(), tool_choice="no_such")
 
 
@@ -55,7 +55,7 @@ async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
 )
 async def test_python_is_refused_what_is_out_of_bounds(tmp_path: Path, wrong: Any) -> None:
     (name,) = wrong
-    with pytest.raises(SessionError, match=name):
+    with pytest.raises(CodingSessionError, match=name):
         await opened(tmp_path, FakeProvider(), **wrong)
 
 

@@ -17,7 +17,7 @@ VIEW: Final = ROOT / "js" / "src"
 
 #: Calls by whose text a person hears what is wrong and what to do.
 TELLERS: Final = {
-    *("ConnectionLostError", "DiscoveryError", "OptionError", "SessionError", "UsageError"),
+    *("ConnectionLostError", "DiscoveryError", "OptionError", "CodingSessionError", "UsageError"),
     "WorkspaceError",
     "_fail",
 }

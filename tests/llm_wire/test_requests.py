@@ -186,7 +186,7 @@ def test_messages() -> None:
 def test_what_isnt_asked_for_isnt_sent(api: str) -> None:
     sent = body(api, ModelRequest(model="m", messages=(), tool_choice="required"))
     assert not sent.keys() & {"tools", "tool_choice", "temperature", "system", "instructions"}
-    assert sent.get("max_tokens") == (messages.MAX_TOKENS if api == "messages" else None)
+    assert sent.get("max_tokens") == (messages.DEFAULT_MAX_TOKENS if api == "messages" else None)
 
 
 def test_not_streamed_and_the_newer_name_of_the_limit() -> None:

@@ -15,7 +15,7 @@ import pytest
 from openai.resources.chat.completions import AsyncCompletions
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.models.openai import OpenAIText
+from agentstepper_nb.models.openai import OpenAITextModel
 from agentstepper_nb.models.provider import TextModel, find_text_model
 from agentstepper_nb.models.scripted import (
     DisconnectFault,
@@ -40,7 +40,7 @@ def asked(url: str, timeout: float = 30.0) -> str:
     """What a model there says, its client opened and closed."""
 
     async def ask() -> str:
-        model: TextModel = OpenAIText("some-model", url, "key", timeout=timeout)
+        model: TextModel = OpenAITextModel("some-model", url, "key", timeout=timeout)
         try:
             return await model.text("Be brief.", "What is it?", 40)
         finally:
@@ -200,7 +200,7 @@ def test_the_endpoint_that_is_set(
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     model = find_text_model("m", environ)
-    assert isinstance(model, OpenAIText)
+    assert isinstance(model, OpenAITextModel)
     assert model.name == "m"
     assert str(model._client.base_url) == url
     assert model._client.api_key == key
@@ -234,7 +234,7 @@ def test_without_a_name_or_an_endpoint_no_client_is_even_imported(
 
 
 def test_openais_own_takes_the_limit_by_its_newer_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = OpenAIText("m", "https://api.openai.com/v1", "k")
+    model = OpenAITextModel("m", "https://api.openai.com/v1", "k")
     sent: dict[str, object] = {}
 
     async def post(path: str, body: dict[str, object], **options: object) -> object:

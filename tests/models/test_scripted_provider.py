@@ -39,9 +39,9 @@ from agentstepper_nb.models.scripted import (
     says,
     tool_says,
 )
-from agentstepper_nb.models.scripted.provider import API, ScriptedProvider
+from agentstepper_nb.models.scripted.provider import ModelApiName, ScriptedProvider
 
-APIS: tuple[API, ...] = get_args(API)
+APIS: tuple[ModelApiName, ...] = get_args(ModelApiName)
 SCRIPT = Script(
     "talk",
     [
@@ -62,7 +62,7 @@ async def heard(provider: ScriptedProvider, asked: ModelRequest) -> list[AgentEv
     return [event async for event in provider.stream(asked)]
 
 
-def told(script: Script, asked: ModelRequest, api: API) -> list[AgentEvent]:
+def told(script: Script, asked: ModelRequest, api: ModelApiName) -> list[AgentEvent]:
     async def ask() -> list[AgentEvent]:
         provider = ScriptedProvider(script, api)
         try:
@@ -74,7 +74,7 @@ def told(script: Script, asked: ModelRequest, api: API) -> list[AgentEvent]:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_text_and_calls(api: API) -> None:
+def test_a_text_and_calls(api: ModelApiName) -> None:
     events = told(SCRIPT, request(), api)
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Let me look."
     started = [event for event in events if isinstance(event, ToolCallStarted)]
@@ -96,14 +96,14 @@ def test_all_apis_give_the_same_events() -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_malformed_arguments(api: API) -> None:
+def test_malformed_arguments(api: ModelApiName) -> None:
     *_, ready, end = told(SCRIPT, request("half"), api)
     assert isinstance(ready, ToolCallReady) and ready.args_json == '{"path": "ca'
     assert isinstance(end, ResponseCompleted) and end.reason == "tool_calls"
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_what_was_said_before_reaches_the_rules(api: API) -> None:
+def test_what_was_said_before_reaches_the_rules(api: ModelApiName) -> None:
     said = (
         AssistantMessage(tool_calls=(ToolCall(call_id="1", name="look", args_json='{"a": 1}'),)),
         ToolResultMessage(call_id="1", content="x = 1"),
@@ -113,14 +113,14 @@ def test_what_was_said_before_reaches_the_rules(api: API) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_refusal_is_tried_again(api: API) -> None:
+def test_a_refusal_is_tried_again(api: ModelApiName) -> None:
     script = Script("s", [ScriptRule(always, say("x"), ErrorFault(503, times=2))])
     assert told(script, request(), api)[0] == TextDelta("x")
 
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_stream_that_breaks_off(api: API, clean: bool) -> None:
+def test_a_stream_that_breaks_off(api: ModelApiName, clean: bool) -> None:
     script = Script(
         "s", [ScriptRule(always, say("one two three"), DisconnectFault(after=4, clean=clean))]
     )
@@ -130,7 +130,7 @@ def test_a_stream_that_breaks_off(api: API, clean: bool) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_script_that_says_nothing_to_this(api: API) -> None:
+def test_a_script_that_says_nothing_to_this(api: ModelApiName) -> None:
     trace, end = told(Script("short", []), request(), api)
     assert isinstance(trace, TraceEvent) and "'short' matches turn 0" in trace.data["message"]
     assert trace.data["status"] == 400
@@ -138,7 +138,7 @@ def test_a_script_that_says_nothing_to_this(api: API) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_who_stops_reading_and_closes_leaves_no_thread(api: API) -> None:
+def test_who_stops_reading_and_closes_leaves_no_thread(api: ModelApiName) -> None:
     script = Script("s", [ScriptRule(always, say("one two three"), PauseFault("middle", after=3))])
 
     async def give_up() -> None:

@@ -140,7 +140,7 @@ async def main() -> None:
     )
     dispatcher.start()
     endpoint = find_worker_endpoint(given.url, given.token)
-    await run_worker(lambda: endpoint, {}, caller, LOG, until_eof=False)
+    await run_worker(lambda: endpoint, {}, caller, LOG, exits_at_stdin_eof=False)
 
 
 if __name__ == "__main__":

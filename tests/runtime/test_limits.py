@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.errors import FrameError, ToolDeniedError
+from agentstepper_nb.errors import StepFrameError, ToolDeniedError
 from agentstepper_nb.protocol.runtime import AgentLimits
 from agentstepper_nb.runtime.session_limits import MAX_BACKOFF_S, RetryCounter
 
@@ -27,5 +27,5 @@ def test_no_wait_is_endless() -> None:
 def test_what_a_person_refused_or_spoiled_is_not_tried_again() -> None:
     tries = RetryCounter(AgentLimits(retries=3))
     assert tries.next_delay_s(ToolDeniedError("no")) is None
-    assert tries.next_delay_s(FrameError("bad", edited=True)) is None
-    assert tries.next_delay_s(FrameError("bad")) == 1
+    assert tries.next_delay_s(StepFrameError("bad", edited=True)) is None
+    assert tries.next_delay_s(StepFrameError("bad")) == 1

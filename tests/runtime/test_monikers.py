@@ -12,7 +12,7 @@ import pytest
 from msgspec import UNSET
 
 from agentstepper_nb import entry_point_loader
-from agentstepper_nb.errors import CommandError, FrameError
+from agentstepper_nb.errors import CommandError, StepFrameError
 from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
 from agentstepper_nb.runtime.moniker import MonikerTask
@@ -99,7 +99,7 @@ def _calls(model: FakeProvider) -> Any:
 
 
 async def test_two_bad_answers_are_an_error() -> None:
-    with pytest.raises(FrameError, match="nor was its first"):
+    with pytest.raises(StepFrameError, match="nor was its first"):
         await answered(says("No."), says("No."))
 
 

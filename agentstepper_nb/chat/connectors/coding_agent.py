@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 import msgspec
 
 from ...entry_point_loader import EntryPointLoader
-from ...errors import CommandError, SessionError
+from ...errors import CodingSessionError, CommandError
 from ...protocol.chat import AgentName, AgentOutput, Message
 from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import message_types
@@ -162,7 +162,7 @@ class CodingAgent(StreamingAgent):
         if found is None:
             workspace = self._workspace or turn.workspace
             if workspace is None:
-                raise SessionError(
+                raise CodingSessionError(
                     f"The agent {self.name} has no folder to work in: name one by `workspace=`."
                 )
             if self._kept is None:
@@ -185,7 +185,7 @@ def _conversations(options: dict[str, Any]) -> AgentConversations:
         ).find(_CODING)
     except CommandError as error:
         text = f"The coding agent can't be imported: install agentstepper_nb again. {error}"
-        raise SessionError(text) from error
+        raise CodingSessionError(text) from error
     return make(**options)
 
 

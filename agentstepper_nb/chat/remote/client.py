@@ -166,7 +166,7 @@ class AsyncChatClient(_TokenHolder):
             limit: How many at most, up to 200.
         """
         asked = GetEarlierMessages(session=self.session_id, before=before, limit=limit)
-        return await self._connection.ask("earlier", asked, ChatMessagePage)
+        return await self._connection.call_method("earlier", asked, ChatMessagePage)
 
     async def picture(self, message: str) -> ChatImage:
         """The bytes of an IMAGE.
@@ -175,7 +175,7 @@ class AsyncChatClient(_TokenHolder):
             message: Its id.
         """
         asked = ChatMessageRequest(session=self.session_id, message=message)
-        return await self._connection.ask("picture", asked, ChatImage)
+        return await self._connection.call_method("picture", asked, ChatImage)
 
     async def watch(self) -> AsyncGenerator[ChatEvent, None]:
         """What happens, as it happens: a `ChatSessionSnapshot` first, and again where something was

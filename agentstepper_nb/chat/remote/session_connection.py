@@ -36,11 +36,11 @@ class ChatConnection(ServiceClient):
     @classmethod
     async def dial_session(cls, address: str, token: str, patience: float) -> Self:
         """Connect; see `AsyncChatClient.connect`."""
-        connection = await cls.dial(
+        connection = await cls.connect_endpoint(
             CoreEndpoint(to_websocket_url(address), token), SERVICE, patience
         )
         try:
-            connection.admission = await connection.ask("admit", None, ClientAdmission)
+            connection.admission = await connection.call_method("admit", None, ClientAdmission)
         except BaseException:
             await connection.close()
             raise
@@ -62,7 +62,7 @@ class ChatConnection(ServiceClient):
             ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
         """
         try:
-            return await self.ask(method, params, kind, can_retry=again)
+            return await self.call_method(method, params, kind, can_retry=again)
         except CommandError as error:
             if error.code != "worker_lost":
                 raise

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ...errors import RulesError
+from ...errors import PolicyRulesError
 from .rule_book import RuleBook
 from .rules import RUN_COMMAND, PolicyRule, find_paths, is_for_workspace
 
@@ -55,7 +55,7 @@ def find_denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
         root: The workspace's folder, without links.
 
     Raises:
-        RulesError: The book can't be read, or the workspace has too many files to be looked at.
+        PolicyRulesError: The book can't be read, or the workspace has too many files to be looked at.
     """
     denials = FileDenials(rules, root)
     hidden, kept = denials.files(is_read=True), denials.files(is_read=False)
@@ -82,7 +82,7 @@ class FileDenials:
         """Whether there is a rule about files here.
 
         Raises:
-            RulesError: The book can't be read.
+            PolicyRulesError: The book can't be read.
         """
         return bool(self._read_path_rules())
 
@@ -97,7 +97,7 @@ class FileDenials:
             resolved: Where those paths lead.
 
         Raises:
-            RulesError: The book can't be read, or the workspace has too many files.
+            PolicyRulesError: The book can't be read, or the workspace has too many files.
         """
         rules = [rule for rule in self._read_path_rules() if _is_about(rule, tool)]
         if not rules:
@@ -124,7 +124,7 @@ class FileDenials:
             tool: One of `READING_TOOLS` or `WRITING_TOOLS`.
 
         Raises:
-            RulesError: As for `find_rule_for_call`.
+            PolicyRulesError: As for `find_rule_for_call`.
         """
         rules = [rule for rule in self._read_path_rules() if _is_about(rule, tool)]
         for rule in rules:
@@ -140,13 +140,13 @@ class FileDenials:
         """The files that rules keep from being read, or from being changed, with all their names.
 
         Raises:
-            RulesError: As for `find_rule_for_call`, or rules name more than `FILE_LIMIT` files.
+            PolicyRulesError: As for `find_rule_for_call`, or rules name more than `FILE_LIMIT` files.
         """
         applies = _denies_reading if is_read else _denies_writing
         rules = {rule.id for rule in self._read_path_rules() if applies(rule)}
         found = self._get_index().paths(rules) if rules else []
         if len(found) > FILE_LIMIT:
-            raise RulesError(
+            raise PolicyRulesError(
                 f"Deny rules name {len(found):,} files in {self._root}, but only "
                 f"{FILE_LIMIT:,} can be hidden from commands. Write rules that name fewer "
                 "files: `agentstepper policy list` lists the rules."
@@ -271,7 +271,7 @@ def _entries(root: Path) -> Iterator[_Entry]:
     """The files and links of a workspace. Folders that can't be read have none.
 
     Raises:
-        RulesError: There are more than `ENTRY_LIMIT`.
+        PolicyRulesError: There are more than `ENTRY_LIMIT`.
     """
     todo: list[Names] = [()]
     seen = 0
@@ -284,7 +284,7 @@ def _entries(root: Path) -> Iterator[_Entry]:
             continue
         seen += len(listed)
         if seen > ENTRY_LIMIT:
-            raise RulesError(
+            raise PolicyRulesError(
                 f"{root} has more than {ENTRY_LIMIT:,} files and folders, too many to look "
                 "for the files of deny rules. Work in a folder below, or remove the rules "
                 "with a path: `agentstepper policy list`."

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...entry_point_loader import EntryPointLoader
-from ...errors import CommandError, RulesError
+from ...errors import CommandError, PolicyRulesError
 from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
@@ -91,7 +91,7 @@ def load_policy(
         default: The default policy, on which it may build.
 
     Raises:
-        RulesError: None of that name is installed, or it can't be made.
+        PolicyRulesError: None of that name is installed, or it can't be made.
     """
     if choice is None:
         return default
@@ -107,7 +107,7 @@ def _installed(name: str) -> PolicyFactory:
     try:
         return EntryPointLoader[PolicyFactory](ENTRY_POINT_GROUP, "policy").find(name)
     except CommandError as error:
-        raise RulesError(str(error)) from error.__cause__
+        raise PolicyRulesError(str(error)) from error.__cause__
 
 
 class DefaultPolicyEngine:
@@ -184,7 +184,7 @@ class DefaultPolicyEngine:
         try:
             book = self._book()
             about_file = self._rule_of_file(tool, args)
-        except RulesError as error:
+        except PolicyRulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
             return _make_question(tool, [PolicyQuestion(why=str(error), risk=tool.policy.risk)])
         report = _report(tool, args)

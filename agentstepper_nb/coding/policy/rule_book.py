@@ -12,7 +12,7 @@ import msgspec
 from filelock import FileLock
 from msgspec import Struct, structs
 
-from ...errors import RulesError
+from ...errors import PolicyRulesError
 from .rules import RUN_COMMAND, PolicyRule, is_for_workspace, make_allow_rule, make_rule_id
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class RuleBook:
             workspace: Only those that hold in this folder; None: all.
 
         Raises:
-            RulesError: The file is damaged, or can't be read.
+            PolicyRulesError: The file is damaged, or can't be read.
         """
         rules = self._read().rules
         return [rule for rule in rules if workspace is None or is_for_workspace(rule, workspace)]
@@ -55,7 +55,7 @@ class RuleBook:
             workspace: Where.
 
         Raises:
-            RulesError: There is nothing to allow, the file is damaged, or can't be written.
+            PolicyRulesError: There is nothing to allow, the file is damaged, or can't be written.
         """
         return self._add(make_allow_rule(tool, args, workspace.root))
 
@@ -80,7 +80,7 @@ class RuleBook:
             writable: Folders outside of the workspace that the command may change.
 
         Raises:
-            RulesError: The file is damaged, or can't be written.
+            PolicyRulesError: The file is damaged, or can't be written.
         """
         rule = PolicyRule(
             id=make_rule_id(),
@@ -112,7 +112,7 @@ class RuleBook:
             workspace: The folder; None: everywhere.
 
         Raises:
-            RulesError: The file is damaged, or can't be written.
+            PolicyRulesError: The file is damaged, or can't be written.
         """
         rule = PolicyRule(
             id=make_rule_id(),
@@ -134,7 +134,7 @@ class RuleBook:
             Whether there was one.
 
         Raises:
-            RulesError: The file is damaged, or can't be written.
+            PolicyRulesError: The file is damaged, or can't be written.
         """
         found = False
 
@@ -170,7 +170,7 @@ class RuleBook:
         except FileNotFoundError:
             return _Document()
         except (OSError, ValueError) as error:
-            raise RulesError(
+            raise PolicyRulesError(
                 f"The rules in {self.path} can't be read ({error}). Repair the file, or "
                 "delete it to start without rules."
             ) from None
@@ -182,10 +182,12 @@ class RuleBook:
                 document = self._read()
                 change(document)
                 self._write(msgspec.json.format(msgspec.json.encode(document)))
-        except RulesError:
+        except PolicyRulesError:
             raise
         except OSError as error:
-            raise RulesError(f"The rules in {self.path} can't be written: {error}.") from error
+            raise PolicyRulesError(
+                f"The rules in {self.path} can't be written: {error}."
+            ) from error
 
     def _write(self, data: bytes) -> None:
         """Write the file whole or not at all, so that only this user can read it."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ...errors import RulesError
+from ...errors import PolicyRulesError
 from ..safe_paths import GIT
 from ..tools.diffs import find_patch_paths
 from .command_parts import ProgramCall, shorten_part
@@ -198,11 +198,11 @@ def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
         workspace: The folder that it holds in.
 
     Raises:
-        RulesError: There is nothing to allow.
+        PolicyRulesError: There is nothing to allow.
     """
     command = find_command_text(args) if tool == RUN_COMMAND else None
     if tool == RUN_COMMAND and command is None:
-        raise RulesError("The call has no command that a rule could allow.")
+        raise PolicyRulesError("The call has no command that a rule could allow.")
     if command is None:
         return PolicyRule(id=make_rule_id(), effect="allow", tool=tool, workspace=str(workspace))
     return PolicyRule(

@@ -83,7 +83,7 @@ def add_installed(registry: ToolRegistry) -> None:
     def register(_: str, named: Tool | type[Tool]) -> None:
         registry.register(named() if isinstance(named, type) else named)
 
-    EntryPointLoader[Tool | type[Tool]](ENTRY_POINT_GROUP, "tool").each(register, _log)
+    EntryPointLoader[Tool | type[Tool]](ENTRY_POINT_GROUP, "tool").load_each(register, _log)
 
 
 def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:

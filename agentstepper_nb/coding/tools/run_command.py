@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from ...errors import RulesError, SandboxError
+from ...errors import PolicyRulesError, SandboxError
 from ..sandbox import SandboxAccess
 from ..sandbox.failures import find_sandbox_failure
 from ..tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
@@ -118,7 +118,7 @@ class RunCommand(StructTool[RunCommandArgs]):
             )
             async with prepare_command(confinement.sandbox, words, folder, access) as launch:
                 command_result = await run_process(launch, folder, timeout_s, ctx.cancel)
-        except (SandboxError, RulesError) as error:
+        except (SandboxError, PolicyRulesError) as error:
             return ToolResult.failure(str(error))
         except FileNotFoundError:
             return ToolResult.failure(f"There is no program {words[0]!r}.")

@@ -65,7 +65,7 @@ def _messages(request: ModelRequest) -> Iterator[ChatCompletionMessage]:
                 ]
                 yield make_assistant_message(message.content or (None if calls else ""), calls)
             case ToolResultMessage():
-                sent = conversation.mark_outcome(message.content, message.ok)
+                sent = conversation.encode_tool_outcome(message.content, message.ok)
                 yield ChatCompletionMessage("tool", sent, tool_call_id=message.call_id)
 
 
@@ -160,7 +160,7 @@ def _message(message: ChatCompletionMessage, path: str) -> ChatMessage:
                 raise msgspec.ValidationError(
                     f"A tool's message names no tool_call_id - at `{path}`"
                 )
-            content, ok = conversation.read_outcome(message.text)
+            content, ok = conversation.decode_tool_outcome(message.text)
             return ToolResultMessage(call_id=message.tool_call_id, content=content, ok=ok)
     raise msgspec.ValidationError(f"Unknown role {message.role!r} - at `{path}.role`")
 

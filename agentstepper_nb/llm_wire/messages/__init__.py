@@ -6,6 +6,6 @@ answers.
 """
 
 from .answers import MessagesStream
-from .request import MAX_TOKENS, decode_request, encode_request
+from .request import DEFAULT_MAX_TOKENS, decode_request, encode_request
 
-__all__ = ["MAX_TOKENS", "MessagesStream", "decode_request", "encode_request"]
+__all__ = ["DEFAULT_MAX_TOKENS", "MessagesStream", "decode_request", "encode_request"]

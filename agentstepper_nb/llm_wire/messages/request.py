@@ -58,7 +58,7 @@ def _parsed(text: str) -> Any:
 
 
 #: The longest answer where a request names none, which the API doesn't allow: what all models grant.
-MAX_TOKENS: Final = 32_000
+DEFAULT_MAX_TOKENS: Final = 32_000
 
 #: Stands before a text without words: the API refuses those. Never said by a block among others.
 _BLANK: Final = "(no text)"
@@ -67,7 +67,9 @@ _TO_CHOICE: Final = {"auto": "auto", "none": "none", "required": "any"}
 _FROM_CHOICE: Final = {theirs: ours for ours, theirs in _TO_CHOICE.items()}
 
 
-def encode_request(request: ModelRequest, *, stream: bool = True, cached: bool = False) -> bytes:
+def encode_request(
+    request: ModelRequest, *, stream: bool = True, is_prompt_cached: bool = False
+) -> bytes:
     """Write a request's body.
 
     A temperature isn't sent: the API refuses any since its version 2026-10-21.
@@ -75,12 +77,12 @@ def encode_request(request: ModelRequest, *, stream: bool = True, cached: bool =
     Args:
         request: What to ask.
         stream: Whether the answer is to come as a stream.
-        cached: Whether the service is to keep what it read for some minutes: a session asks with the
-            same beginning again and again, which then costs a tenth.
+        is_prompt_cached: Whether the service is to keep what it read for some minutes: a session
+            asks with the same beginning again and again, which then costs a tenth.
     """
     body: dict[str, Any] = {
         "model": request.model,
-        "max_tokens": MAX_TOKENS if request.max_tokens is None else request.max_tokens,
+        "max_tokens": DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
         "messages": _turns(request.messages),
     }
     if request.system:
@@ -89,7 +91,7 @@ def encode_request(request: ModelRequest, *, stream: bool = True, cached: bool =
         body["tools"] = [_tool(spec) for spec in request.tools]
         if request.tool_choice is not None:
             body["tool_choice"] = _choice(request.tool_choice)
-    if cached:
+    if is_prompt_cached:
         body["cache_control"] = {"type": "ephemeral"}
     if stream:
         body["stream"] = True

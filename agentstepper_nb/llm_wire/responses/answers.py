@@ -348,7 +348,7 @@ class ResponsesStream(AnswerStream):
             return
         yield from self._begun(index, item)
         call = self._calls[index]
-        yield from call.all(item.arguments)
+        yield from call.set_arguments(item.arguments)
         yield call.make_ready_event()
 
     def _over(self, response: _Response) -> Iterator[AgentEvent]:

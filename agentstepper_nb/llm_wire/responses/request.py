@@ -69,7 +69,7 @@ def _items(messages: tuple[ChatMessage, ...]) -> Iterator[dict[str, Any]]:
                 yield {
                     "type": "function_call_output",
                     "call_id": message.call_id,
-                    "output": conversation.mark_outcome(message.content, message.ok),
+                    "output": conversation.encode_tool_outcome(message.content, message.ok),
                 }
         before = message
 
@@ -184,7 +184,7 @@ def _message(item: _Item, path: str) -> ChatMessage:
         case "function_call", _:
             return AssistantMessage(tool_calls=(_tool_call(item),))
         case "function_call_output", _:
-            content, ok = conversation.read_outcome(join_text(item.output))
+            content, ok = conversation.decode_tool_outcome(join_text(item.output))
             return ToolResultMessage(call_id=item.call_id, content=content, ok=ok)
     raise msgspec.ValidationError(f"Unknown item {item.type!r} of role {item.role!r} - at `{path}`")
 

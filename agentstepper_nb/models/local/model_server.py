@@ -18,9 +18,9 @@ class ModelServerOptions(msgspec.Struct, frozen=True):
     """What to serve."""
 
     file: str
-    key: str
+    api_key: str
     """What a request has to show. Not an argument of the command: those are for all to read."""
-    context: int
+    context_tokens: int
     """Tokens that fit into a conversation."""
 
 
@@ -55,11 +55,11 @@ def _serve(options: ModelServerOptions) -> Any:
     params.model_alias = {"local"}  # else its path is what /v1/models says
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.api_keys = [options.key]
+    params.api_keys = [options.api_key]
     params.cors_origins = "http://127.0.0.1"  # by default any page may ask
     params.ui = False
     params.endpoint_slots = False
-    params.n_ctx = options.context
+    params.n_ctx = options.context_tokens
     params.n_gpu_layers = 0  # the same answers on every machine
     # More gain little where nothing else runs, and lose much where something does: they spin.
     params.cpuparams.n_threads = 1

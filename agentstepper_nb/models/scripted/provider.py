@@ -14,7 +14,7 @@ from ..http_provider import HTTPProvider
 from .script import Script, load_script
 from .server import ScriptedServer
 
-API = Literal["chat", "responses", "messages"]
+ModelApiName = Literal["chat", "responses", "messages"]
 
 #: Asked for by nobody: servers of scripts know no keys.
 _KEY: Final = "scripted"
@@ -33,7 +33,7 @@ class ScriptedProvider:
 
     name: Final = "scripted"
 
-    def __init__(self, script: Script | str, api: API = "chat") -> None:
+    def __init__(self, script: Script | str, api: ModelApiName = "chat") -> None:
         self.server = ScriptedServer(script if isinstance(script, Script) else _loaded(script))
         """What answers; listens from the first question on."""
         self._api = api
@@ -62,7 +62,7 @@ def _loaded(name: str) -> Script:
         raise ModelError("invalid", f"The script {name!r} can't be used: {error}") from error
 
 
-def _provider(api: API, server: ScriptedServer) -> HTTPProvider:
+def _provider(api: ModelApiName, server: ScriptedServer) -> HTTPProvider:
     """A client of an API; it is imported for this alone."""
     if api == "messages":
         from ..anthropic import AnthropicProvider

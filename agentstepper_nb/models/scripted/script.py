@@ -202,7 +202,7 @@ always = RequestCondition("always", lambda _: True)
 
 
 #: Characters of the newest message that an error shows.
-MAX_SHOWN_CHARS = 200
+MAX_SHOWN_MESSAGE_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ class Script:
             last = request.messages[-1]
             text = (
                 last.text
-                if len(last.text) <= MAX_SHOWN_CHARS
-                else f"{last.text[:MAX_SHOWN_CHARS]}…"
+                if len(last.text) <= MAX_SHOWN_MESSAGE_CHARS
+                else f"{last.text[:MAX_SHOWN_MESSAGE_CHARS]}…"
             )
             seen = f"{len(request.messages)} messages, the newest from {last.role}: {text!r}"
         else:

@@ -93,14 +93,14 @@ def _count(text: str) -> int:
 class ModelApi:
     """One way to ask a model over HTTP."""
 
-    read: Callable[[bytes], chat_completions.ChatCompletionRequest]
+    decode_request: Callable[[bytes], chat_completions.ChatCompletionRequest]
     """Raises a ValueError that says what is wrong."""
-    whole: Callable[[chat_completions.ChatCompletion], bytes]
-    events: Callable[
+    encode_response: Callable[[chat_completions.ChatCompletion], bytes]
+    encode_events: Callable[
         [chat_completions.ChatCompletion, chat_completions.ChatCompletionRequest], Iterator[bytes]
     ]
     """The events of a stream, each framed."""
-    error: Callable[[int, chat_completions.ApiError], bytes]
+    encode_error: Callable[[int, chat_completions.ApiError], bytes]
     """The body of an error answer of that status."""
 
 
@@ -136,26 +136,26 @@ def _chat_events(
 
 
 CHAT_COMPLETIONS: Final = ModelApi(
-    read=chat_completions.decode_request,
-    whole=chat_completions.encode_json,
-    events=_chat_events,
-    error=lambda status, error: chat_completions.encode_error(error),
+    decode_request=chat_completions.decode_request,
+    encode_response=chat_completions.encode_json,
+    encode_events=_chat_events,
+    encode_error=lambda status, error: chat_completions.encode_error(error),
 )
 
 #: By the path that is asked.
 APIS: Final = {
     "/v1/chat/completions": CHAT_COMPLETIONS,
     "/v1/responses": ModelApi(
-        read=_reader(responses.decode_request),
-        whole=responses_answers.encode_answer,
-        events=lambda completion, request: responses_answers.encode_events(completion),
-        error=CHAT_COMPLETIONS.error,
+        decode_request=_reader(responses.decode_request),
+        encode_response=responses_answers.encode_answer,
+        encode_events=lambda completion, request: responses_answers.encode_events(completion),
+        encode_error=CHAT_COMPLETIONS.encode_error,
     ),
     "/v1/messages": ModelApi(
-        read=_reader(messages.decode_request),
-        whole=messages_answers.encode_answer,
-        events=lambda completion, request: messages_answers.encode_events(completion),
-        error=messages_answers.encode_error,
+        decode_request=_reader(messages.decode_request),
+        encode_response=messages_answers.encode_answer,
+        encode_events=lambda completion, request: messages_answers.encode_events(completion),
+        encode_error=messages_answers.encode_error,
     ),
 }
 
@@ -226,7 +226,7 @@ class ScriptedModel:
 
     def _answer(self, api: ModelApi, body: bytes) -> ScriptedResponse:
         try:
-            request = api.read(body)
+            request = api.decode_request(body)
         except ValueError as error:
             text = f"The request can't be read: {error}."
             return make_error_response(400, text, code="invalid_request", api=api)
@@ -246,12 +246,12 @@ class ScriptedModel:
         ):
             return refusal
         if request.stream:
-            pieces = api.events(completion, request)
+            pieces = api.encode_events(completion, request)
             return ScriptedResponse(
                 200, apply_fault(pieces, rule.fault, self.gates), sse.CONTENT_TYPE
             )
         return ScriptedResponse(
-            200, apply_fault(_halves(api.whole(completion)), rule.fault, self.gates)
+            200, apply_fault(_halves(api.encode_response(completion)), rule.fault, self.gates)
         )
 
     def _refuse(
@@ -292,7 +292,7 @@ def make_error_response(
         api: Whose form.
     """
     kind = "invalid_request_error" if status < 500 else "server_error"
-    body = api.error(status, chat_completions.ApiError(message, kind, param, code))
+    body = api.encode_error(status, chat_completions.ApiError(message, kind, param, code))
     return ScriptedResponse(status, [body], headers=headers or {"x-should-retry": "false"})
 
 

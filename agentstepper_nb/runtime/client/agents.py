@@ -34,7 +34,7 @@ class PendingConnection:
         await self._agents.close()
 
     async def _open(self) -> AsyncAgents:
-        return AsyncAgents(await ServiceClient.open(*self._how))
+        return AsyncAgents(await ServiceClient.connect_runtime(*self._how))
 
 
 class AsyncAgents(ActionClient, SessionClient, ConversationClient):

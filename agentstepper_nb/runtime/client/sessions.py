@@ -122,7 +122,7 @@ class SessionClient:
         Args:
             topic: `session:ID`, `conversation:ID`, `sessions` or `conversations`.
         """
-        return self._core.items(methods.WATCH, WatchTopic(topic=topic))
+        return self._core.stream_items(methods.WATCH, WatchTopic(topic=topic))
 
     async def wait_for(
         self,

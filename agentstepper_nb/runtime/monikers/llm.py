@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from ...errors import FrameError
+from ...errors import StepFrameError
 from ...llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -99,20 +99,22 @@ async def run_moniker_step(frame: FrameIn, task: LlmTask) -> FrameOut:
         task: What is done, and who does it.
 
     Raises:
-        FrameError: The repaired answer is none either.
+        StepFrameError: The repaired answer is none either.
         ModelError: The model gave no answer.
     """
     messages: tuple[ChatMessage, ...] = (UserMessage(content=_as_text(frame)),)
     answer = await _ask_step_model(messages, task)
     try:
         return _decode_answer(answer, frame)
-    except FrameError as error:
+    except StepFrameError as error:
         why = str(error)
     answer = await _ask_step_model((*messages, answer, *_make_repair_request(answer, why)), task)
     try:
         return _decode_answer(answer, frame)
-    except FrameError as error:
-        raise FrameError(f"The model's answer is no frame, nor was its first: {error}") from None
+    except StepFrameError as error:
+        raise StepFrameError(
+            f"The model's answer is no frame, nor was its first: {error}"
+        ) from None
 
 
 class LlmMoniker(ModelMoniker[LlmConfig]):
@@ -143,7 +145,7 @@ def _decode_answer(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
     """The frame that a model gave: as a call, or as text."""
     calls = [call for call in answer.tool_calls if call.name == TOOL.name]
     if len(calls) > 1 or len(answer.tool_calls) > len(calls):
-        raise FrameError("there is one tool, `step_frame`, and it is called once.")
+        raise StepFrameError("there is one tool, `step_frame`, and it is called once.")
     return parse_output(calls[0].args_json if calls else _strip_fence(answer.content), frame)
 
 

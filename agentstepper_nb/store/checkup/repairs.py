@@ -54,7 +54,7 @@ def repair_folder(folder: Path) -> list[str]:
         What was done, a sentence each.
 
     Raises:
-        StoreTakenError: A Core has it.
+        StoreLockedError: A Core has it.
         NewerStoreError: A newer program wrote the store.
         StoreError: It can't be written.
     """

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from ...errors import AgentStepperError, StoreError, StoreTakenError
+from ...errors import AgentStepperError, StoreError, StoreLockedError
 from ...protocol.runtime import LIVE_STATUSES
 from .. import folder_lock
 from .draft import Draft, Test
@@ -77,7 +77,7 @@ class RowStore:
             patience: Seconds to wait for whoever has it.
 
         Raises:
-            StoreTakenError: Another process has it.
+            StoreLockedError: Another process has it.
             StoreError: It can't be used, or is damaged.
         """
         async with AsyncExitStack() as undo:
@@ -326,7 +326,7 @@ async def _taken(folder: Path, what: str, patience: float) -> folder_lock.Folder
     while True:
         try:
             return await asyncio.to_thread(folder_lock.lock_folder, folder, what)
-        except StoreTakenError:
+        except StoreLockedError:
             if loop.time() >= until:
                 raise
         await asyncio.sleep(_LOOK_AGAIN)

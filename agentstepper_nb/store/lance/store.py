@@ -89,7 +89,7 @@ class LanceRuntimeStore:
             patience: Seconds to wait for whoever has it.
 
         Raises:
-            StoreTakenError: Another process has it.
+            StoreLockedError: Another process has it.
             NewerStoreError: A newer program wrote it.
             StoreError: It can't be used, is damaged, or LanceDB isn't installed.
         """

@@ -54,7 +54,7 @@ def open_store(
         lock: The folder's, where it is held already; the store lets it go.
 
     Raises:
-        StoreTakenError: Another process has it.
+        StoreLockedError: Another process has it.
         NewerStoreError: A newer program wrote it.
         StoreError: It can't be used.
     """

@@ -21,7 +21,7 @@ from agentstepper_nb.coding.policy.denied_files import (
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from agentstepper_nb.errors import RulesError
+from agentstepper_nb.errors import PolicyRulesError
 
 from .tools import AllSaved
 
@@ -217,7 +217,7 @@ def test_a_damaged_book_lets_no_file_be_opened(place: Place) -> None:
     place.book.deny("read_file", path=".env")
     place.book.path.write_text("{")
     assert "can't be read" in (place.ran("read_file", path="src/a.py").error or "")
-    with pytest.raises(RulesError):
+    with pytest.raises(PolicyRulesError):
         find_denied_files(place.book, place.root)
 
 
@@ -225,11 +225,11 @@ def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) 
     place.book.deny("read_file", path=".env")
     monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.FILE_LIMIT", 1)
     with pytest.raises(
-        RulesError, match=r"name 2 files in .*, but only 1 can be hidden from commands"
+        PolicyRulesError, match=r"name 2 files in .*, but only 1 can be hidden from commands"
     ):
         find_denied_files(place.book, place.root)
     monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.ENTRY_LIMIT", 3)
-    with pytest.raises(RulesError, match="more than 3 files and folders"):
+    with pytest.raises(PolicyRulesError, match="more than 3 files and folders"):
         find_denied_files(place.book, place.root)
     assert ENTRY_LIMIT > 100_000
 

@@ -17,7 +17,7 @@ from agentstepper_nb.coding.policy import (
 )
 from agentstepper_nb.coding.policy.engine import ENTRY_POINT_GROUP
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from agentstepper_nb.errors import RulesError
+from agentstepper_nb.errors import PolicyRulesError
 from tests.docs.pages import GUIDE, blocks, files, write_files
 
 from .tools import READ, RUN
@@ -68,9 +68,9 @@ def test_without_a_choice_it_is_the_default() -> None:
 
 
 def test_a_policy_that_is_missing_or_broken_is_told(installed: Path) -> None:
-    with pytest.raises(RulesError, match=r"There is no policy 'x'; there are: .*only-tests"):
+    with pytest.raises(PolicyRulesError, match=r"There is no policy 'x'; there are: .*only-tests"):
         load_policy("x", DefaultPolicyEngine())
-    with pytest.raises(RulesError, match=r"The policy 'broken', which is .*, can't be used"):
+    with pytest.raises(PolicyRulesError, match=r"The policy 'broken', which is .*, can't be used"):
         load_policy("broken", DefaultPolicyEngine())
 
 

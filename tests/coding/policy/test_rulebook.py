@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.coding.policy import RuleBook
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from agentstepper_nb.errors import RulesError
+from agentstepper_nb.errors import PolicyRulesError
 
 
 def test_without_a_file_there_are_no_rules(book: RuleBook) -> None:
@@ -63,7 +63,7 @@ def test_only_this_user_can_read_it(book: RuleBook) -> None:
 def test_a_call_without_a_command_can_not_be_allowed(
     book: RuleBook, workspace: LocalWorkspace
 ) -> None:
-    with pytest.raises(RulesError, match="no command that a rule could allow"):
+    with pytest.raises(PolicyRulesError, match="no command that a rule could allow"):
         book.allow_similar("run_command", {}, workspace)
 
 
@@ -87,14 +87,16 @@ def test_a_damaged_file_is_told_and_left_alone(
         lambda: book.remove("x"),
         lambda: book.allow_similar("x", {}, workspace),
     ):
-        with pytest.raises(RulesError, match=r"can't be read .*Repair the file, or delete it"):
+        with pytest.raises(
+            PolicyRulesError, match=r"can't be read .*Repair the file, or delete it"
+        ):
             use()
     assert book.path.read_text() == text
 
 
 def test_what_can_not_be_written_is_told(tmp_path: Path, workspace: LocalWorkspace) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RulesError, match="can't be written"):
+    with pytest.raises(PolicyRulesError, match="can't be written"):
         RuleBook(tmp_path / "file" / "rules.json").allow_similar("x", {}, workspace)
 
 
@@ -108,7 +110,7 @@ def test_a_failed_write_leaves_the_old_rules(
 
     with monkeypatch.context() as broken:
         broken.setattr("agentstepper_nb.coding.policy.rule_book.os.fsync", fail)
-        with pytest.raises(RulesError, match="the disk is full"):
+        with pytest.raises(PolicyRulesError, match="the disk is full"):
             book.deny("b")
     assert book.rules() == [rule]
     lock = book.path.with_suffix(".lock")

@@ -9,8 +9,8 @@ import pytest
 from agentstepper_nb.models.local.model_process import (
     GGUF_VARIABLE,
     KEY_VARIABLE,
-    PACKAGE,
     URL_VARIABLE,
+    WEIGHTS_PACKAGE,
 )
 
 FAKE = Path(__file__).with_name("fake")
@@ -46,7 +46,7 @@ def weights(runtime: None, tmp_path: Path) -> Path:
 @pytest.fixture
 def package(runtime: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package that brings weights; who imports it fails."""
-    folder = tmp_path / "site" / PACKAGE
+    folder = tmp_path / "site" / WEIGHTS_PACKAGE
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("import llm_is_not_here")
     (folder / "small.gguf").write_text(SCRIPT)

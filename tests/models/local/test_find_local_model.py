@@ -10,9 +10,9 @@ import pytest
 
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.models.local.model_process import (
-    INSTALL_WEIGHTS,
-    PACKAGE,
-    RUNTIME,
+    INSTALL_WEIGHTS_COMMAND,
+    SERVER_PACKAGE,
+    WEIGHTS_PACKAGE,
     LocalEndpoint,
     ModelFile,
     find_local_model,
@@ -37,7 +37,7 @@ def test_then_the_file_that_the_variable_names(package: Path, weights: Path) -> 
 
 def test_then_the_package_which_is_not_imported(package: Path) -> None:
     assert find_local_model("m", {}) == ModelFile(package / "small.gguf")
-    assert PACKAGE not in sys.modules
+    assert WEIGHTS_PACKAGE not in sys.modules
 
 
 def test_a_file_may_be_the_models_name(
@@ -52,7 +52,7 @@ def test_a_file_may_be_the_models_name(
 def test_without_any_it_says_how_to_get_one(runtime: None, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         find_local_model("m", {})
-    for part in (INSTALL_WEIGHTS, "AGENTSTEPPER_LOCAL_GGUF", "AGENTSTEPPER_LOCAL_URL"):
+    for part in (INSTALL_WEIGHTS_COMMAND, "AGENTSTEPPER_LOCAL_GGUF", "AGENTSTEPPER_LOCAL_URL"):
         assert part in str(caught.value)
 
 
@@ -72,8 +72,8 @@ def test_a_file_that_isnt_there(runtime: None) -> None:
 def test_a_file_that_nothing_can_serve(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = str(Path(__file__).with_name("fake"))
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder != fake])
-    if any((Path(folder) / RUNTIME).is_dir() for folder in sys.path):
-        pytest.skip(f"{RUNTIME} is installed here")
+    if any((Path(folder) / SERVER_PACKAGE).is_dir() for folder in sys.path):
+        pytest.skip(f"{SERVER_PACKAGE} is installed here")
     with pytest.raises(ModelError, match=r"to serve model\.gguf\. Run `pip install"):
         find_local_model(str(weights), {})
 
@@ -84,5 +84,5 @@ def test_what_is_tested_is_what_is_told_to_be_installed() -> None:
     ]
     runtime, model = REQUIRED
     assert extras["local"] == [runtime]
-    assert INSTALL_WEIGHTS.split()[-1] == model
+    assert INSTALL_WEIGHTS_COMMAND.split()[-1] == model
     assert not any("smollm2" in required for extra in extras.values() for required in extra)

@@ -59,7 +59,7 @@ def test_it_serves_here_alone_with_a_key_and_one_thread(
 
 
 def test_each_has_a_key_of_its_own(weights: Path) -> None:
-    assert ModelProcess(weights)._options.key != ModelProcess(weights)._options.key
+    assert ModelProcess(weights)._options.api_key != ModelProcess(weights)._options.api_key
 
 
 def test_what_cant_be_served_says_why(weights: Path) -> None:

@@ -103,12 +103,12 @@ def test_one_sentence_of_whatever_is_answered(answer: str, sentence: str | None)
         ({"failure": Failure(type="OSError", message="no")}, "Failed: OSError: no"),
         ({"outcome": EventOutcome.STOPPED}, "Stopped"),
         ({"outcome": EventOutcome.OK}, "It tests"),
-        ({"sentence": None}, "An extension's"),
-        ({"sentence": "\x1b"}, "run_tests"),
+        ({"model_summary": None}, "An extension's"),
+        ({"model_summary": "\x1b"}, "run_tests"),
     ],
 )
 def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown: str) -> None:
-    point = replace(POINT, **{"sentence": "It tests"} | fields)
+    point = replace(POINT, **{"model_summary": "It tests"} | fields)
     if shown == "run_tests":
         shown = summarize(replace(point, model_summary=None))
     assert summarize(point, lambda _: "An extension's") == shown

@@ -118,9 +118,9 @@ def test_contents_stay_as_they_are_and_only_objects_are_json(data: str, kind: st
 
 
 def test_contents_that_browsers_cannot_read_go_as_text() -> None:
-    message = content(v1.encode_new_message(point('{"a": NaN}', strict=False)), "new_message")[
-        "message"
-    ]
+    message = content(
+        v1.encode_new_message(point('{"a": NaN}', is_strict_json=False)), "new_message"
+    )["message"]
     assert (message["content"], message["contentType"]) == ('{"a": NaN}', "text")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
+from agentstepper_nb.errors import NewerStoreError, StoreError, StoreLockedError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import EventKind, RunState
 from agentstepper_nb.protocol.records import BreakpointSaved, PricesSet, SummarySaved
@@ -127,7 +127,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
             about = examine_folder(folder)
         assert about.holder.startswith(f"agentstepper serve (pid {os.getpid()} on ")
         assert (about.runs, about.damaged) == (5, ())
-        with pytest.raises(StoreTakenError, match="belong to agentstepper serve"):
+        with pytest.raises(StoreLockedError, match="belong to agentstepper serve"):
             repair_folder(folder)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.errors import StoreError, StoreTakenError
+from agentstepper_nb.errors import StoreError, StoreLockedError
 from agentstepper_nb.store import folder_lock
 
 HOLD = """\
@@ -43,7 +43,7 @@ def holding(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
     with folder_lock.lock_folder(tmp_path / "data", "agentstepper serve"):
-        with pytest.raises(StoreTakenError) as refused:
+        with pytest.raises(StoreLockedError) as refused:
             folder_lock.lock_folder(tmp_path / "data", "another")
     words = f"agentstepper serve (pid {os.getpid()} on {socket.gethostname()}, since "
     assert refused.value.holder.startswith(words)
@@ -79,7 +79,7 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
         found = folder_lock.find_lock_holder(tmp_path)
         assert found is not None
         assert (found.pid, found.what) == (process.pid, "another Core")
-        with pytest.raises(StoreTakenError, match=f"another Core \\(pid {process.pid} "):
+        with pytest.raises(StoreLockedError, match=f"another Core \\(pid {process.pid} "):
             folder_lock.lock_folder(tmp_path, "me")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -136,7 +136,7 @@ def test_the_next_free_folder(tmp_path: Path) -> None:
 def test_a_damaged_file_names_nobody_and_still_locks(tmp_path: Path, said: bytes) -> None:
     with folder_lock.lock_folder(tmp_path, "one"):
         (tmp_path / folder_lock.LOCK_FILE).write_bytes(said)
-        with pytest.raises(StoreTakenError, match="belong to another process, which is running"):
+        with pytest.raises(StoreLockedError, match="belong to another process, which is running"):
             folder_lock.lock_folder(tmp_path, "two")
     folder_lock.lock_folder(tmp_path, "three").release()
 

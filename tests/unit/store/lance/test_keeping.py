@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.errors import StoreError, StoreTakenError
+from agentstepper_nb.errors import StoreError, StoreLockedError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import MessageQuery, StateQuery, StepQuery
 from agentstepper_nb.store.lance import LanceRuntimeStore, row_store
@@ -93,7 +93,7 @@ def cut_power(store: LanceRuntimeStore, folder: Path) -> int:
 async def test_a_folder_has_one_owner_and_keeps_its_rows(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await live_through(store, 2)
-        with pytest.raises(StoreTakenError):
+        with pytest.raises(StoreLockedError):
             await LanceRuntimeStore.open(tmp_path)
         await see_all(store, 2)
     for _ in range(2):
@@ -107,7 +107,7 @@ async def test_of_many_that_open_a_folder_one_has_it_and_its_rows_stay(tmp_path:
             *(LanceRuntimeStore.open(tmp_path) for _ in range(3)), return_exceptions=True
         )
         (store,) = [each for each in several if isinstance(each, LanceRuntimeStore)]
-        assert sum(isinstance(each, StoreTakenError) for each in several) == 2
+        assert sum(isinstance(each, StoreLockedError) for each in several) == 2
         await create_session(store, f"{n}")
         await store.close()
     async with opened(tmp_path) as store:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.core import Debugger
-from agentstepper_nb.errors import StoreError, StoreTakenError
+from agentstepper_nb.errors import StoreError, StoreLockedError
 from agentstepper_nb.protocol.data_model import (
     Durability,
     Event,
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_a_folder_has_one_owner(tmp_path: Path, store: SqliteStore) -> None:
-    with pytest.raises(StoreTakenError, match="agentstepper"):
+    with pytest.raises(StoreLockedError, match="agentstepper"):
         open_store(tmp_path)
     store.close()
     open_store(tmp_path).close()
