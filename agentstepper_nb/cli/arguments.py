@@ -143,6 +143,7 @@ def add_serve_command(commands: Commands) -> None:
     )
     add(
         "--until-eof",
+        dest="exits_at_stdin_eof",
         action="store_true",
         help="exit when the standard input ends, for example with the parent process",
     )
@@ -339,7 +340,12 @@ def add_worker_command(commands: Commands) -> None:
         default="info",
         help="the least severe messages to log (%(default)s)",
     )
-    add("--until-eof", action="store_true", help="exit when the standard input ends")
+    add(
+        "--until-eof",
+        dest="exits_at_stdin_eof",
+        action="store_true",
+        help="exit when the standard input ends",
+    )
 
 
 def make_integer_type(low: int, high: int) -> Callable[[str], int]:
