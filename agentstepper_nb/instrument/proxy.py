@@ -24,7 +24,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from ..errors import AgentStopped
-from ..sdk import 
+from ..sdk import set_current_stepper
 from ..sdk.base_stepper import BaseStepper
 
 _HOST: Final = "127.0.0.1"
@@ -137,7 +137,7 @@ class _ProxyHandler(RequestHandler):
         url = f"{base}/{self.path_kwargs['path']}{query}"
         beats = asyncio.create_task(self._send_heartbeats())
         try:
-            with (self.proxy.stepper):
+            with set_current_stepper(self.proxy.stepper):
                 await self._forward(url, beats)
         except AgentStopped as stopped:
             self._answer(403, "stopped", str(stopped))
