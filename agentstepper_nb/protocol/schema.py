@@ -19,7 +19,7 @@ from .frame import MessageTable
 _TEMPLATE = "#/$defs/{name}"
 
 #: What a view asks the runtime for, by method, and what it is told.
-_ask_runtime = MessageTable(
+_runtime_requests = MessageTable(
     act=runtime_requests.NewAction,
     create_conversation=runtime_requests.NewConversation,
     join=runtime_requests.NewParticipant,
@@ -33,7 +33,7 @@ _ask_runtime = MessageTable(
     messages=runtime_store_messages.MessageQuery,
     watch=runtime_requests.WatchTopic,
 )
-_runtime_tells = MessageTable(
+_runtime_results = MessageTable(
     act=runtime_requests.ActionEnqueued,
     create_conversation=runtime.Conversation,
     join=runtime.Participant,
@@ -50,7 +50,7 @@ _runtime_tells = MessageTable(
 
 #: What a view asks a chat for, and what it is told. `watch_sessions` is asked for with nothing, and
 #: `stop` and `remove` are answered by nothing.
-_ask_chat = MessageTable(
+_chat_requests = MessageTable(
     watch=chat.ChatSessionRequest,
     send=chat.SendChatMessage,
     stop=chat.ChatSessionRequest,
@@ -63,7 +63,7 @@ _ask_chat = MessageTable(
     picture=chat.ChatMessageRequest,
     source=chat.ChatMessageRequest,
 )
-_chat_tells = MessageTable(
+_chat_results = MessageTable(
     watch=chat.NumberedChatEvent,
     watch_sessions=chat.ChatSessionList,
     send=chat.Message,
@@ -135,12 +135,12 @@ def build_documents() -> dict[str, str]:
         ),
         "js/schema/runtime.json": build_schema(
             "RuntimeProtocol",
-            ("RuntimeTells",),
-            AskRuntime=_ask_runtime,
-            RuntimeTells=_runtime_tells,
+            ("RuntimeResultTypes",),
+            RuntimeRequestTypes=_runtime_requests,
+            RuntimeResultTypes=_runtime_results,
         ),
         "js/schema/chat.json": build_schema(
-            "ChatProtocol", ("ChatTells",), AskChat=_ask_chat, ChatTells=_chat_tells
+            "ChatProtocol", ("ChatResultTypes",), ChatRequestTypes=_chat_requests, ChatResultTypes=_chat_results
         ),
         "docs/schema/agent.json": build_schema(
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent

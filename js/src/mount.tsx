@@ -7,13 +7,13 @@ import { Debugger } from "./model/debugger";
 import { retryWhenOnline } from "./shells/standalone";
 import { announceView } from "./shells/views";
 import { addStyles } from "./styles";
-import type { Place, Via } from "./view/hooks";
+import type { CoreRoute, ViewPlacement } from "./view/hooks";
 import { Root } from "./view/root";
 
 declare const VERSION: string;
 
 export interface MountOptions {
-  shell?: Place["shell"];
+  shell?: ViewPlacement["shell"];
   /** The address of the view's own page, for one run. */
   pageUrl?: (run: string) => string;
   /** The height to begin with, in pixels. */
@@ -21,7 +21,7 @@ export interface MountOptions {
   /** Whether to go on to a run that begins once the shown one has ended. */
   goOn?: boolean;
   /** How the view reaches the Core, where that isn't straight. */
-  via?: Via;
+  via?: CoreRoute;
   /** Called when the Core is reached and doesn't know the run that was asked for. */
   onAbsent?: () => void;
 }
@@ -48,7 +48,7 @@ export function mount(
 ): Mounted {
   addStyles(element);
   const model = new Debugger({ transport, run, goOn, name: `agentstepper_nb view ${VERSION}` });
-  const place: Place = {
+  const place: ViewPlacement = {
     shell,
     resizable: shell === "inline",
     overlay: signal(null),

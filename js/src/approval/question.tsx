@@ -3,10 +3,10 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { readOnlyReason } from "../model/controls";
-import type { Confirming, MessageBody, Model, TimelineRow } from "../model/model";
+import type { MessageBody, Model, PendingApproval, TimelineRow } from "../model/model";
 import type { AnswerKind, ApprovalPrompt as Asked, Risk } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 
 // ---- How approvals are said. Pure.
 
@@ -23,14 +23,15 @@ const OUTCOMES: Partial<Record<AnswerKind, string>> = {
 };
 
 /** What became of what was asked. */
-export function outcome(
+export function approvalOutcomeText(
   answer: AnswerKind | null,
   { reason, always, approval }: Pick<MessageBody, "reason" | "always" | "approval">,
 ): string {
-  if (answer === "deny") return reason ? `Denied: ${visible(reason)}` : "Denied, without a reason";
+  if (answer === "deny")
+    return reason ? `Denied: ${escapeInvisible(reason)}` : "Denied, without a reason";
   if (answer === "resume" && always) {
     const rule = approval?.rule;
-    return `Approved, and allowed from now on${rule ? `: ${visible(rule)}` : ""}`;
+    return `Approved, and allowed from now on${rule ? `: ${escapeInvisible(rule)}` : ""}`;
   }
   return (answer && OUTCOMES[answer]) ?? "Answered";
 }
@@ -62,7 +63,7 @@ export function Question(props: QuestionProps) {
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
       <p class="as-Asks-why" tabIndex={0}>
-        {visible(why)}
+        {escapeInvisible(why)}
       </p>
       {watches ? (
         <p class="as-Muted as-Small">This login may watch, not answer</p>
@@ -98,11 +99,11 @@ export function Decision({ row, body }: { row: TimelineRow; body: MessageBody })
     <section class="as-Foot as-Decided" aria-label="Approval">
       <p>
         <Icon name={denied ? "cross" : "check"} class={denied ? "as-Bad" : "as-Good"} />
-        <bdi>{outcome(row.answer, body)}</bdi>
+        <bdi>{approvalOutcomeText(row.answer, body)}</bdi>
       </p>
       {approval && (
         <p class="as-Muted as-Small">
-          Asked for approval, {RISKS[approval.risk]}: <bdi>{visible(approval.why)}</bdi>
+          Asked for approval, {RISKS[approval.risk]}: <bdi>{escapeInvisible(approval.why)}</bdi>
         </p>
       )}
     </section>
@@ -170,7 +171,7 @@ export function Answers(props: QuestionProps) {
   const confirming = useConfirming(props);
   const denies = model.denying.value === row.id;
   useFocusBack(line, denies);
-  const isRead = useUnreadDelay();
+  const isRead = useHasBeenRead();
   if (denies) return <Denial model={model} row={row} />;
   if (confirming) return <Confirm {...props} confirming={confirming} />;
   const isHigh = approval.risk === "high";
@@ -193,7 +194,7 @@ export function Answers(props: QuestionProps) {
             onChange={({ currentTarget }) => setAlways(currentTarget.checked)}
           />
           <span>
-            Also allow from now on: <Rule rule={approval.rule} />
+            Also allow from now on: <PolicyRuleText rule={approval.rule} />
           </span>
         </label>
       )}
@@ -253,7 +254,7 @@ function useFocusBack(line: { current: HTMLElement | null }, denies: boolean): v
 // ---- The second gesture that approves what is of high risk: another button, elsewhere, with another key.
 
 interface ConfirmProps extends QuestionProps {
-  confirming: Confirming;
+  confirming: PendingApproval;
 }
 
 export function Confirm({ model, row, body, approval, confirming }: ConfirmProps) {
@@ -261,7 +262,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
   const { always, draft } = confirming;
   // On no button: the key that approved must not be the one that confirms.
   useLayoutEffect(() => box.current?.focus({ preventScroll: true }), []);
-  const isRead = useUnreadDelay();
+  const isRead = useHasBeenRead();
   const close = () => {
     model.confirming.value = null;
     box.current?.closest<HTMLElement>(".as-Asks")?.focus({ preventScroll: true });
@@ -272,7 +273,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
     event.preventDefault();
     event.stopPropagation();
   };
-  const name = visible(row.name ?? "it");
+  const name = escapeInvisible(row.name ?? "it");
   const rule = always ? approval.rule : null;
   return (
     <div
@@ -287,7 +288,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
         High risk: let <code>{name}</code> happen{draft === null ? "" : " as you edited it"}
         {rule !== null && (
           <>
-            , and allow from now on <Rule rule={rule} />
+            , and allow from now on <PolicyRuleText rule={rule} />
           </>
         )}
         ?
@@ -318,8 +319,8 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
 // ---- What would be allowed from now on, as the agent words it: what stands between backticks
 // is code.
 
-export function Rule({ rule }: { rule: string }) {
-  const parts = visible(rule).split("`");
+export function PolicyRuleText({ rule }: { rule: string }) {
+  const parts = escapeInvisible(rule).split("`");
   return (
     <bdi>{parts.map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}</bdi>
   );
@@ -331,7 +332,7 @@ export function Rule({ rule }: { rule: string }) {
  * So long a question stands before it can be approved, in milliseconds: the second half of a double click,
  * or a key meant for the question before, approves nothing that nobody has read.
  */
-export const READ_MS = 500;
+export const MIN_READING_MS = 500;
 
 export const UNREAD_REASON = "The question has only just appeared: read it first";
 
@@ -365,10 +366,10 @@ function unseen(model: Model, row: TimelineRow, { edit }: MessageBody): string |
 }
 
 /** Whether something has been before the person for long enough to be read. */
-export function useUnreadDelay(): boolean {
+export function useHasBeenRead(): boolean {
   const [isRead, setRead] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => setRead(true), READ_MS);
+    const timer = setTimeout(() => setRead(true), MIN_READING_MS);
     return () => clearTimeout(timer);
   }, []);
   return isRead;

@@ -8,14 +8,14 @@ import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible, when } from "../view/format";
+import { count, escapeInvisible, formatDate } from "../view/format";
 import {
   type BreakpointDraft,
   breakpointOf,
-  draftLike,
-  freshDraft,
-  goTo,
+  draftFromRow,
   isProblem,
+  newDraft,
+  revealRow,
 } from "./draft";
 import {
   ConditionField,
@@ -26,7 +26,7 @@ import {
   WatchField,
   WhereField,
 } from "./fields";
-import { asEnabled, HitLinks, Preview, useDryRun } from "./preview";
+import { HitLinks, Preview, useDryRun, withEnabled } from "./preview";
 
 interface BarProps {
   model: Debugger;
@@ -37,7 +37,7 @@ interface BarProps {
 export function Bar({ model, onLeave }: BarProps) {
   const form = useRef<HTMLFormElement>(null);
   const { breakpoints } = model;
-  const [fresh, setFresh] = useState(() => freshDraft());
+  const [fresh, setFresh] = useState(() => newDraft());
   const draft = breakpoints.draft.value ?? fresh;
   const edits = breakpoints.all.value.some(({ id }) => id === draft.id);
   const result = breakpointOf(draft, model.run.value);
@@ -56,7 +56,7 @@ export function Bar({ model, onLeave }: BarProps) {
 
   const leave = () => {
     breakpoints.draft.value = null;
-    setFresh(freshDraft());
+    setFresh(newDraft());
     close();
     if (edits) onLeave(draft.id);
   };
@@ -121,7 +121,7 @@ export function Bar({ model, onLeave }: BarProps) {
         watch={draft.watch}
         onWatch={(watch) => onChange({ watch })}
       >
-        <PastButton
+        <DryRunButton
           pastDryRuns={pastDryRuns}
           disabledReason={
             breakpoint
@@ -134,7 +134,7 @@ export function Bar({ model, onLeave }: BarProps) {
           onClose={close}
         />
       </Preview>
-      {pastDryRuns && <PastRuns model={model} pastDryRuns={pastDryRuns} />}
+      {pastDryRuns && <DryRunResults model={model} pastDryRuns={pastDryRuns} />}
       <span class="as-Hidden" role="status">
         {setting.done}
       </span>
@@ -163,7 +163,7 @@ function useTemplate(model: Debugger, form: { current: HTMLFormElement | null })
   useSignalEffect(() => {
     const row = model.breakpoints.template.value;
     if (!row) return;
-    model.breakpoints.draft.value = draftLike(row);
+    model.breakpoints.draft.value = draftFromRow(row);
     model.breakpoints.template.value = null;
     // The tab is shown by then: what is hidden can't take the focus.
     requestAnimationFrame(() =>
@@ -196,7 +196,7 @@ export interface PastDryRuns {
 /** What was found in past runs; null once the breakpoint is another. */
 export function usePastDryRuns(model: Debugger, breakpoint: BreakpointRule | null) {
   const [pastDryRuns, setPast] = useState<PastDryRuns | null>(null);
-  const about = breakpoint ? JSON.stringify(asEnabled(breakpoint)) : "";
+  const about = breakpoint ? JSON.stringify(withEnabled(breakpoint)) : "";
   const store = (about: string, found: Omit<PastDryRuns, "about">) =>
     setPast((now) => (now?.about === about ? { about, ...found } : now));
   const runDryRun = async () => {
@@ -204,7 +204,7 @@ export function usePastDryRuns(model: Debugger, breakpoint: BreakpointRule | nul
     setPast({ about, outcomes: null, problem: null });
     try {
       store(about, {
-        outcomes: await model.breakpoints.dryRun(asEnabled(breakpoint), null),
+        outcomes: await model.breakpoints.dryRun(withEnabled(breakpoint), null),
         problem: null,
       });
     } catch (error) {
@@ -218,14 +218,14 @@ export function usePastDryRuns(model: Debugger, breakpoint: BreakpointRule | nul
   };
 }
 
-interface PastButtonProps {
+interface DryRunButtonProps {
   pastDryRuns: PastDryRuns | null;
   disabledReason: string | null;
   onRun(): void;
   onClose(): void;
 }
 
-export function PastButton({ pastDryRuns, disabledReason, onRun, onClose }: PastButtonProps) {
+export function DryRunButton({ pastDryRuns, disabledReason, onRun, onClose }: DryRunButtonProps) {
   const busy = pastDryRuns !== null && pastDryRuns.outcomes === null;
   return (
     <Button
@@ -244,12 +244,18 @@ export function PastButton({ pastDryRuns, disabledReason, onRun, onClose }: Past
   );
 }
 
-export function PastRuns({ model, pastDryRuns }: { model: Debugger; pastDryRuns: PastDryRuns }) {
+export function DryRunResults({
+  model,
+  pastDryRuns,
+}: {
+  model: Debugger;
+  pastDryRuns: PastDryRuns;
+}) {
   const { outcomes, problem } = pastDryRuns;
   if (problem) {
     return (
       <p class="as-Bad as-Small" role="alert">
-        {visible(problem.message)}
+        {escapeInvisible(problem.message)}
       </p>
     );
   }
@@ -277,18 +283,18 @@ export function PastRuns({ model, pastDryRuns }: { model: Debugger; pastDryRuns:
 function PastRun({ model, outcome }: { model: Debugger; outcome: DryRunOutcome }) {
   const { run: id, hits, total, error } = outcome;
   const run = model.runs.value.find((each) => each.id === id);
-  const name = visible(run?.name ?? id);
+  const name = escapeInvisible(run?.name ?? id);
   return (
     <li>
       <button
         type="button"
         class="as-Link as-Ellipsis as-BreakpointsPast-name"
         title={`Open ${name}${hits[0] ? ` at event ${hits[0]}` : ""}`}
-        onClick={() => void goTo(model, id, hits[0] ?? 1)}
+        onClick={() => void revealRow(model, id, hits[0] ?? 1)}
       >
         {name}
       </button>
-      <span class="as-Muted as-Small as-x-narrow">{run ? when(run.started_at) : ""}</span>
+      <span class="as-Muted as-Small as-x-narrow">{run ? formatDate(run.started_at) : ""}</span>
       {total === 0 ? (
         <span class="as-Muted">no hit</span>
       ) : (
@@ -298,8 +304,8 @@ function PastRun({ model, outcome }: { model: Debugger; outcome: DryRunOutcome }
         </>
       )}
       {error !== null && (
-        <span class="as-Bad as-Ellipsis" title={visible(error)}>
-          {visible(error)}
+        <span class="as-Bad as-Ellipsis" title={escapeInvisible(error)}>
+          {escapeInvisible(error)}
         </span>
       )}
     </li>

@@ -34,7 +34,7 @@ interface DraftProblem {
 const ID_BYTES = 8;
 
 /** A new breakpoint's fields: most breakpoints are set before a tool. */
-export function freshDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDraft {
+export function newDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDraft {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   return {
     id: `breakpoint-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`,
@@ -56,13 +56,13 @@ export function freshDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDra
 }
 
 /** A breakpoint where this row is: of its kind, side and name. */
-export function draftLike({ kind, side, name, outcome }: TimelineRow): BreakpointDraft {
+export function draftFromRow({ kind, side, name, outcome }: TimelineRow): BreakpointDraft {
   const on_error = outcome === "error";
-  return freshDraft({ kind, side, name: name === null ? "" : escapeGlob(name), on_error });
+  return newDraft({ kind, side, name: name === null ? "" : escapeGlob(name), on_error });
 }
 
 /** A breakpoint's fields, to change it. */
-export function draftOf(breakpoint: BreakpointRule): BreakpointDraft {
+export function draftFromBreakpoint(breakpoint: BreakpointRule): BreakpointDraft {
   const { name, condition, watch, nth: hitCount, once, ...rest } = breakpoint;
   const hitCountMode = hitCount === 1 ? (once ? "once" : "every") : once ? "at" : "from";
   return {
@@ -77,9 +77,9 @@ export function draftOf(breakpoint: BreakpointRule): BreakpointDraft {
 }
 
 /** The same once more, as a new breakpoint. */
-export const copyOf = (breakpoint: BreakpointRule): BreakpointDraft => ({
-  ...draftOf(breakpoint),
-  id: freshDraft().id,
+export const copyAsDraft = (breakpoint: BreakpointRule): BreakpointDraft => ({
+  ...draftFromBreakpoint(breakpoint),
+  id: newDraft().id,
 });
 
 /** What a draft says as a breakpoint, or what it lacks. */
@@ -169,7 +169,7 @@ function dollars(text: string): number | null {
 // ---- From a breakpoint's hit to the row where it was.
 
 /** Show a row of a run by its number; the strip says why where the run can't be shown. */
-export async function goTo(model: Debugger, run: string, seq: number): Promise<void> {
+export async function revealRow(model: Debugger, run: string, seq: number): Promise<void> {
   if (model.run.peek()?.id !== run) await model.openRun(run);
   if (model.run.peek()?.id === run) model.reveal(seq);
 }

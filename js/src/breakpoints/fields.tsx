@@ -4,7 +4,7 @@ import { useId } from "preact/hooks";
 import { escapeGlob, globLiteral, locationText } from "../model/breakpoints";
 import type { BreakpointRule, EventKind, Run, TimelineRow } from "../protocol/types.gen";
 import { Select } from "../view/fields";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import type { BreakpointDraft, HitCountMode, WatchKind } from "./draft";
 
 export interface FieldProps {
@@ -129,7 +129,7 @@ export function ConditionField({ draft, problem, onChange }: ConditionProps) {
       />
       {problem !== null && (
         <span id={problemId} class="as-Bad as-Small as-BreakpointBar-problem" role="alert">
-          {visible(problem)}
+          {escapeInvisible(problem)}
         </span>
       )}
     </span>
@@ -248,5 +248,7 @@ export function ScopeField({ draft, run, onChange }: ScopeProps) {
 }
 
 function scopeText(program: string): string {
-  return program === "*" ? "all agents" : `only ${visible(globLiteral(program) ?? program)}`;
+  return program === "*"
+    ? "all agents"
+    : `only ${escapeInvisible(globLiteral(program) ?? program)}`;
 }

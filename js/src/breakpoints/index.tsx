@@ -5,11 +5,11 @@ import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { Button } from "../view/button";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
 import { Bar } from "./bar";
-import { type BreakpointDraft, freshDraft } from "./draft";
+import { type BreakpointDraft, newDraft } from "./draft";
 import { Table } from "./table";
 
 export { default as styles } from "../styles/breakpoints.css";
@@ -73,7 +73,7 @@ function Head({ model, onProblem }: HeadProps) {
 function Refused({ problem, onDismiss }: { problem: Problem; onDismiss(): void }) {
   return (
     <NoticeBar class="as-BreakpointsNews" onDismiss={onDismiss}>
-      <span title={problem.code}>{visible(problem.message)}</span>
+      <span title={problem.code}>{escapeInvisible(problem.message)}</span>
     </NoticeBar>
   );
 }
@@ -110,7 +110,7 @@ export function NoBreakpoints({ model }: { model: Debugger }) {
       outline
       hint={hint}
       onClick={() => {
-        model.breakpoints.draft.value = freshDraft(fields);
+        model.breakpoints.draft.value = newDraft(fields);
       }}
     >
       {label}

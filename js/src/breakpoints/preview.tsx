@@ -7,9 +7,9 @@ import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible } from "../view/format";
+import { count, escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { type BreakpointDraft, goTo, type WatchKind } from "./draft";
+import { type BreakpointDraft, revealRow, type WatchKind } from "./draft";
 
 // ---- A run as a line, with a mark where a breakpoint would have hit.
 
@@ -19,14 +19,14 @@ const PARTS = 12;
 /** So many numbers are said. */
 const MAX_HITS_READ = 20;
 
-interface TicksProps {
+interface HitMarksProps {
   /** The seqs of the rows, rising. */
   hits: readonly number[];
   /** How many rows there are. */
   rows: number;
 }
 
-export function Ticks({ hits, rows }: TicksProps) {
+export function HitMarks({ hits, rows }: HitMarksProps) {
   const length = Math.max(rows, hits.at(-1) ?? 0, 1);
   const step = Math.max(1, Math.round(length / PARTS));
   const parts = Array.from({ length: Math.floor(length / step) }, (_, at) => (at + 1) * step);
@@ -90,7 +90,7 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
           </Button>
         )}
       </div>
-      {outcome && run && <Ticks hits={outcome.hits} rows={run.rows} />}
+      {outcome && run && <HitMarks hits={outcome.hits} rows={run.rows} />}
       {outcome && run && <span class="as-Muted as-x-medium">{count(run.rows, "event")}</span>}
       {children}
     </div>
@@ -107,7 +107,7 @@ function NoDryRun({
   if (!run) return <span class="as-Muted">Open a run for a dry run of the breakpoint.</span>;
   // What is wrong with a condition stands under it.
   if (problem && problem.code !== "invalid_stop" && !stale)
-    return <span class="as-Bad">{visible(problem.message)}</span>;
+    return <span class="as-Bad">{escapeInvisible(problem.message)}</span>;
   return <span class="as-Muted">{stale ? "Dry run in progress…" : "No dry run yet"}</span>;
 }
 
@@ -128,8 +128,8 @@ function DryRunSummary({ model, outcome, run }: DryRunSummaryProps) {
       </span>
       <HitLinks model={model} run={run.id} hits={hits} total={total} />
       {error !== null && (
-        <span class="as-Bad" title={visible(error)}>
-          The condition failed at the last event, and the run halts there: {visible(error)}
+        <span class="as-Bad" title={escapeInvisible(error)}>
+          The condition failed at the last event, and the run halts there: {escapeInvisible(error)}
         </span>
       )}
     </>
@@ -157,7 +157,7 @@ export function HitLinks({ model, run, hits, total }: HitLinksProps) {
             type="button"
             class="as-Link"
             aria-label={`Event ${seq}`}
-            onClick={() => void goTo(model, run, seq)}
+            onClick={() => void revealRow(model, run, seq)}
           >
             {seq}
           </button>
@@ -172,7 +172,7 @@ export function HitLinks({ model, run, hits, total }: HitLinksProps) {
 // ---- Where the breakpoint in the bar would have hit in the shown run: asked for while it is written.
 
 /** Asked once the person pauses. */
-const PAUSE_MS = 300;
+const TYPING_PAUSE_MS = 300;
 
 export interface DryRunState {
   outcome: DryRunOutcome | null;
@@ -189,7 +189,7 @@ interface Answer extends Omit<DryRunState, "stale"> {
 const NOTHING: Answer = { about: "", outcome: null, problem: null };
 
 /** Whether a breakpoint is on doesn't matter for where it would have hit. */
-export const asEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
+export const withEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
   ...breakpoint,
   enabled: true,
 });
@@ -199,17 +199,17 @@ export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): D
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
   const isVisible = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
-  const about = breakpoint && run ? JSON.stringify([run.id, asEnabled(breakpoint)]) : "";
+  const about = breakpoint && run ? JSON.stringify([run.id, withEnabled(breakpoint)]) : "";
   // Not after each event of a run that goes on by itself: the Core reads all of it each time.
   const rows = run?.state === "continue" ? null : run?.rows;
   useEffect(() => {
     if (!breakpoint || !run || !isVisible) return;
     let isCurrent = true;
     const runDryRun = async () => {
-      const result = await fetchDryRun(model.breakpoints.dryRun(asEnabled(breakpoint), run.id));
+      const result = await fetchDryRun(model.breakpoints.dryRun(withEnabled(breakpoint), run.id));
       if (isCurrent) setAnswer({ about, ...result });
     };
-    const timer = setTimeout(() => void runDryRun(), PAUSE_MS);
+    const timer = setTimeout(() => void runDryRun(), TYPING_PAUSE_MS);
     return () => {
       isCurrent = false;
       clearTimeout(timer);

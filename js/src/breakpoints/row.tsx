@@ -16,9 +16,9 @@ import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { goTo } from "./draft";
+import { revealRow } from "./draft";
 
 // ---- Where a breakpoint has hit: in the shown run, else in the newest other one. Pure.
 
@@ -119,7 +119,7 @@ function Cells({ model, breakpoint }: PartProps) {
         <Where breakpoint={breakpoint} />
         <span class="as-Muted as-Small as-Ellipsis as-x-wide"> for {programText(breakpoint)}</span>
       </span>
-      <span class="as-Ellipsis" role="gridcell" title={visible(breakpoint.condition ?? "")}>
+      <span class="as-Ellipsis" role="gridcell" title={escapeInvisible(breakpoint.condition ?? "")}>
         <Condition breakpoint={breakpoint} />
       </span>
       <span class="as-BreakpointRow-then" role="gridcell" title={REACTIONS[breakpoint.then]}>
@@ -148,7 +148,7 @@ function TwoLines({ model, breakpoint }: PartProps) {
         </span>
       </span>
       <span class="as-BreakpointRow-line as-Small">
-        <span class="as-Ellipsis as-Spring" title={visible(breakpoint.condition ?? "")}>
+        <span class="as-Ellipsis as-Spring" title={escapeInvisible(breakpoint.condition ?? "")}>
           <Condition breakpoint={breakpoint} />
         </span>
         <span class="as-Muted">{count === 1 ? "1 hit" : `${count} hits`}</span>
@@ -170,7 +170,7 @@ function Where({ breakpoint }: { breakpoint: BreakpointRule }) {
       </span>
       <span class="as-Ellipsis">
         {before}
-        {name !== null && <code class="as-Code">{visible(name)}</code>}
+        {name !== null && <code class="as-Code">{escapeInvisible(name)}</code>}
         {after}
       </span>
     </>
@@ -183,7 +183,7 @@ function Condition({ breakpoint }: { breakpoint: BreakpointRule }) {
   if (condition === null) return rest === "" ? <span class="as-Muted">always</span> : rest;
   return (
     <>
-      <code class="as-Code">{visible(condition)}</code>
+      <code class="as-Code">{escapeInvisible(condition)}</code>
       {rest && `, ${rest}`}
     </>
   );
@@ -195,7 +195,7 @@ const titleOf = (breakpoint: BreakpointRule): string =>
 /** Whose agents a breakpoint is for. */
 function programText({ program }: BreakpointRule): string {
   if (program === "*") return "all agents";
-  return visible(globLiteral(program) ?? program);
+  return escapeInvisible(globLiteral(program) ?? program);
 }
 
 const REACTIONS: Record<BreakpointRule["then"], string> = {
@@ -217,13 +217,13 @@ function LastHit({ model, breakpoint }: PartProps) {
   const { last } = hitsOf(breakpoint.id, model.run.value, model.runs.value);
   if (!last) return <span class="as-Muted">never</span>;
   const { run, seq, here } = last;
-  const name = visible(run.name);
+  const name = escapeInvisible(run.name);
   return (
     <button
       type="button"
       class="as-Link as-Ellipsis"
       title={here ? `Show event ${seq}` : `Open ${name} at event ${seq}`}
-      onClick={() => void goTo(model, run.id, seq)}
+      onClick={() => void revealRow(model, run.id, seq)}
     >
       {here ? `event ${seq}` : `${name}, event ${seq}`}
     </button>

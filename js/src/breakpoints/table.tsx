@@ -7,9 +7,9 @@ import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { move, used } from "../view/focus";
-import { rowOf, sideways } from "../view/list";
-import { copyOf, draftOf } from "./draft";
+import { consumeKey, nextItemIndex } from "../view/focus";
+import { moveFocusSideways, rowOf } from "../view/list";
+import { copyAsDraft, draftFromBreakpoint } from "./draft";
 import { BreakpointRow } from "./row";
 
 interface TableProps {
@@ -39,11 +39,11 @@ export function Table({ model, narrow, focusRequest, onProblem }: TableProps) {
   const actions = (breakpoint: BreakpointRule) => ({
     onSwitch: () => void report(breakpoints.set({ ...breakpoint, enabled: !breakpoint.enabled })),
     onEdit: () => {
-      breakpoints.draft.value = draftOf(breakpoint);
+      breakpoints.draft.value = draftFromBreakpoint(breakpoint);
       focusBar(grid.current);
     },
     onCopy: () => {
-      breakpoints.draft.value = copyOf(breakpoint);
+      breakpoints.draft.value = copyAsDraft(breakpoint);
       focusBar(grid.current);
     },
     onDelete: () => setDeleting(breakpoint.id),
@@ -53,13 +53,13 @@ export function Table({ model, narrow, focusRequest, onProblem }: TableProps) {
     const from = lines.findIndex(({ id }) => id === row?.dataset.breakpoint);
     const breakpoint = lines[from];
     if (!row || !breakpoint || event.altKey || event.ctrlKey || event.metaKey) return;
-    const to = move(event.key, from, lines.length);
+    const to = nextItemIndex(event.key, from, lines.length);
     const act = event.target === row || event.key === "Delete" ? KEYS[event.key] : undefined;
     if (to !== undefined) focus(lines[to]?.id ?? breakpoint.id);
-    else if (sideways(row, event.key)) return used(event);
+    else if (moveFocusSideways(row, event.key)) return consumeKey(event);
     else if (act && readOnlyReason(model) === null) actions(breakpoint)[act]();
     else return;
-    used(event);
+    consumeKey(event);
   };
   return (
     <div

@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
 import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
-import { focusItem, move, used } from "../view/focus";
-import { clock, count, visible } from "../view/format";
+import { consumeKey, focusItem, nextItemIndex } from "../view/focus";
+import { clock, count, escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { Diffstat } from "./marks";
+import { Diffstat } from "./change_badges";
 import { totals } from "./tree";
 
 /** A line of the list: a named commit, a snapshot of its own, or a step beneath a named commit. */
@@ -73,14 +73,14 @@ export function Commits({ model, lines, selected, onSelect }: CommitsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const line = lines[at];
     if (event.key === "Enter" && line && seqOf(line) > 0) {
-      used(event);
+      consumeKey(event);
       model.reveal(line.row?.id ?? seqOf(line));
       return;
     }
-    const to = move(event.key, at, end);
+    const to = nextItemIndex(event.key, at, end);
     const next = to === undefined ? undefined : lines[to];
     if (!next || to === undefined) return;
-    used(event);
+    consumeKey(event);
     onSelect(next.commit);
     focusItem(event.currentTarget as Element, to);
   };
@@ -116,7 +116,7 @@ interface ItemProps {
 function Item({ model, line, selected, onSelect }: ItemProps) {
   const { commit, step, row } = line;
   const seq = seqOf(line);
-  const title = visible(titleOfLine(line));
+  const title = escapeInvisible(titleOfLine(line));
   const look = lookOf(commit);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
@@ -126,7 +126,7 @@ function Item({ model, line, selected, onSelect }: ItemProps) {
       data-item
       aria-selected={selected}
       tabIndex={selected ? 0 : -1}
-      title={visible(tooltipOf(commit)) || title}
+      title={escapeInvisible(tooltipOf(commit)) || title}
       onClick={() => onSelect(commit)}
     >
       <span class={`as-Actor as-mod-${look.actor}`}>

@@ -6,10 +6,10 @@ import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
 import type { Commit, FileBody, Model } from "../model/model";
 import { CopyButton, type Segment, Segments } from "../view/button";
-import { size, visible } from "../view/format";
+import { escapeInvisible, size } from "../view/format";
 import { type LoadState, useLoaded } from "../view/lazy";
 import { CodeLine, Empty, NotFetched } from "../view/notices";
-import { Diffstat } from "./marks";
+import { Diffstat } from "./change_badges";
 import type { FileChange } from "./tree";
 
 export interface FileViewProps {
@@ -55,7 +55,7 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
             <Icon name="file" />
           </span>
           <span class="as-Ellipsis as-PathStart">
-            <bdi>{visible(change.path)}</bdi>
+            <bdi>{escapeInvisible(change.path)}</bdi>
           </span>
           <Diffstat added={change.added} removed={change.removed} />
         </h3>
@@ -92,7 +92,7 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
         )}
       </div>
       {change.previous_path && (
-        <p class="as-Note">{`Renamed from ${visible(change.previous_path)}`}</p>
+        <p class="as-Note">{`Renamed from ${escapeInvisible(change.previous_path)}`}</p>
       )}
       <div
         ref={pane}

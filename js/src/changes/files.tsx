@@ -1,10 +1,10 @@
 /** The files of a commit as a tree: folders fold, a letter says what happened to each. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { focusItem, move, used } from "../view/focus";
-import { visible } from "../view/format";
+import { consumeKey, focusItem, nextItemIndex } from "../view/focus";
+import { escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { Diffstat, Letter } from "./marks";
+import { ChangeLetter, Diffstat } from "./change_badges";
 import { type Entry, type FileChange, type TreeLine, treeLines } from "./tree";
 
 interface FilesProps {
@@ -49,16 +49,17 @@ export function Files({ entries, selected, onSelect }: FilesProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const list = event.currentTarget as Element;
     const line = lines[at];
-    const to = move(event.key, at, Math.min(lines.length, shown)) ?? sideways(event.key, line, at);
+    const to =
+      nextItemIndex(event.key, at, Math.min(lines.length, shown)) ?? sideways(event.key, line, at);
     if (to !== undefined) {
-      used(event);
+      consumeKey(event);
       go(to, list);
       return;
     }
     if (line?.entry.kind !== "folder") return;
     const open = opens(event.key, line);
     if (open === undefined) return;
-    used(event);
+    consumeKey(event);
     fold(line.entry.path, open);
   };
   return (
@@ -128,9 +129,9 @@ function Item({ line: { entry, level, open }, selected, tabStop, onPick }: ItemP
       {file ? <span class="as-Item-twist" /> : <Icon name={open ? "down" : "right"} small />}
       <Icon name={file ? "file" : "folder"} small />
       <span class="as-Ellipsis as-Spring">
-        <bdi class="as-Item-name">{visible(entry.name)}</bdi>
+        <bdi class="as-Item-name">{escapeInvisible(entry.name)}</bdi>
         {file?.previous_path && (
-          <span class="as-Muted as-Small">{` ← ${visible(shortPath(file.previous_path, file.path))}`}</span>
+          <span class="as-Muted as-Small">{` ← ${escapeInvisible(shortPath(file.previous_path, file.path))}`}</span>
         )}
       </span>
       {file && <Figures change={file} />}
@@ -146,7 +147,7 @@ function Figures({ change }: { change: FileChange }) {
       ) : (
         <Diffstat added={change.added} removed={change.removed} />
       )}
-      <Letter kind={change.kind} />
+      <ChangeLetter kind={change.kind} />
     </>
   );
 }

@@ -1,17 +1,17 @@
 /** What the agent changed in its workspace: commits, their files, and each file before and after. */
 import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { entriesOf, shownAs, titleOf } from "../model/commits";
+import { displayedCommitOf, entriesOf, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
 import changes from "../styles/changes.css";
 import diff from "../styles/diff.css";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { CodeLine, Empty } from "../view/notices";
 import { Split } from "../view/split";
+import { Diffstat } from "./change_badges";
 import { type CommitLine, Commits, commitLines, seqOf, shortHash } from "./commits";
 import { type FileLink, FileView } from "./file_view";
 import { Files } from "./files";
-import { Diffstat } from "./marks";
 import { fileTree, firstFile, totals } from "./tree";
 
 export { FileView } from "./file_view";
@@ -25,7 +25,7 @@ export function Changes({ model }: { model: Model }) {
   const ends = useEnds(model, listed);
   const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries, ends]);
   const wanted = model.selectedCommit.value;
-  const shown = wanted === null ? undefined : shownAs(entries, wanted);
+  const shown = wanted === null ? undefined : displayedCommitOf(entries, wanted);
   // One that stands further back can be read before the list has come to it.
   const apart = shown ? undefined : model.commits.value.find(({ id }) => id === wanted);
   const selected = shown ?? apart ?? newest(lines);
@@ -188,9 +188,9 @@ export function NoCommits({ model }: { model: Model }) {
 
 export function NoChanges({ commit }: { commit: Commit }) {
   return (
-    <Empty title={visible(titleOf(commit))}>
+    <Empty title={escapeInvisible(titleOf(commit))}>
       <p>
-        {visible(commit.description) ||
+        {escapeInvisible(commit.description) ||
           "This commit changes no file: it is the state that later commits are compared with."}
       </p>
     </Empty>

@@ -3,16 +3,16 @@
 import { signal } from "@preact/signals";
 import { RpcClient } from "../client/rpc_client";
 import { tokens } from "../inspector/json/print";
-import type { AskChat, ChatSessionInfo, ChatTells } from "../protocol/chat.gen";
+import type { ChatRequestTypes, ChatResultTypes, ChatSessionInfo } from "../protocol/chat.gen";
 import type { Envelope } from "../protocol/messages";
 
 /** What is asked, with that for which nothing has to be said. */
-export interface ChatRequests extends AskChat {
+export interface ChatRequests extends ChatRequestTypes {
   watch_sessions: Record<string, never>;
 }
 
 /** What is answered, with that to which there is nothing to say. */
-export interface ChatResults extends ChatTells {
+export interface ChatResults extends ChatResultTypes {
   stop: null;
   remove: null;
 }
@@ -31,7 +31,7 @@ const WHOLE = /^-?\d{16,}$/;
 const MARK = "\u0000whole";
 
 /** The value of a JSON text; whole numbers that JavaScript would round are bigints. Throws SyntaxError. */
-export function parseExactly(text: string): unknown {
+export function parseLossless(text: string): unknown {
   return LARGE.test(text)
     ? JSON.parse(markLargeNumbers(text), reviveLargeNumber)
     : JSON.parse(text);
@@ -58,9 +58,9 @@ function reviveLargeNumber(_: string, value: unknown): unknown {
 }
 
 /** A message's envelope, as `decode` of protocol/messages.ts; null where it is none. */
-export function decodeExactly(text: string): Envelope | null {
+export function decodeLossless(text: string): Envelope | null {
   try {
-    const envelope = parseExactly(text) as Partial<Envelope> | null;
+    const envelope = parseLossless(text) as Partial<Envelope> | null;
     return typeof envelope?.type === "string" && "body" in envelope ? (envelope as Envelope) : null;
   } catch {
     return null;

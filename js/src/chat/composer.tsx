@@ -1,7 +1,7 @@
 /** Where a person writes: Enter sends, also what was written while an answer was coming. */
 import { useRef } from "preact/hooks";
 import { Button } from "../view/button";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { useOwnId } from "../view/hooks";
 import type { ChatModel } from "./model";
 import { sendDisabledReason } from "./status";
@@ -101,12 +101,12 @@ function Addressee({ model }: { model: ChatModel }) {
           model.to.value = currentTarget.value || null;
         }}
       >
-        <option value="">{`${visible(info.default_agent ?? "")} (default)`}</option>
+        <option value="">{`${escapeInvisible(info.default_agent ?? "")} (default)`}</option>
         {info.agents
           .filter(({ name }) => name !== info.default_agent)
           .map(({ name }) => (
             <option key={name} value={name}>
-              {visible(name)}
+              {escapeInvisible(name)}
             </option>
           ))}
       </select>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
 import { RetryNow, StateLine } from "../view/notices";
 import { roleLabel } from "./messages/rows";
@@ -250,7 +250,7 @@ export function Agents({ model, onOpen }: AgentsProps) {
 }
 
 function namesOf(agents: readonly ChatAgentInfo[]): string {
-  return agents.map(({ name, role }) => `${visible(name)}: ${roleLabel(role)}`).join("\n");
+  return agents.map(({ name, role }) => `${escapeInvisible(name)}: ${roleLabel(role)}`).join("\n");
 }
 
 interface AgentProps {
@@ -265,10 +265,10 @@ interface AgentProps {
 /** One that has a run of its own leads to it. */
 function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
   const { name, role, description, run_id } = agent;
-  const notice = visible(agent.notice);
+  const notice = escapeInvisible(agent.notice);
   const lines = [
-    `${visible(name)}: ${visible(role)}, ${typeText(agent)}`,
-    description && visible(description),
+    `${escapeInvisible(name)}: ${escapeInvisible(role)}, ${typeText(agent)}`,
+    description && escapeInvisible(description),
     notice,
     usual && "Receives messages when no other agent is chosen",
     run_id !== null && "Open the agent’s own run in the debugger",
@@ -277,7 +277,7 @@ function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
   const inside = (
     <>
       <Icon name={busy ? "spin" : "agent"} small spin={busy} />
-      <span class="as-Ellipsis">{visible(name)}</span>
+      <span class="as-Ellipsis">{escapeInvisible(name)}</span>
       <span class="as-ChatAgent-role as-Muted">{roleLabel(role)}</span>
       {notice && (
         <span class="as-ChatAgent-notice">

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../view/button";
-import { count, when } from "../view/format";
+import { count, formatDate } from "../view/format";
 import { cx } from "../view/hooks";
 import { ErrorBar, StateMark } from "../view/notices";
 import type { ChatModel } from "./model";
@@ -93,7 +93,7 @@ function Item({ model, info, onLook }: ItemProps) {
         <span class="as-ChatItem-about as-Small as-Muted">
           <span class="as-Ellipsis">{status.words}</span>
           <span class="as-Spring" />
-          {when(updated_at)}
+          {formatDate(updated_at)}
         </span>
       </button>
       <Button

@@ -3,9 +3,9 @@ import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { type CommandError, LinkLost } from "../client/core_client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { Inbox, nextFrame, type Schedule } from "../model/inbox";
-import { browserMemory, type Memory } from "../model/storage";
+import { browserStorage, type KeyValueStorage } from "../model/storage";
 import type { NumberedChatEvent, UpdateChatSession } from "../protocol/chat.gen";
-import { ChatClient, decodeExactly, SERVICE, SessionList } from "./chat_client";
+import { ChatClient, decodeLossless, SERVICE, SessionList } from "./chat_client";
 import { Conversation } from "./conversation";
 import type {
   ChatImage,
@@ -23,10 +23,10 @@ const DRAFT_PREFIX = 100_000;
 const key = (session: string) => `chat-draft:${session}`;
 
 export class ChatDrafts {
-  readonly #memory: Memory;
+  readonly #memory: KeyValueStorage;
   readonly #texts = signal<ReadonlyMap<string, string>>(new Map());
 
-  constructor(memory: Memory = browserMemory(() => sessionStorage)) {
+  constructor(memory: KeyValueStorage = browserStorage(() => sessionStorage)) {
     this.#memory = memory;
   }
 
@@ -55,7 +55,7 @@ interface ChatOptions {
   timers?: Timers;
   frames?: Schedule;
   /** What lasts as long as the tab. */
-  memory?: Memory;
+  memory?: KeyValueStorage;
 }
 
 /** Messages of a page of earlier ones. */
@@ -93,7 +93,7 @@ export class ChatModel implements TranscriptModel {
     return now.control ? null : "This login may watch the chat, not take part";
   });
   readonly #inbox: Inbox<NumberedChatEvent>;
-  readonly #memory: Memory;
+  readonly #memory: KeyValueStorage;
   /** The session that the view was made for. */
   readonly #initialSession: string;
   readonly #key: string;
@@ -103,7 +103,7 @@ export class ChatModel implements TranscriptModel {
   constructor(options: ChatOptions) {
     const { transport, name, session, timers = browserTimers } = options;
     this.#inbox = new Inbox(options.frames ?? nextFrame, (events) => this.#apply(events));
-    this.#memory = options.memory ?? browserMemory(() => sessionStorage);
+    this.#memory = options.memory ?? browserStorage(() => sessionStorage);
     this.#initialSession = session;
     this.#key = `chat-session:${session}`;
     this.drafts = new ChatDrafts(this.#memory);
@@ -114,7 +114,7 @@ export class ChatModel implements TranscriptModel {
       timers,
       peerName: "The kernel",
       onError: (message) => this.fail(message),
-      decode: decodeExactly,
+      decode: decodeLossless,
     });
     this.sessions = new SessionList(this.client);
     this.#conversation = signal(new Conversation(this.#memory.get(this.#key) ?? session));

@@ -1,14 +1,14 @@
 /** The whole view: a header, the conversation with a field to write in, and the list of conversations. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { obstacle } from "../model/status";
+import { connectionProblem } from "../model/status";
 import { openRun, type RunAccess } from "../shells/server";
 import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
-import { visible } from "../view/format";
-import type { Place } from "../view/hooks";
+import { escapeInvisible } from "../view/format";
+import type { ViewPlacement } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
 import { CommandHint, Empty, ErrorBar, NotConnected, NoticeBar } from "../view/notices";
-import { Edge, useHeight, useNarrow } from "../view/split";
+import { HeightHandle, useHeight, useNarrow } from "../view/split";
 import { Composer } from "./composer";
 import { Agents, Header, Title } from "./header";
 import { List } from "./list";
@@ -22,7 +22,7 @@ export function emptyState(model: ChatModel) {
   const connection = model.client.connection.value;
   if (model.removed.value) return <Deleted model={model} />;
   if (model.info.value !== null) return null;
-  const apart = connection.kind === "lost" ? AWAY : obstacle(connection);
+  const apart = connection.kind === "lost" ? AWAY : connectionProblem(connection);
   return apart === null ? null : <NotConnected line={model.client} why={apart} />;
 }
 
@@ -55,7 +55,7 @@ const HEIRS = [".as-ChatPost-field", ".as-View"];
 
 interface RootProps {
   model: ChatModel;
-  place: Place;
+  place: ViewPlacement;
   reach(): RunAccess;
 }
 
@@ -115,18 +115,18 @@ export function Root({ model, place, reach }: RootProps) {
           </div>
         </div>
       </div>
-      {place.resizable && <Edge height={height} onHeight={setHeight} />}
+      {place.resizable && <HeightHandle height={height} onHeight={setHeight} />}
     </div>
   );
 }
 
 /** What keeps the view from the kernel, while the conversation is still to be read. */
 function Apart({ model }: { model: ChatModel }) {
-  const why = obstacle(model.client.connection.value);
+  const why = connectionProblem(model.client.connection.value);
   if (why === null || model.info.value === null) return null;
   return (
     <NoticeBar class="as-ChatNews">
-      <span>{visible(why)}</span>
+      <span>{escapeInvisible(why)}</span>
     </NoticeBar>
   );
 }

@@ -1,7 +1,7 @@
 /** How a chat stands, in words and shapes. Pure. */
 import type { Connection } from "../model/model";
 import { type Status, viewStatus } from "../model/status";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import type { ChatAgentInfo, ChatSessionInfo } from "./types";
 
 const NO_RUN = { run: null, pending: [], awaited: false, opening: false };
@@ -38,7 +38,7 @@ export function sessionStatus(info: ChatSessionInfo): Status {
 const READY: Status = { words: "Ready", detail: "", icon: "check", tone: "good" };
 
 function runningStatus({ waiting, speaking, halted }: ChatSessionInfo): Status {
-  const who = speaking === null ? "" : visible(speaking);
+  const who = speaking === null ? "" : escapeInvisible(speaking);
   if (waiting === null && halted)
     return {
       words: "Halted",
@@ -64,7 +64,7 @@ export function typeText({ type }: ChatAgentInfo): string {
 
 /** What a session is called: its title, or that it has none yet. */
 export function titleOf({ title }: Pick<ChatSessionInfo, "title">): string {
-  return visible(title.trim()) || "New conversation";
+  return escapeInvisible(title.trim()) || "New conversation";
 }
 
 /** Why nothing can be said now; null where it can. */

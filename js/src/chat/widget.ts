@@ -5,12 +5,12 @@
 
 import { type CommModel, commTransport } from "../client/comm";
 import { browserTimers } from "../client/transport";
-import { accessOf, type CoreTraits } from "../shells/server";
-import { dressedShell } from "../shells/theme";
+import { accessOf, type CoreAccessInfo } from "../shells/server";
+import { themedShell } from "../shells/theme";
 import { addStyles, mountChat } from "./mount";
 
 /** What anywidget hands over of a widget's model, as far as it is used. */
-export interface Widget extends CommModel, CoreTraits {
+export interface Widget extends CommModel, CoreAccessInfo {
   get(name: "direct"): boolean;
   get(name: "session" | "page" | "command"): string;
   get(name: "height"): number;
@@ -20,7 +20,7 @@ const ENDED =
   "The kernel was restarted or has ended, and the chat with it. Run the chat’s cells again: conversations " +
   "that were kept can be opened from the list.";
 
-export default dressedShell<Widget>((model, host) => {
+export default themedShell<Widget>((model, host) => {
   const reach = () => accessOf(model, (run) => model.get("command").replace("{run}", () => run));
   const session = model.get("session");
   const transport = commTransport(model, browserTimers, ENDED);

@@ -1,7 +1,7 @@
 /** The comm transport: through the kernel, as custom messages of a widget. */
 import {
   browserTimers,
-  type Closed,
+  type CloseInfo,
   type Link,
   type LinkEvents,
   type Timers,
@@ -188,7 +188,7 @@ class CommLink implements Link {
 
   #ended = (): void => this.#end({ code: GONE, reason: this.#endedReason });
 
-  #end(why: Omit<Closed, "opened">): void {
+  #end(why: Omit<CloseInfo, "opened">): void {
     if (this.#isClosed) return;
     this.#detach();
     this.#events.closed({ ...why, opened: this.#receivedCount > 0 });

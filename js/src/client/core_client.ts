@@ -19,7 +19,7 @@ import type {
   UiError,
 } from "../protocol/types.gen";
 import { ReconnectingLink } from "./reconnecting_link";
-import type { Closed, Timers, Transport } from "./transport";
+import type { CloseInfo, Timers, Transport } from "./transport";
 
 /** The Core refused a command. */
 export class CommandError extends Error {
@@ -79,7 +79,7 @@ export class Client {
       sendHello: () => this.#sendHello(),
       receive: (text: string) => this.#onMessage(text),
       reset: () => this.#rejectPending(),
-      closed: (why: Closed) => this.#onClosed(why),
+      closed: (why: CloseInfo) => this.#onClosed(why),
     };
     this.#link = new ReconnectingLink(options.transport, handler, options.timers);
   }
@@ -215,7 +215,7 @@ export class Client {
     }
   }
 
-  #onClosed(why: Closed): void {
+  #onClosed(why: CloseInfo): void {
     if (why.code !== CLOSE_TOO_LARGE) return;
     const reason = why.reason || "A message was larger than 64 MiB.";
     this.#options.listener.onError("too_large", reason);

@@ -4,7 +4,7 @@ import type { Connection } from "../model/model";
 import {
   backoff,
   browserTimers,
-  type Closed,
+  type CloseInfo,
   type Link,
   type Timers,
   type Transport,
@@ -20,7 +20,7 @@ export interface LinkHandler {
   /** It is gone, and with it what was asked on it. */
   reset(): void;
   /** It was closed, and is tried again. */
-  closed?(why: Closed): void;
+  closed?(why: CloseInfo): void;
 }
 
 /** Close codes by which a server says no for good; 4410: it, or what led there, is gone. */
@@ -106,7 +106,7 @@ export class ReconnectingLink {
     void this.#closed({ code: 0, reason: "", opened: true });
   }
 
-  async #closed(why: Closed): Promise<void> {
+  async #closed(why: CloseInfo): Promise<void> {
     this.#link = null;
     this.#handler.reset();
     if (this.#connection.peek().kind === "refused") return;

@@ -1,7 +1,7 @@
 /** How bytes reach a Core, and the timers by which links are kept. */
 
 /** Why a link ended. */
-export interface Closed {
+export interface CloseInfo {
   code: number;
   reason: string;
   /** Whether it had ever opened. */
@@ -17,7 +17,7 @@ export interface LinkEvents {
    * @param why Said to the person; null once something was heard again.
    */
   stalled?(why: string | null): void;
-  closed(why: Closed): void;
+  closed(why: CloseInfo): void;
 }
 
 /** One attempt to reach the Core, and the connection that comes of it. */

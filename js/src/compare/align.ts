@@ -170,18 +170,18 @@ function toPairs(
 // ---- What two rows beside each other have to do with one another. Pure.
 
 /** Both do the same, both do it with other contents, or only one run does it. */
-export type Verdict = "same" | "changed" | "left" | "right";
+export type PairDifference = "same" | "changed" | "left" | "right";
 
 /** What is known of pairs whose contents were compared, by their ids. */
-export type Compared = ReadonlyMap<string, "same" | "changed">;
+export type ComparedContents = ReadonlyMap<string, "same" | "changed">;
 
 /** What a pair is known by. */
 export function idOf({ left, right }: Pair): string {
   return JSON.stringify([left?.id ?? null, right?.id ?? null]);
 }
 
-/** The verdict on a pair: by its contents where those were compared, else by what its rows say. */
-export function verdictOf(pair: Pair, compared: Compared): Verdict {
+/** The difference of a pair: by its contents where those were compared, else by what its rows say. */
+export function differenceOf(pair: Pair, compared: ComparedContents): PairDifference {
   const { left, right } = pair;
   if (right === null) return "left";
   if (left === null) return "right";
@@ -206,7 +206,7 @@ function endsAlike(left: TimelineRow, right: TimelineRow): boolean {
 /** The text in force of a row: what the agent went on with. */
 export const textOf = ({ data, edit }: MessageBody): string => edit ?? data;
 
-/** The verdict on two rows whose contents are here. */
+/** The difference of two rows whose contents are here. */
 export function compare(
   [left, right]: readonly [TimelineRow, TimelineRow],
   [one, other]: readonly [MessageBody, MessageBody],
@@ -216,12 +216,12 @@ export function compare(
 
 /** The next difference from a line on, in a direction; the last one there is where there is none. */
 export function nextDifference(
-  verdicts: readonly Verdict[],
+  differences: readonly PairDifference[],
   from: number,
   by: 1 | -1,
 ): number | null {
-  for (let at = from + by; at >= 0 && at < verdicts.length; at += by) {
-    if (verdicts[at] !== "same") return at;
+  for (let at = from + by; at >= 0 && at < differences.length; at += by) {
+    if (differences[at] !== "same") return at;
   }
   return null;
 }

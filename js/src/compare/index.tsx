@@ -10,21 +10,21 @@ import compare from "../styles/compare.css";
 import contents from "../styles/contents.css";
 import diff from "../styles/diff.css";
 import { Button } from "../view/button";
-import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
-import { count, elapsed, visible, when } from "../view/format";
+import { formatRunTokens, runTokens, tokensTitle } from "../view/figures";
+import { count, elapsed, escapeInvisible, formatDate } from "../view/format";
 import { useNow } from "../view/hooks";
 import { NotFetched } from "../view/notices";
 import { Split } from "../view/split";
 import {
   align,
-  type Compared,
+  type ComparedContents,
+  differenceOf,
   idOf,
   nextDifference,
   type Pair,
-  type Verdict,
-  verdictOf,
+  type PairDifference,
 } from "./align";
-import { type BothRuns, PairPane, useRuns } from "./pair_pane";
+import { PairPane, type RunPair, useRuns } from "./pair_pane";
 import { PairTable } from "./table";
 
 /** As in the Changes tab and in what is read, and its own. */
@@ -81,7 +81,7 @@ export function Compare({ model, ids }: CompareProps) {
 interface SideBySideProps {
   model: Model;
   ids: Comparison;
-  runs: BothRuns;
+  runs: RunPair;
   /** Read both runs again. */
   onAgain(): void;
   onClose(): void;
@@ -89,18 +89,26 @@ interface SideBySideProps {
 
 export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySideProps) {
   const pairs = useMemo(() => align(runs.left.rows, runs.right.rows), [runs]);
-  const [compared, setCompared] = useState<Compared>(new Map());
+  const [compared, setCompared] = useState<ComparedContents>(new Map());
   const [only, setOnly] = useState(false);
-  const verdicts = useMemo(() => pairs.map((pair) => verdictOf(pair, compared)), [pairs, compared]);
-  const [selected, setSelected] = useState(() => firstToRead(pairs, verdicts));
+  const differences = useMemo(
+    () => pairs.map((pair) => differenceOf(pair, compared)),
+    [pairs, compared],
+  );
+  const [selected, setSelected] = useState(() => firstToRead(pairs, differences));
   const at = pairs.findIndex((pair) => idOf(pair) === selected);
-  const differences = useMemo(() => verdicts.filter((each) => each !== "same").length, [verdicts]);
+  const differenceCount = useMemo(
+    () => differences.filter((each) => each !== "same").length,
+    [differences],
+  );
 
-  const onVerdict = useCallback((id: string, verdict: "same" | "changed") => {
-    setCompared((known) => (known.get(id) === verdict ? known : new Map(known).set(id, verdict)));
+  const onDifference = useCallback((id: string, difference: "same" | "changed") => {
+    setCompared((known) =>
+      known.get(id) === difference ? known : new Map(known).set(id, difference),
+    );
   }, []);
   const step = (by: 1 | -1) => {
-    const pair = pairs[nextDifference(verdicts, at, by) ?? -1];
+    const pair = pairs[nextDifference(differences, at, by) ?? -1];
     if (pair) setSelected(idOf(pair));
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -116,11 +124,11 @@ export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySidePro
     <div class="as-Compare" onKeyDown={onKeyDown}>
       <Bar
         onClose={onClose}
-        differences={differences}
+        differences={differenceCount}
         only={only}
         onOnly={setOnly}
-        before={nextDifference(verdicts, at, -1) !== null}
-        after={nextDifference(verdicts, at, 1) !== null}
+        before={nextDifference(differences, at, -1) !== null}
+        after={nextDifference(differences, at, 1) !== null}
         onStep={step}
       />
       <Split name="compare" label="Resize events and contents" class="as-mod-compare" narrow={900}>
@@ -128,7 +136,7 @@ export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySidePro
           <Heads model={model} ids={ids} runs={runs} onAgain={onAgain} />
           <PairTable
             pairs={pairs}
-            verdicts={verdicts}
+            differences={differences}
             only={only}
             selected={selected}
             onSelect={setSelected}
@@ -136,7 +144,13 @@ export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySidePro
         </section>
         <section class="as-Pane as-Inspector" aria-label="Contents of both">
           {pair && (
-            <PairPane key={selected} model={model} ids={ids} pair={pair} onVerdict={onVerdict} />
+            <PairPane
+              key={selected}
+              model={model}
+              ids={ids}
+              pair={pair}
+              onDifference={onDifference}
+            />
           )}
         </section>
       </Split>
@@ -145,8 +159,8 @@ export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySidePro
 }
 
 /** Where the runs part, else where they begin. */
-function firstToRead(pairs: readonly Pair[], verdicts: readonly Verdict[]): string {
-  const pair = pairs[nextDifference(verdicts, -1, 1) ?? 0];
+function firstToRead(pairs: readonly Pair[], differences: readonly PairDifference[]): string {
+  const pair = pairs[nextDifference(differences, -1, 1) ?? 0];
   return pair ? idOf(pair) : "";
 }
 
@@ -214,7 +228,7 @@ export function Bar({ onClose, differences, only = false, onOnly, ...steps }: Ba
 interface HeadsProps {
   model: Model;
   ids: Comparison;
-  runs: BothRuns;
+  runs: RunPair;
   onAgain(): void;
 }
 
@@ -252,7 +266,7 @@ interface HeadProps {
 
 function Head({ model, sign, run, rows, onAgain }: HeadProps) {
   const { words, detail, icon, tone, spin } = runStatus(run);
-  const name = visible(run.name);
+  const name = escapeInvisible(run.name);
   const newer = run.rows - rows;
   return (
     <div>
@@ -273,17 +287,17 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
       <span class="as-CompareFacts as-Muted as-Small">
         <span
           class={`as-State as-mod-${tone}`}
-          title={visible(detail ? `${words}: ${detail}` : words)}
+          title={escapeInvisible(detail ? `${words}: ${detail}` : words)}
         >
           <Icon name={icon} small spin={spin ?? false} />
           {words.replace("…", "")}
         </span>
-        <span class="as-x-medium">{when(run.started_at)}</span>
+        <span class="as-x-medium">{formatDate(run.started_at)}</span>
         <span>
           <RunDuration run={run} />
         </span>
         <span title={tokensTitle(run)} class="as-x-narrow">
-          {`${tokensFigure(tokensOf(run))} tokens`}
+          {`${formatRunTokens(runTokens(run))} tokens`}
         </span>
         <span title={count(rows, "event")}>
           {rows.toLocaleString("en-US")}

@@ -5,7 +5,7 @@ import { type Sides, useSides } from "../diff/table";
 import { type DiffLabels, TextsDiff } from "../diff/texts_diff";
 import { ContentView } from "../inspector/components/content";
 import { Failure, LongText } from "../inspector/components/long_text";
-import { FIRST_ALONE } from "../inspector/fold";
+import { INITIAL_LIMIT_ALONE } from "../inspector/fold";
 import { documentOf, parseContent } from "../inspector/parsed/content";
 import { shapeOf, Title } from "../inspector/title";
 import type { Comparison, MessageBody, Model, RunOpened, TimelineRow } from "../model/model";
@@ -19,16 +19,16 @@ interface PairPaneProps {
   ids: Comparison;
   pair: Pair;
   /** Told what the contents say, once they are here. */
-  onVerdict(id: string, verdict: "same" | "changed"): void;
+  onDifference(id: string, difference: "same" | "changed"): void;
 }
 
-export function PairPane({ model, ids, pair, onVerdict }: PairPaneProps) {
+export function PairPane({ model, ids, pair, onDifference }: PairPaneProps) {
   const bodies = useBodies(model, ids, pair);
   const row = pair.left ?? pair.right;
   useEffect(() => {
     if (bodies.kind !== "ready" || !pair.left || !pair.right) return;
     const { left, right } = bodies.value;
-    if (left && right) onVerdict(idOf(pair), compare([pair.left, pair.right], [left, right]));
+    if (left && right) onDifference(idOf(pair), compare([pair.left, pair.right], [left, right]));
   }, [bodies]);
   return (
     <>
@@ -79,7 +79,7 @@ function Places({ model, ids, pair }: Pick<PairPaneProps, "model" | "ids" | "pai
   );
 }
 
-function Bodies({ bodies: { pair, left, right } }: { bodies: BothBodies }) {
+function Bodies({ bodies: { pair, left, right } }: { bodies: BodyPair }) {
   if (pair.left && pair.right && left && right) {
     const rows = [pair.left, pair.right] as const;
     if (textOf(left) !== textOf(right)) return <Differing rows={rows} bodies={[left, right]} />;
@@ -200,7 +200,7 @@ function Alone({ row, body }: { row: TimelineRow; body: MessageBody }) {
   if (reading) return <ContentView row={row} shape={shape} reading={reading} known={undefined} />;
   return (
     <div class="as-Alone">
-      <LongText text={text} code limit={FIRST_ALONE} />
+      <LongText text={text} code limit={INITIAL_LIMIT_ALONE} />
     </div>
   );
 }
@@ -210,7 +210,7 @@ function Alone({ row, body }: { row: TimelineRow; body: MessageBody }) {
 /** Runs are compared as they stood. */
 const ONCE = { once: true };
 
-export interface BothRuns {
+export interface RunPair {
   readonly left: RunOpened;
   readonly right: RunOpened;
 }
@@ -219,7 +219,7 @@ export interface BothRuns {
 export function useRuns(
   model: Model,
   { left, right }: Comparison,
-): { runs: LoadState<BothRuns>; again(): void } {
+): { runs: LoadState<RunPair>; again(): void } {
   const [times, setTimes] = useState(0);
   const runs = useLoaded(
     model,
@@ -234,13 +234,13 @@ export function useRuns(
 }
 
 /** A pair's contents; null on the side that it lacks. */
-export interface BothBodies {
+export interface BodyPair {
   readonly pair: Pair;
   readonly left: MessageBody | null;
   readonly right: MessageBody | null;
 }
 
-export function useBodies(model: Model, runs: Comparison, pair: Pair): LoadState<BothBodies> {
+export function useBodies(model: Model, runs: Comparison, pair: Pair): LoadState<BodyPair> {
   const revisions = `${pair.left?.revision} ${pair.right?.revision}`;
   return useLoaded(
     model,

@@ -3,17 +3,17 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { TimelineRow } from "../model/model";
-import { pageOf, targetOf } from "../view/focus";
-import { actorIcon, visible } from "../view/format";
+import { lineIndexForKey, pageOf } from "../view/focus";
+import { actorIcon, escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { Guides } from "../view/timeline/row";
-import { ROW, useVirtual } from "../view/timeline/scroll";
-import { idOf, type Pair, type Verdict } from "./align";
+import { IndentGuides } from "../view/timeline/row";
+import { ROW_HEIGHT_PX, useVirtual } from "../view/timeline/scroll";
+import { idOf, type Pair, type PairDifference } from "./align";
 
 interface PairTableProps {
   pairs: readonly Pair[];
   /** One for each pair. */
-  verdicts: readonly Verdict[];
+  differences: readonly PairDifference[];
   /** Whether only those that differ are shown. */
   only: boolean;
   /** A pair's id. */
@@ -21,17 +21,17 @@ interface PairTableProps {
   onSelect(id: string): void;
 }
 
-export function PairTable({ pairs, verdicts, only, selected, onSelect }: PairTableProps) {
+export function PairTable({ pairs, differences, only, selected, onSelect }: PairTableProps) {
   const scroller = useRef<HTMLDivElement>(null);
-  const lines = linesOf(pairs, verdicts, only, selected);
+  const lines = linesOf(pairs, differences, only, selected);
   const at = lines.findIndex(({ id }) => id === selected);
   const active = Math.max(at, 0);
   const indexes = useVirtual({ scroller, count: lines.length, active });
   useShown(scroller, at);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = pageOf(scroller.current, ROW, 1);
-    const to = targetOf(event.key, active, page);
+    const page = pageOf(scroller.current, ROW_HEIGHT_PX, 1);
+    const to = lineIndexForKey(event.key, active, page);
     const line = to === undefined ? undefined : lines[Math.max(0, Math.min(lines.length - 1, to))];
     if (!line) return;
     onSelect(line.id);
@@ -45,7 +45,7 @@ export function PairTable({ pairs, verdicts, only, selected, onSelect }: PairTab
         role="grid"
         aria-label="Events of both runs"
         aria-rowcount={lines.length}
-        style={{ height: `${lines.length * ROW}px` }}
+        style={{ height: `${lines.length * ROW_HEIGHT_PX}px` }}
         onKeyDown={onKeyDown}
       >
         {indexes.map((index) => {
@@ -71,22 +71,22 @@ export function PairTable({ pairs, verdicts, only, selected, onSelect }: PairTab
 interface Line {
   readonly id: string;
   readonly pair: Pair;
-  readonly verdict: Verdict;
+  readonly difference: PairDifference;
 }
 
 /** What is read stays, also where it turns out to be no difference. */
 function linesOf(
   pairs: readonly Pair[],
-  verdicts: readonly Verdict[],
+  differences: readonly PairDifference[],
   only: boolean,
   selected: string,
 ): Line[] {
   const lines = pairs.map((pair, at) => ({
     id: idOf(pair),
     pair,
-    verdict: verdicts[at] ?? "same",
+    difference: differences[at] ?? "same",
   }));
-  return only ? lines.filter((line) => line.verdict !== "same" || line.id === selected) : lines;
+  return only ? lines.filter((line) => line.difference !== "same" || line.id === selected) : lines;
 }
 
 /** The selected line stays in sight, and has the focus where a line had it. */
@@ -95,10 +95,14 @@ function useShown(scroller: { current: HTMLElement | null }, at: number): void {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element || at < 0) return;
-    const [top, height] = [at * ROW, element.clientHeight];
-    const over = top < element.scrollTop || top + ROW > element.scrollTop + height;
+    const [top, height] = [at * ROW_HEIGHT_PX, element.clientHeight];
+    const over = top < element.scrollTop || top + ROW_HEIGHT_PX > element.scrollTop + height;
     // At a third, so that what led to it is seen too.
-    if (over) element.scrollTop = Math.max(0, Math.floor((top - height / 3) / ROW) * ROW);
+    if (over)
+      element.scrollTop = Math.max(
+        0,
+        Math.floor((top - height / 3) / ROW_HEIGHT_PX) * ROW_HEIGHT_PX,
+      );
     const had = element.contains(document.activeElement);
     const line = element.querySelector<HTMLElement>('.as-Pair[tabindex="0"]');
     if (had || first.current) line?.focus({ preventScroll: true });
@@ -114,7 +118,7 @@ interface PairRowProps {
   onSelect(): void;
 }
 
-const MARKS: Record<Verdict, { sign: string; words: string }> = {
+const MARKS: Record<PairDifference, { sign: string; words: string }> = {
   same: { sign: "=", words: "the same" },
   changed: { sign: "≠", words: "differs" },
   left: { sign: "−", words: "only on the left" },
@@ -122,17 +126,17 @@ const MARKS: Record<Verdict, { sign: string; words: string }> = {
 };
 
 function PairRow({ line, index, selected, active, onSelect }: PairRowProps) {
-  const { pair, verdict } = line;
-  const { sign, words } = MARKS[verdict];
+  const { pair, difference } = line;
+  const { sign, words } = MARKS[difference];
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys of all its rows
     <div
-      class={cx("as-Pair", `as-mod-${verdict}`)}
+      class={cx("as-Pair", `as-mod-${difference}`)}
       role="row"
       aria-rowindex={index + 1}
       aria-selected={selected}
       tabIndex={active ? 0 : -1}
-      style={{ transform: `translateY(${index * ROW}px)` }}
+      style={{ transform: `translateY(${index * ROW_HEIGHT_PX}px)` }}
       onClick={onSelect}
     >
       <Half row={pair.left} />
@@ -149,11 +153,11 @@ function PairRow({ line, index, selected, active, onSelect }: PairRowProps) {
 function Half({ row }: { row: TimelineRow | null }) {
   if (!row) return <span class="as-Half as-mod-none" role="gridcell" />;
   const actor = row.side === "end" ? row.source : row.target;
-  const summary = visible(row.summary);
+  const summary = escapeInvisible(row.summary);
   return (
     <span class="as-Half" role="gridcell" title={summary}>
       <span class="as-Row-n">{row.seq}</span>
-      <Guides depth={row.depth} />
+      <IndentGuides depth={row.depth} />
       <span class={`as-Actor as-mod-${actor}`}>
         <Icon name={actorIcon(actor)} small />
       </span>

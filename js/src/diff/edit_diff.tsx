@@ -1,14 +1,14 @@
 /** The original beside the edit that stands in its place, as a person reads both. */
 import { useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Shape } from "../inspector/title";
+import type { ContentShape } from "../inspector/title";
 import { type Sides, useSides } from "./table";
 import { type DiffLabels, TextsDiff } from "./texts_diff";
 
 export { default as styles } from "../styles/diff.css";
 
 export interface EditDiffProps {
-  shape: Shape;
+  shape: ContentShape;
   original: string;
   edited: string;
   /** Said beside "Original" and "Edited". */

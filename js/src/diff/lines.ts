@@ -85,7 +85,7 @@ export interface Pair {
 }
 
 /** Lines side by side: the first line taken out beside the first put in, and so on. */
-export function pairs(lines: readonly Line[]): Pair[] {
+export function sideBySideLines(lines: readonly Line[]): Pair[] {
   const out: Pair[] = [];
   let removed: Line[] = [];
   let added: Line[] = [];
@@ -111,9 +111,9 @@ export function pairs(lines: readonly Line[]): Pair[] {
 }
 
 /** Lines one under the other, with the line each stood beside: words are marked against that one. */
-export function stacked(lines: readonly Line[]): { line: Line; beside: Line | undefined }[] {
+export function unifiedLines(lines: readonly Line[]): { line: Line; beside: Line | undefined }[] {
   const beside = new Map<Line, Line | undefined>();
-  for (const { left, right } of pairs(lines)) {
+  for (const { left, right } of sideBySideLines(lines)) {
     if (left && left !== right) beside.set(left, right);
     if (right && left !== right) beside.set(right, left);
   }
@@ -175,7 +175,7 @@ function number(digits: string | undefined, otherwise = 0): number {
 
 // ---- Which words of two lines differ.
 
-export interface Piece {
+export interface TextSegment {
   readonly text: string;
   readonly changed: boolean;
 }
@@ -191,12 +191,15 @@ const MOST_WORDS = 400;
 const LEAST_SHARED = 0.25;
 
 /** The pieces of both lines; undefined where marking words would not help. */
-export function wordMarks(before: string, after: string): [Piece[], Piece[]] | undefined {
+export function changedWords(
+  before: string,
+  after: string,
+): [TextSegment[], TextSegment[]] | undefined {
   if (before.length + after.length > MOST_CHARS) return undefined;
   const changes = diffWordsWithSpace(before, after, { maxEditLength: MOST_WORDS });
   if (!changes) return undefined;
-  const left: Piece[] = [];
-  const right: Piece[] = [];
+  const left: TextSegment[] = [];
+  const right: TextSegment[] = [];
   changes.forEach((change, at) => {
     const bridge = !change.added && !change.removed && isBridge(change.value, changes, at);
     const changed = change.added || change.removed || bridge;
@@ -214,13 +217,13 @@ function isBridge(text: string, changes: readonly Edit[], at: number): boolean {
   return visible(text) < 2 && changed(changes[at - 1]) && changed(changes[at + 1]);
 }
 
-function push(pieces: Piece[], text: string, changed: boolean): void {
+function push(pieces: TextSegment[], text: string, changed: boolean): void {
   const last = pieces.at(-1);
   if (last?.changed === changed) pieces[pieces.length - 1] = { text: last.text + text, changed };
   else pieces.push({ text, changed });
 }
 
-function shared(pieces: readonly Piece[]): number {
+function shared(pieces: readonly TextSegment[]): number {
   return pieces.reduce((sum, one) => sum + (one.changed ? 0 : visible(one.text)), 0);
 }
 

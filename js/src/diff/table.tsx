@@ -2,10 +2,18 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { count, size, visible } from "../view/format";
+import { count, escapeInvisible, size } from "../view/format";
 import { cx } from "../view/hooks";
 import { useNarrow } from "../view/split";
-import { type Hunk, type Line, type Pair, type Piece, pairs, stacked, wordMarks } from "./lines";
+import {
+  changedWords,
+  type Hunk,
+  type Line,
+  type Pair,
+  sideBySideLines,
+  type TextSegment,
+  unifiedLines,
+} from "./lines";
 
 export type Sides = "split" | "unified";
 
@@ -27,7 +35,7 @@ interface DiffTableProps {
 
 /** As many rows are put on the page at once. */
 const FIRST = 400;
-const MORE = 2000;
+const MORE_LINES = 2000;
 /** A longer line is cut: it is no line that anybody reads. */
 const LONGEST = 2000;
 
@@ -59,8 +67,8 @@ export function DiffTable({ label, blocks, sides, numbered = false }: DiffTableP
         </tbody>
       </table>
       {rest > 0 && (
-        <button type="button" class="as-Fold" onClick={() => setShown(shown + MORE)}>
-          {`Show ${rest > MORE ? `${MORE.toLocaleString("en")} of ` : ""}${count(rest, "more line")}`}
+        <button type="button" class="as-Fold" onClick={() => setShown(shown + MORE_LINES)}>
+          {`Show ${rest > MORE_LINES ? `${MORE_LINES.toLocaleString("en")} of ` : ""}${count(rest, "more line")}`}
         </button>
       )}
     </>
@@ -107,9 +115,13 @@ function rowsOf(block: Block, sides: Sides): TableRow[] {
     const gap = gapText(hunk, block);
     if (gap !== undefined) rows.push({ kind: "head", words: gap });
     if (sides === "split")
-      rows.push(...pairs(hunk.lines).map((pair): TableRow => ({ kind: "pair", pair, prose })));
+      rows.push(
+        ...sideBySideLines(hunk.lines).map((pair): TableRow => ({ kind: "pair", pair, prose })),
+      );
     else
-      rows.push(...stacked(hunk.lines).map((one): TableRow => ({ kind: "line", ...one, prose })));
+      rows.push(
+        ...unifiedLines(hunk.lines).map((one): TableRow => ({ kind: "line", ...one, prose })),
+      );
   }
   return rows;
 }
@@ -173,9 +185,12 @@ function LineRow({
   );
 }
 
-function marksOf(left: Line | undefined, right: Line | undefined): [Piece[], Piece[]] | undefined {
+function marksOf(
+  left: Line | undefined,
+  right: Line | undefined,
+): [TextSegment[], TextSegment[]] | undefined {
   if (!left || !right || left.kind !== "del" || right.kind !== "add") return undefined;
-  return wordMarks(left.text, right.text);
+  return changedWords(left.text, right.text);
 }
 
 /** Nothing stands on this side. */
@@ -197,14 +212,18 @@ function NumberCell({ line, number, second }: NumberProps) {
   );
 }
 
-function TextCell({ line, pieces }: { line: Line | undefined; pieces: Piece[] | undefined }) {
+function TextCell({ line, pieces }: { line: Line | undefined; pieces: TextSegment[] | undefined }) {
   if (!line) return <td class={cx("t", NONE)} />;
   return (
     <td class={cx("t", LETTERS[line.kind])} data-s={SIGNS[line.kind]}>
       {SAID[line.kind] && <span class="as-Hidden">{SAID[line.kind]}</span>}
       {pieces ? (
         pieces.map((one, at) =>
-          one.changed ? <mark key={at}>{visible(one.text)}</mark> : visible(one.text),
+          one.changed ? (
+            <mark key={at}>{escapeInvisible(one.text)}</mark>
+          ) : (
+            escapeInvisible(one.text)
+          ),
         )
       ) : (
         <Cut text={line.text} />
@@ -214,10 +233,10 @@ function TextCell({ line, pieces }: { line: Line | undefined; pieces: Piece[] | 
 }
 
 function Cut({ text }: { text: string }) {
-  if (text.length <= LONGEST) return <>{visible(text)}</>;
+  if (text.length <= LONGEST) return <>{escapeInvisible(text)}</>;
   return (
     <>
-      {visible(text.slice(0, LONGEST))}
+      {escapeInvisible(text.slice(0, LONGEST))}
       <span class="as-Muted">{`… ${size(text.length - LONGEST)} more`}</span>
     </>
   );

@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { pretty } from "../inspector/json/print";
 import { documentOf, parseContent } from "../inspector/parsed/content";
 import type { Arguments, Entry, Message, ParsedContent, Part } from "../inspector/parsed/parts";
-import type { Shape } from "../inspector/title";
+import type { ContentShape } from "../inspector/title";
 import { count } from "../view/format";
 import { diffTexts, type Hunk, linesBetween } from "./lines";
 import { type Block, DiffTable, type Sides } from "./table";
@@ -23,7 +23,7 @@ export interface DiffLabels {
 }
 
 interface TextsDiffProps {
-  shape: Shape;
+  shape: ContentShape;
   before: string;
   after: string;
   words: DiffLabels;
@@ -69,7 +69,7 @@ function jsonBlocks(before: string, after: string): Block[] {
 
 /** By sections; undefined where they don't show the difference (an id, a number's spelling). */
 function readableBlocks(
-  shape: Shape,
+  shape: ContentShape,
   before: string,
   after: string,
   words: DiffLabels,

@@ -7,7 +7,7 @@ import { Icon } from "../icons/icon";
 import { Conflict, Discard } from "../inspector/edit_footer";
 import { RowNote } from "../inspector/row_note";
 import { HaltReason, OriginalButton } from "../inspector/row_pane";
-import { NOUNS, type Shape, Title } from "../inspector/title";
+import { type ContentShape, SHAPE_LABELS, Title } from "../inspector/title";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
@@ -24,7 +24,7 @@ export interface EditorProps {
   model: Model;
   row: TimelineRow;
   body: MessageBody;
-  shape: Shape;
+  shape: ContentShape;
   /** Whether the person asked for it just now: only then the focus goes there. */
   focus: boolean;
 }
@@ -38,8 +38,8 @@ const VIEWS: readonly Segment<View>[] = [
 ];
 
 /** Who last chose how to edit goes on so. */
-const chosen: Partial<Record<Shape, View>> = {};
-const FIRST: Record<Shape, View> = {
+const chosen: Partial<Record<ContentShape, View>> = {};
+const INITIAL_VIEW: Record<ContentShape, View> = {
   prompt: "fields",
   answer: "fields",
   call: "both",
@@ -51,7 +51,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
   const editor = useRef<HTMLDivElement>(null);
   useFocusBack(editor);
   const { session, restart } = useSession(model, row, body, shape);
-  const [view, setView] = useState<View>(chosen[shape] ?? FIRST[shape]);
+  const [view, setView] = useState<View>(chosen[shape] ?? INITIAL_VIEW[shape]);
   const focusing = useRef(focus);
   // Only as it opens: what comes later comes while the person types elsewhere.
   useEffect(() => {
@@ -98,14 +98,14 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
         {wanted !== "fields" && (
           <JsonPane
             session={session}
-            label={`The ${NOUNS[shape]} as JSON`}
+            label={`The ${SHAPE_LABELS[shape]} as JSON`}
             inline={wanted === "both"}
             focus={focusing.current && wanted === "json"}
             showOriginal={model.showOriginal.value && wanted === "json"}
           />
         )}
       </div>
-      <Foot session={session} onDiscard={() => session.discard()} onClose={close} />
+      <EditorFooter session={session} onDiscard={() => session.discard()} onClose={close} />
     </div>
   );
 }
@@ -120,7 +120,7 @@ function JsonHead({ session }: { session: EditSession }) {
 }
 
 /** The edit of a row, begun anew only where nothing of the person's can be lost. */
-function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: Shape) {
+function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: ContentShape) {
   const disabledReason = useRef<{ session: EditSession; body: MessageBody } | null>(null);
   const [, redraw] = useState(0);
   const untouched =
@@ -151,7 +151,12 @@ function sameBody(one: MessageBody, other: MessageBody): boolean {
   return one.data === other.data && one.edit === other.edit;
 }
 
-function begin(model: Model, row: TimelineRow, body: MessageBody, shape: Shape): EditSession {
+function begin(
+  model: Model,
+  row: TimelineRow,
+  body: MessageBody,
+  shape: ContentShape,
+): EditSession {
   return new EditSession(
     shape,
     body.data,
@@ -187,7 +192,7 @@ interface FootProps {
   onClose(): void;
 }
 
-export function Foot({ session, onDiscard, onClose }: FootProps) {
+export function EditorFooter({ session, onDiscard, onClose }: FootProps) {
   const edited = session.draft.value !== null;
   return (
     <div class="as-Foot">

@@ -2,9 +2,9 @@
 
 import { encode, type JsonNode, type List, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
-import { markOf } from "../inspector/marks";
+import { opaqueValueOf } from "../inspector/opaque_values";
 import { documentOf } from "../inspector/parsed/content";
-import type { Shape } from "../inspector/title";
+import type { ContentShape } from "../inspector/title";
 
 export interface Field {
   /** The same after edits elsewhere: the path of keys and places. */
@@ -30,11 +30,11 @@ export interface Group {
 
 /** What an input shows. */
 export function inputText(field: Field): string {
-  return markOf(field.value)?.text ?? field.value.string ?? pretty(field.value.literal);
+  return opaqueValueOf(field.value)?.text ?? field.value.string ?? pretty(field.value.literal);
 }
 
 /** The document's text with another value in the field's place. */
-export function replaced(text: string, field: Field, literal: string): string {
+export function replaceField(text: string, field: Field, literal: string): string {
   const { outer, value } = field;
   if (!outer) return splice(text, value.node, literal);
   return splice(text, outer.node, encode(splice(value.text, value.node, literal)));
@@ -54,14 +54,14 @@ function splice(text: string, { start, end }: Pick<JsonNode, "start" | "end">, b
 }
 
 /** The fields of a body; none where its JSON is all there is to say. */
-export function fieldsOf(shape: Shape, root: Value): Field[] {
+export function fieldsOf(shape: ContentShape, root: Value): Field[] {
   if (root.string !== undefined) return [field("text", root)];
-  if (markOf(root)) return [field("value", root)];
+  if (opaqueValueOf(root)) return [field("value", root)];
   const found = FINDERS[shape](root);
   return found.length > 0 ? found : members(root, "", undefined);
 }
 
-const FINDERS: Record<Shape, (root: Value) => Field[]> = {
+const FINDERS: Record<ContentShape, (root: Value) => Field[]> = {
   prompt: promptFields,
   answer: answerFields,
   call: (root) => {
@@ -85,7 +85,7 @@ function argumentFields(value: Value, id: string, group: Group | undefined): Fie
     const inner = documentOf(text);
     if (inner?.members) return members(inner, id, group, value);
   }
-  if (value.members && !markOf(value)) return members(value, id, group);
+  if (value.members && !opaqueValueOf(value)) return members(value, id, group);
   return [field(id, value, group, "argument")];
 }
 
@@ -209,7 +209,7 @@ export interface Messages {
 }
 
 /** The messages of a prompt; null where it has no list of them. */
-export function messagesOf(shape: Shape, root: Value): Messages | null {
+export function messagesOf(shape: ContentShape, root: Value): Messages | null {
   if (shape !== "prompt") return null;
   const key = root.items ? "" : ["messages", "input"].find((name) => root.get(name));
   if (key === undefined) return null;
@@ -225,7 +225,7 @@ export function messageAt({ text, list }: Messages, at: number): Value | undefin
 }
 
 /** The text without a message. */
-export function without({ text, list }: Messages, at: number): string {
+export function removeMessage({ text, list }: Messages, at: number): string {
   const { items } = list;
   const [before, one, after] = [items[at - 1], items[at], items[at + 1]];
   if (!one) return text;
@@ -235,7 +235,7 @@ export function without({ text, list }: Messages, at: number): string {
 }
 
 /** The text with a message and the next one in each other's place. */
-export function swapped({ text, list }: Messages, at: number): string {
+export function swapMessages({ text, list }: Messages, at: number): string {
   const [one, next] = [list.items[at], list.items[at + 1]];
   if (!one || !next) return text;
   const parts = [
@@ -249,7 +249,7 @@ export function swapped({ text, list }: Messages, at: number): string {
 }
 
 /** The text with a message more at the end, laid out as the last one is. */
-export function withOneMore({ text, list }: Messages, role: Role): string {
+export function addMessage({ text, list }: Messages, role: Role): string {
   const literal = `{"role": ${encode(role)}, "content": ""}`;
   const last = list.items.at(-1);
   if (!last) return `${text.slice(0, list.start)}[${literal}]${text.slice(list.end)}`;
@@ -266,7 +266,7 @@ export function withOneMore({ text, list }: Messages, role: Role): string {
  *
  * One whose text is none of the original ones is taken for an edit of the first of its role that is missing.
  */
-export function origins(now: Messages, original: Messages): (number | null)[] {
+export function messageOrigins(now: Messages, original: Messages): (number | null)[] {
   const left = new Map<string, number[]>();
   original.list.items.forEach((_, at) => {
     const text = messageAt(original, at)?.literal ?? "";

@@ -4,11 +4,11 @@ import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Icon, type IconName } from "../icons/icon";
 import { LongText } from "../inspector/components/long_text";
 import { textBytes } from "../inspector/fold";
-import { markOf } from "../inspector/marks";
-import { count, hiddenIn, size } from "../view/format";
+import { opaqueValueOf } from "../inspector/opaque_values";
+import { count, findInvisible, size } from "../view/format";
 import { cx } from "../view/hooks";
 import { type Field, type Group, inputText, type Messages, messageAt } from "./fields";
-import { AddMessage, type Focused, MessageActs } from "./message_acts";
+import { AddMessage, type FocusTarget, MessageActions } from "./message_actions";
 import type { EditSession } from "./session";
 
 interface FormProps {
@@ -23,7 +23,7 @@ const BATCH = 12;
 
 export function Form({ session, focus, showOriginal }: FormProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [next, setNext] = useState<Focused | null>(null);
+  const [next, setNext] = useState<FocusTarget | null>(null);
   const messages = session.messages.value;
   const groups = grouped(session.fields.value, messages);
   const [shown, setShown] = useState(BATCH);
@@ -40,7 +40,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
       {group && (
         <GroupHead group={group}>
           {begins && messages && group.message !== undefined && (
-            <MessageActs
+            <MessageActions
               session={session}
               at={group.message}
               many={messages.list.items.length}
@@ -85,7 +85,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
 /** In a conversation the last message, elsewhere the first field. */
 function firstToEdit(groups: readonly Grouped[]): Field | undefined {
   const messages = groups.filter(({ group }) => group && group.id !== "settings");
-  return (messages.at(-1) ?? groups[0])?.fields.find(({ value }) => !markOf(value));
+  return (messages.at(-1) ?? groups[0])?.fields.find(({ value }) => !opaqueValueOf(value));
 }
 
 /** A text that its heading names: it has the whole width. */
@@ -205,7 +205,7 @@ export function FieldInput(props: FieldInputProps) {
   const changed = session.isChanged(field);
   const value = useTyped(own?.input ?? inputText(field), field);
   const readOnly = !session.canEdit(field);
-  const mark = markOf(field.value);
+  const opaque = opaqueValueOf(field.value);
 
   if (value.text.length > LONGEST) {
     return (
@@ -243,7 +243,7 @@ export function FieldInput(props: FieldInputProps) {
       <div id={errorId} role="alert" class="as-Field-error">
         {own && `Not JSON: ${own.words}.`}
       </div>
-      {mark && <p class="as-Field-hidden">{`Read-only: ${mark.why}.`}</p>}
+      {opaque && <p class="as-Field-hidden">{`Read-only: ${opaque.why}.`}</p>}
       <Hidden text={value.text} />
     </div>
   );
@@ -251,7 +251,7 @@ export function FieldInput(props: FieldInputProps) {
 
 /** A text area shows nothing where such characters stand: they are named beneath. */
 function Hidden({ text }: { text: string }) {
-  const found = useMemo(() => hiddenIn(text), [text]);
+  const found = useMemo(() => findInvisible(text), [text]);
   if (found.length === 0) return null;
   return (
     <p class="as-Field-hidden">{`Holds characters that can’t be seen: ${found.join(", ")}`}</p>

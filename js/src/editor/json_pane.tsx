@@ -61,7 +61,7 @@ export function JsonPane({ session, label, inline, focus, showOriginal }: JsonPa
       onText: (next) => session.setText(next),
     });
     // At once, not once it is drawn: by then the person may have typed more, and it would be taken back.
-    const leave = effect(() => show(made, session.text, session.problem.value));
+    const leave = effect(() => setEditorText(made, session.text, session.problem.value));
     if (focus) made.focus();
     return () => {
       leave();
@@ -217,8 +217,8 @@ function extensions(): Extension {
 }
 
 /** Show the text as it stands, where it isn't what was typed here, and mark what is wrong with it. */
-export function show(view: EditorView, text: string, problem: Problem | null): void {
-  const changes = replacement(view.state.doc.toString(), text);
+export function setEditorText(view: EditorView, text: string, problem: Problem | null): void {
+  const changes = smallestReplacement(view.state.doc.toString(), text);
   if (!changes && view.state.field(problemField) === problem) return;
   view.dispatch({
     ...(changes && { changes, annotations: fromOutside.of(true) }),
@@ -235,7 +235,7 @@ interface Replacement {
   readonly insert: string;
 }
 
-export function replacement(before: string, after: string): Replacement | null {
+export function smallestReplacement(before: string, after: string): Replacement | null {
   if (before === after) return null;
   const most = Math.min(before.length, after.length);
   let start = 0;

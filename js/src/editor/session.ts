@@ -2,22 +2,22 @@
 import { batch, computed, signal } from "@preact/signals";
 import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
-import { markOf, problemOf } from "../inspector/marks";
+import { opaqueValueOf, problemOf } from "../inspector/opaque_values";
 import { documentOf } from "../inspector/parsed/content";
-import type { Shape } from "../inspector/title";
+import type { ContentShape } from "../inspector/title";
 import {
+  addMessage,
   type Field,
   fieldsOf,
   literalOf,
   type Messages,
+  messageOrigins,
   messagesOf,
-  origins,
   type Role,
-  replaced,
+  removeMessage,
+  replaceField,
   sameField,
-  swapped,
-  withOneMore,
-  without,
+  swapMessages,
 } from "./fields";
 
 /** A field's text that isn't JSON (yet). */
@@ -49,7 +49,7 @@ export class EditSession {
    * @param draft Where editing goes on.
    */
   constructor(
-    readonly shape: Shape,
+    readonly shape: ContentShape,
     original: string,
     standing: string,
     draft?: string,
@@ -93,7 +93,7 @@ export class EditSession {
 
   readonly #origins = computed(() => {
     const messages = this.messages.value;
-    return messages && this.#originalMessages && origins(messages, this.#originalMessages);
+    return messages && this.#originalMessages && messageOrigins(messages, this.#originalMessages);
   });
 
   readonly changed = computed(() => this.fields.value.filter((one) => this.isChanged(one)));
@@ -101,7 +101,9 @@ export class EditSession {
   /** What is to be sent; null where that says the same as what is sent anyway. */
   readonly draft = computed(() => {
     const unfit = this.#unfit.value;
-    const text = unfit ? replaced(this.#text.value, unfit.field, unfit.input) : this.#text.value;
+    const text = unfit
+      ? replaceField(this.#text.value, unfit.field, unfit.input)
+      : this.#text.value;
     return sameJson(text, this.#serverDraft) ? null : text;
   });
 
@@ -124,7 +126,7 @@ export class EditSession {
 
   /** Whether a field can be changed: no mark, and none while they show another text than the JSON below. */
   canEdit(field: Field): boolean {
-    if (this.#problem.value || markOf(field.value)) return false;
+    if (this.#problem.value || opaqueValueOf(field.value)) return false;
     const unfit = this.#unfit.value;
     return unfit === null || unfit.field.id === field.id;
   }
@@ -135,16 +137,16 @@ export class EditSession {
   );
 
   addMessage(role: Role): void {
-    this.#withMessages((messages) => withOneMore(messages, role));
+    this.#withMessages((messages) => addMessage(messages, role));
   }
 
   removeMessage(at: number): void {
-    this.#withMessages((messages) => without(messages, at));
+    this.#withMessages((messages) => removeMessage(messages, at));
   }
 
   /** Put a message in the next one's place. */
   swapMessages(at: number): void {
-    this.#withMessages((messages) => swapped(messages, at));
+    this.#withMessages((messages) => swapMessages(messages, at));
   }
 
   #withMessages(change: (messages: Messages) => string): void {
@@ -174,14 +176,14 @@ export class EditSession {
       this.#unfit.value = { field, input, words: parsed.problem.words };
       return;
     }
-    this.setText(replaced(this.#text.value, field, literal));
+    this.setText(replaceField(this.#text.value, field, literal));
   }
 
   restore(drawn: Field): void {
     const field = this.#now(drawn);
     const original = field && this.originalOf(field);
     if (!field || !original) return;
-    this.setText(replaced(this.#text.value, field, original.value.literal));
+    this.setText(replaceField(this.#text.value, field, original.value.literal));
   }
 
   discard(): void {

@@ -161,7 +161,7 @@ function Place({ hit, where, current, onGo }: PlaceProps) {
 // ---- What a search in the shown run has come to, and which place is gone to next.
 
 /** Words are looked for once the person pauses. */
-const PAUSE_MS = 250;
+const TYPING_PAUSE_MS = 250;
 
 export interface RunSearch {
   readonly query: string;
@@ -175,7 +175,7 @@ export interface RunSearch {
 }
 
 /** Steps from place to place, round and round. */
-export function nextPlace(at: number, by: number, count: number): number {
+export function nextMatch(at: number, by: number, count: number): number {
   if (count === 0) return -1;
   if (at < 0) return by > 0 ? 0 : count - 1;
   return (at + by + count) % count;
@@ -202,7 +202,7 @@ export function useRunSearch(model: Debugger) {
   const write = (words: string) => {
     setText(words);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => void runQuery(words.trim()), PAUSE_MS);
+    timer.current = setTimeout(() => void runQuery(words.trim()), TYPING_PAUSE_MS);
   };
   const go = (places: readonly SearchHit[], to: number) => {
     setAt(to);
@@ -214,7 +214,7 @@ export function useRunSearch(model: Debugger) {
     const query = text.trim();
     const known = runSearch?.query === query && runSearch.problem === null ? runSearch : null;
     const places = (known ?? (await runQuery(query)))?.places ?? [];
-    go(places, nextPlace(known ? at : -1, by, places.length));
+    go(places, nextMatch(known ? at : -1, by, places.length));
   };
   return { text, write, finding: runSearch, at, step, go };
 }

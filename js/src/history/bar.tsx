@@ -6,10 +6,10 @@ import type { Debugger } from "../model/debugger";
 import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { SearchField, Select } from "../view/fields";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import { exportDisabledReason, wireText } from "./edit";
 import { OUTCOME_WORDS, tagsOf } from "./sorting";
-import { RunsOrder } from "./table";
+import { RunsSortMenu } from "./table";
 
 interface BarProps {
   model: Debugger;
@@ -42,7 +42,7 @@ export function Bar({ model, narrow }: BarProps) {
       </div>
       <div class="as-RunsBar-line">
         <FilterField model={model} />
-        <RunsOrder history={historyOf(model)} />
+        <RunsSortMenu history={historyOf(model)} />
       </div>
       <div class="as-RunsBar-line">
         <Menus model={model} />
@@ -66,7 +66,7 @@ function FilterField({ model }: { model: Debugger }) {
 }
 
 /** Words are looked for once the person pauses; Enter doesn't wait, Esc goes back to the list. */
-const PAUSE_MS = 300;
+const TYPING_PAUSE_MS = 300;
 
 function WordsField({ model }: { model: Debugger }) {
   const history = historyOf(model);
@@ -87,7 +87,7 @@ function WordsField({ model }: { model: Debugger }) {
     setText(words);
     clearTimeout(timer.current);
     if (words.trim() === "") search("");
-    else timer.current = setTimeout(() => search(words), PAUSE_MS);
+    else timer.current = setTimeout(() => search(words), TYPING_PAUSE_MS);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") search(text);
@@ -142,7 +142,10 @@ function Menus({ model }: { model: Debugger }) {
         <Select
           label="Tag"
           value={tag}
-          options={[["", "Any tag"], ...offered.map((each) => [each, visible(each)] as const)]}
+          options={[
+            ["", "Any tag"],
+            ...offered.map((each) => [each, escapeInvisible(each)] as const),
+          ]}
           onChange={(each) => history.setFilter({ tag: each })}
         />
       )}

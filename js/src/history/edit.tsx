@@ -7,7 +7,7 @@ import { type ExportFormat, historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import type { RunExported } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible } from "../view/format";
+import { count, escapeInvisible } from "../view/format";
 import { tagsOf } from "./sorting";
 
 export type EditKind = "rename" | "tags" | "export" | "delete";
@@ -67,7 +67,7 @@ function Renaming({ model, run, onDone }: EditProps) {
       <input
         ref={input}
         class="as-Input as-RunsEdit-field"
-        aria-label={`A new name for ${visible(run.name)}`}
+        aria-label={`A new name for ${escapeInvisible(run.name)}`}
         maxLength={200}
         defaultValue={run.name}
         onKeyDown={(event) => event.key === "Enter" && keep()}
@@ -91,13 +91,13 @@ function Deleting({ model, run, onDone }: EditProps) {
   return (
     <>
       <span class="as-RunsEdit-words">
-        Delete <bdi>{visible(run.name)}</bdi> and its {count(run.rows, "event")}? It can’t be
-        brought back.
+        Delete <bdi>{escapeInvisible(run.name)}</bdi> and its {count(run.rows, "event")}? It can’t
+        be brought back.
       </span>
       <Button
         outline
         class="as-mod-danger"
-        hint={`Delete ${visible(run.name)} for good`}
+        hint={`Delete ${escapeInvisible(run.name)} for good`}
         disabledReason={sent ? "The run is being deleted" : null}
         onClick={() => void onDelete()}
       >
@@ -127,12 +127,12 @@ function Exporting({ model, run, onDone }: EditProps) {
   const download = async (format: ExportFormat) => {
     onDone();
     const exported = await historyOf(model).exportRun(run, format);
-    if (exported) save(exported);
+    if (exported) downloadFile(exported);
   };
   return (
     <>
       <span class="as-RunsEdit-words">
-        Export <bdi>{visible(run.name)}</bdi> as
+        Export <bdi>{escapeInvisible(run.name)}</bdi> as
       </span>
       {FORMATS.map(({ format, label, hint }) => (
         <Button key={format} outline hint={hint} onClick={() => void download(format)}>
@@ -169,8 +169,8 @@ const PARTS = { rename: Renaming, tags: TagEditor, export: Exporting, delete: De
 // ---- A run's tags, taken away and added one by one; each change is sent at once.
 
 /** As many the Core takes, and as long. */
-const MOST = 20;
-const LONGEST = 60;
+const MAX_TAGS = 20;
+const MAX_TAG_CHARS = 60;
 const MOST_OFFERED = 6;
 
 export function TagEditor({ model, run, onDone }: EditProps) {
@@ -180,7 +180,7 @@ export function TagEditor({ model, run, onDone }: EditProps) {
   const [problem, setProblem] = useState<string | null>(null);
   useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
 
-  const full = tags.length >= MOST;
+  const full = tags.length >= MAX_TAGS;
   const put = async (next: readonly string[]) => {
     setTags(next);
     setText("");
@@ -204,16 +204,16 @@ export function TagEditor({ model, run, onDone }: EditProps) {
   return (
     <>
       <span class="as-RunsEdit-words">
-        Tags of <bdi>{visible(run.name)}</bdi>
+        Tags of <bdi>{escapeInvisible(run.name)}</bdi>
       </span>
       {tags.map((tag) => (
         <span key={tag} class="as-Tag as-RunTag as-mod-edited">
-          <span class="as-Ellipsis">{visible(tag)}</span>
+          <span class="as-Ellipsis">{escapeInvisible(tag)}</span>
           <button
             type="button"
             class="as-RunTag-remove"
-            title={`Remove the tag ${visible(tag)}`}
-            aria-label={`Remove the tag ${visible(tag)}`}
+            title={`Remove the tag ${escapeInvisible(tag)}`}
+            aria-label={`Remove the tag ${escapeInvisible(tag)}`}
             onClick={() => remove(tag)}
           >
             <Icon name="close" small />
@@ -223,9 +223,9 @@ export function TagEditor({ model, run, onDone }: EditProps) {
       <input
         ref={field}
         class="as-Input as-RunsEdit-field"
-        aria-label={`A new tag for ${visible(run.name)}`}
-        placeholder={full ? `${MOST} are the most` : "Add a tag"}
-        maxLength={LONGEST}
+        aria-label={`A new tag for ${escapeInvisible(run.name)}`}
+        placeholder={full ? `${MAX_TAGS} are the most` : "Add a tag"}
+        maxLength={MAX_TAG_CHARS}
         readOnly={full}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -235,7 +235,7 @@ export function TagEditor({ model, run, onDone }: EditProps) {
         offered(tagsOf(model.runs.value), tags, text).map((tag) => (
           <button key={tag} type="button" class="as-Tag as-RunTag-offer" onClick={() => add(tag)}>
             <span class="as-Hidden">Add </span>
-            <span class="as-Ellipsis">{visible(tag)}</span>
+            <span class="as-Ellipsis">{escapeInvisible(tag)}</span>
           </button>
         ))}
       <span class="as-Spring" />
@@ -279,7 +279,7 @@ export function fileName({ name, format }: Pick<RunExported, "name" | "format">)
 }
 
 /** Let the browser save an exported run. */
-export function save(exported: RunExported): void {
+export function downloadFile(exported: RunExported): void {
   const { data, format } = exported;
   const parts = format === "archive" ? bytesOf(data) : data;
   const url = URL.createObjectURL(new Blob([parts], { type: KINDS[format].type }));

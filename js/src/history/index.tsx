@@ -8,13 +8,13 @@ import type { StoreInfo } from "../protocol/types.gen";
 import history from "../styles/history.css";
 import list from "../styles/list.css";
 import { Button } from "../view/button";
-import { tokensFigure, tokensOf } from "../view/figures";
-import { count, size, visible } from "../view/format";
+import { formatRunTokens, runTokens } from "../view/figures";
+import { count, escapeInvisible, size } from "../view/format";
 import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
 import { Bar, Import } from "./bar";
 import { Results } from "./results";
-import { matches, sorted } from "./sorting";
+import { matchesFilter, sortRuns } from "./sorting";
 import { Table } from "./table";
 
 export const styles = list + history;
@@ -34,7 +34,7 @@ export function Runs({ model }: { model: Debugger }) {
       ) : (
         <NoRuns model={model} />
       )}
-      <Foot model={model} lines={lines} />
+      <RunListFooter model={model} lines={lines} />
     </section>
   );
 }
@@ -53,7 +53,7 @@ function Body({ model, lines, narrow }: BodyProps) {
     <>
       <Table model={model} lines={lines} narrow={narrow} hidden={finding !== null || none} />
       {finding && <Results model={model} searchState={finding} />}
-      {!finding && none && <NoneLeft model={model} />}
+      {!finding && none && <NoMatchingRuns model={model} />}
     </>
   );
 }
@@ -81,7 +81,7 @@ function NoRuns({ model }: { model: Debugger }) {
 }
 
 /** There are runs, but the filter leaves none. */
-export function NoneLeft({ model }: { model: Debugger }) {
+export function NoMatchingRuns({ model }: { model: Debugger }) {
   const all = (
     <Button
       outline
@@ -124,13 +124,13 @@ export function useLines(model: Debugger): readonly Run[] {
   const order = historyOf(model).order.value;
   const before = kept.current;
   const same = before?.shown && before.order === order && sameIds(before.runs, runs);
-  const ids = same ? before.ids : sorted(runs, order, Date.now() / 1000).map(({ id }) => id);
+  const ids = same ? before.ids : sortRuns(runs, order, Date.now() / 1000).map(({ id }) => id);
   kept.current = { runs, order, ids, shown };
   const byId = new Map(runs.map((run) => [run.id, run]));
   const filter = historyOf(model).filter.value;
   lines.current = ids.flatMap((id) => {
     const run = byId.get(id);
-    return run && matches(run, filter) ? [run] : [];
+    return run && matchesFilter(run, filter) ? [run] : [];
   });
   return lines.current;
 }
@@ -146,7 +146,7 @@ interface FootProps {
   lines: readonly Run[];
 }
 
-export function Foot({ model, lines }: FootProps) {
+export function RunListFooter({ model, lines }: FootProps) {
   const store = model.store.value;
   return (
     <>
@@ -174,7 +174,7 @@ function FileNoticeBar({ model }: { model: Debugger }) {
       role={notice.tone === "bad" ? "alert" : "status"}
       onDismiss={notice.tone === "busy" ? undefined : dismiss}
     >
-      <span>{visible(notice.text)}</span>
+      <span>{escapeInvisible(notice.text)}</span>
     </NoticeBar>
   );
 }
@@ -187,11 +187,11 @@ function LoadingRuns({ n }: { n: number }) {
 /** "3 of 120 runs, 1.2M tokens". */
 function totals(lines: readonly Run[], all: number): string {
   const runs = lines.length === all ? count(all, "run") : `${lines.length} of ${count(all, "run")}`;
-  const tokens = lines.map(tokensOf).filter((each) => each !== null);
+  const tokens = lines.map(runTokens).filter((each) => each !== null);
   if (tokens.length === 0) return runs;
-  const n = tokens.reduce((sum, each) => sum + each.n, 0);
+  const n = tokens.reduce((sum, each) => sum + each.count, 0);
   const estimated = tokens.some((each) => each.estimated);
-  return `${runs}, ${tokensFigure({ n, estimated })} tokens`;
+  return `${runs}, ${formatRunTokens({ count: n, estimated })} tokens`;
 }
 
 const DURABILITY: Record<NonNullable<StoreInfo["durability"]>, { word: string; hint: string }> = {
@@ -221,7 +221,7 @@ function StoreLocation({ store }: { store: StoreInfo }) {
     <span class="as-RunsFoot-kept" title={[folder, hint].filter(Boolean).join("\n")}>
       Kept in{" "}
       <span class="as-Ellipsis as-PathStart">
-        <bdi>{folder ? visible(folder) : "a store"}</bdi>
+        <bdi>{folder ? escapeInvisible(folder) : "a store"}</bdi>
       </span>
       {rest && `, ${rest}`}
     </span>

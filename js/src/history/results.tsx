@@ -7,10 +7,10 @@ import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { move, used } from "../view/focus";
-import { count, visible, when } from "../view/format";
+import { consumeKey, nextItemIndex } from "../view/focus";
+import { count, escapeInvisible, formatDate } from "../view/format";
 import { Snippet, StateMark } from "../view/notices";
-import { matches } from "./sorting";
+import { matchesFilter } from "./sorting";
 import { openRun } from "./table";
 
 interface ResultsProps {
@@ -22,23 +22,23 @@ export function Results({ model, searchState }: ResultsProps) {
   const { hits, query } = searchState;
   const history = historyOf(model);
   const filter = history.filter.value;
-  const groups = grouped(hits ?? [], model.runs.value, (run) => matches(run, filter));
+  const groups = groupByRun(hits ?? [], model.runs.value, (run) => matchesFilter(run, filter));
   const flat = groups.flatMap((group) => group.hits);
   const list = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const at = Math.min(active, Math.max(0, flat.length - 1));
   const onKeyDown = (event: KeyboardEvent) => {
     const hit = flat[at];
-    const to = move(event.key, at, flat.length);
+    const to = nextItemIndex(event.key, at, flat.length);
     if (event.key === "Escape") {
       void history.search("");
       history.focused.value = {};
-    } else if (event.key === "Enter" && hit) void goTo(model, hit);
+    } else if (event.key === "Enter" && hit) void revealHit(model, hit);
     else if (to !== undefined) {
       setActive(to);
       focusHit(list.current, to);
     } else return;
-    used(event);
+    consumeKey(event);
   };
   let index = -1;
   return (
@@ -46,7 +46,7 @@ export function Results({ model, searchState }: ResultsProps) {
       <ResultsStatus searchState={searchState} found={flat.length} />
       <div ref={list} role="listbox" aria-label={`Found: ${query}`} onKeyDown={onKeyDown}>
         {groups.map(({ run, hits: those }) => (
-          <div key={run.id} role="group" aria-label={visible(run.name)}>
+          <div key={run.id} role="group" aria-label={escapeInvisible(run.name)}>
             <GroupHead run={run} />
             {those.map((hit) => {
               index += 1;
@@ -74,7 +74,7 @@ function ResultsStatus({ searchState, found }: { searchState: SearchState; found
     hits === null
       ? "Searching…"
       : found === 0 && all === 0
-        ? `No match for “${visible(query)}”.`
+        ? `No match for “${escapeInvisible(query)}”.`
         : `${count(found, "place")}${found < all ? `, ${all - found} more in runs that the filter leaves out` : ""}`;
   return (
     <p class="as-Hits-told as-Muted" role="status">
@@ -88,9 +88,9 @@ function GroupHead({ run }: { run: Run }) {
   return (
     <div class="as-Hits-run" aria-hidden="true">
       <StateMark status={status} title={status.words} />
-      <span class="as-Ellipsis">{visible(run.name)}</span>
+      <span class="as-Ellipsis">{escapeInvisible(run.name)}</span>
       <span class="as-Spring" />
-      <span class="as-Hits-when as-Small as-Muted">{when(run.started_at)}</span>
+      <span class="as-Hits-when as-Small as-Muted">{formatDate(run.started_at)}</span>
     </div>
   );
 }
@@ -116,7 +116,7 @@ function Place({ model, hit, active }: PlaceProps) {
       role="option"
       aria-selected={active}
       tabIndex={active ? 0 : -1}
-      onClick={() => void goTo(model, hit)}
+      onClick={() => void revealHit(model, hit)}
     >
       <span class="as-Hit-place">{placeText(model, hit)}</span>
       <span class="as-Hit-text">
@@ -133,7 +133,7 @@ function placeText(model: Debugger, { run, place, id }: SearchHit): string {
 }
 
 /** Show what was found: its row, its commit, or the run. */
-async function goTo(model: Debugger, { run, place, id }: SearchHit): Promise<void> {
+async function revealHit(model: Debugger, { run, place, id }: SearchHit): Promise<void> {
   if (place === "run" || id === null) return openRun(model, run);
   await model.openRun(run);
   if (model.run.peek()?.id !== run) return; // the strip says why
@@ -175,7 +175,7 @@ export interface Group {
 }
 
 /** Hits by run, as they came: newest first. Those of runs that `wanted` refuses are left out. */
-export function grouped(
+export function groupByRun(
   hits: readonly SearchHit[],
   runs: readonly Run[],
   wanted: (run: Run) => boolean,

@@ -7,8 +7,8 @@ import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
-import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
-import { clock, count, elapsed, visible, when } from "../view/format";
+import { formatRunTokens, runTokens, tokensTitle } from "../view/figures";
+import { clock, count, elapsed, escapeInvisible, formatDate } from "../view/format";
 import { useNow } from "../view/hooks";
 import { StateMark } from "../view/notices";
 import { type EditKind, exportDisabledReason } from "./edit";
@@ -50,7 +50,7 @@ export function RunRow(props: RowProps) {
           type="checkbox"
           tabIndex={-1}
           checked={chosen}
-          aria-label={`Compare ${visible(run.name)}`}
+          aria-label={`Compare ${escapeInvisible(run.name)}`}
           title="Choose two runs to compare (Space)"
           onClick={(event) => event.stopPropagation()}
           onChange={onChoose}
@@ -67,22 +67,22 @@ function Cells({ run }: { run: Run }) {
     <>
       <span class="as-RunRow-name as-Ellipsis" role="gridcell" title={nameTitle(run)}>
         <Name run={run} />
-        <span class="as-Muted as-Small as-x-wide">{visible(run.program)}</span>
+        <span class="as-Muted as-Small as-x-wide">{escapeInvisible(run.program)}</span>
       </span>
       <span class="as-RunRow-state" role="gridcell" title={stateTitle(run)}>
         <State run={run} />
       </span>
-      <span class="as-RunRow-tags" role="gridcell" title={run.tags.map(visible).join(", ")}>
+      <span class="as-RunRow-tags" role="gridcell" title={run.tags.map(escapeInvisible).join(", ")}>
         <Tags run={run} />
       </span>
       <span class="as-RunRow-figure as-mod-when" role="gridcell" title={clock(run.started_at)}>
-        {when(run.started_at)}
+        {formatDate(run.started_at)}
       </span>
       <span class="as-RunRow-figure" role="gridcell">
         {run.rows.toLocaleString("en-US")}
       </span>
       <span class="as-RunRow-figure" role="gridcell" title={tokensTitle(run)}>
-        {tokensFigure(tokensOf(run))}
+        {formatRunTokens(runTokens(run))}
       </span>
       <span class="as-RunRow-figure" role="gridcell">
         <Duration run={run} />
@@ -92,13 +92,13 @@ function Cells({ run }: { run: Run }) {
 }
 
 function TwoLines({ run }: { run: Run }) {
-  const tokens = tokensOf(run);
+  const tokens = runTokens(run);
   return (
     <span class="as-RunRow-two" role="gridcell">
       <span class="as-RunRow-line" title={nameTitle(run)}>
         <Name run={run} />
         <span class="as-Spring" />
-        <span class="as-Muted as-Small as-RunRow-when">{when(run.started_at)}</span>
+        <span class="as-Muted as-Small as-RunRow-when">{formatDate(run.started_at)}</span>
       </span>
       <span class="as-RunRow-line as-Small as-Muted">
         <span class="as-RunRow-state" title={stateTitle(run)}>
@@ -108,7 +108,7 @@ function TwoLines({ run }: { run: Run }) {
           <Tags run={run} />
         </span>
         <span>{run.rows.toLocaleString("en-US")} ev.</span>
-        {tokens && <span>{tokensFigure(tokens)} tok.</span>}
+        {tokens && <span>{formatRunTokens(tokens)} tok.</span>}
         <Duration run={run} />
       </span>
     </span>
@@ -116,16 +116,16 @@ function TwoLines({ run }: { run: Run }) {
 }
 
 function nameTitle({ name, program }: Run): string {
-  return [...new Set([visible(name), visible(program)])].join("\n");
+  return [...new Set([escapeInvisible(name), escapeInvisible(program)])].join("\n");
 }
 
 function stateTitle(run: Run): string {
   const { words, detail } = runStatus(run);
-  return [words, visible(detail)].filter(Boolean).join(": ");
+  return [words, escapeInvisible(detail)].filter(Boolean).join(": ");
 }
 
 function Name({ run }: { run: Run }) {
-  return <span class="as-RunRow-title as-Ellipsis">{visible(run.name)}</span>;
+  return <span class="as-RunRow-title as-Ellipsis">{escapeInvisible(run.name)}</span>;
 }
 
 function State({ run }: { run: Run }) {
@@ -136,7 +136,7 @@ function State({ run }: { run: Run }) {
       <StateMark status={status} />
       <span class="as-Ellipsis">
         {words.replace("…", "")}
-        {detail && <span class="as-RunRow-detail as-Muted">{` ${visible(detail)}`}</span>}
+        {detail && <span class="as-RunRow-detail as-Muted">{` ${escapeInvisible(detail)}`}</span>}
       </span>
     </>
   );
@@ -145,7 +145,7 @@ function State({ run }: { run: Run }) {
 function Tags({ run }: { run: Run }): ComponentChildren {
   return run.tags.map((tag) => (
     <span key={tag} class="as-Tag as-RunTag">
-      <span class="as-Ellipsis">{visible(tag)}</span>
+      <span class="as-Ellipsis">{escapeInvisible(tag)}</span>
     </span>
   ));
 }
@@ -158,7 +158,7 @@ function Duration({ run }: { run: Run }) {
 /** What can be done with a run, over its figures: they push nothing. */
 function RowActions({ model, run, onEdit }: RowProps) {
   const box = useRef<HTMLSpanElement>(null);
-  const name = visible(run.name);
+  const name = escapeInvisible(run.name);
   const disabledReason = readOnlyReason(model);
   // Reached from the row by Right: a list is one tab stop.
   useLayoutEffect(() => {

@@ -1,7 +1,7 @@
 /** Which runs the list shows, and in which order. Pure. */
 import type { Column, Order, RunFilter } from "../model/history";
 import type { Run } from "../model/model";
-import { tokensOf } from "../view/figures";
+import { runTokens } from "../view/figures";
 
 /** How a run stands, in one word: what the list is narrowed to. The order is that of sorting. */
 const OUTCOMES = {
@@ -39,7 +39,7 @@ export function tagsOf(runs: readonly Run[]): string[] {
 }
 
 /** Whether a run is among those that are wanted. */
-export function matches(run: Run, { text, outcome, tag }: RunFilter): boolean {
+export function matchesFilter(run: Run, { text, outcome, tag }: RunFilter): boolean {
   if (outcome !== "" && outcomeOf(run) !== outcome) return false;
   if (tag !== "" && !run.tags.includes(tag)) return false;
   const wanted = text.trim().toLowerCase();
@@ -57,7 +57,7 @@ const COMPARE: Record<Column, (now: number) => Compare> = {
   state: () => by((run) => RANKS.get(outcomeOf(run)) ?? 0),
   started: () => by((run) => run.started_at),
   events: () => by((run) => run.rows),
-  tokens: () => by((run) => tokensOf(run)?.n ?? -1),
+  tokens: () => by((run) => runTokens(run)?.count ?? -1),
   duration: (now) => by((run) => durationOf(run, now)),
 };
 
@@ -67,7 +67,7 @@ const by =
     figure(a) - figure(b);
 
 /** Runs in order; alike ones the newest first. */
-export function sorted(runs: readonly Run[], { by: column, down }: Order, now: number): Run[] {
+export function sortRuns(runs: readonly Run[], { by: column, down }: Order, now: number): Run[] {
   const compare = COMPARE[column](now);
   const sign = down ? -1 : 1;
   return runs.toSorted((a, b) => sign * compare(a, b) || b.started_at - a.started_at);

@@ -6,8 +6,8 @@ import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { type History, historyOf, type Column as RunColumn } from "../model/history";
 import type { Run } from "../model/model";
-import { used, useRoving } from "../view/focus";
-import { type Column, ColumnHeads, OrderMenu, sideways, useLines } from "../view/list";
+import { consumeKey, useRoving } from "../view/focus";
+import { type Column, ColumnHeads, moveFocusSideways, SortMenu, useLines } from "../view/list";
 import { type EditKind, exportDisabledReason, RunEdit } from "./edit";
 import { deleteDisabledReason, RunRow } from "./row";
 
@@ -61,12 +61,12 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
     const to = targetFrom(event.key, index);
     if (to !== undefined) go(to);
     else if (kind) begin(run, kind);
-    else if (sideways(element, event.key)) return used(event);
+    else if (moveFocusSideways(element, event.key)) return consumeKey(event);
     // A button takes its own keys.
     else if (event.key === "Enter" && event.target === element) void openRun(model, run.id);
     else if (event.key === " " && event.target === element) history.choose(run.id);
     else return;
-    used(event);
+    consumeKey(event);
   };
   return (
     <div
@@ -153,10 +153,10 @@ export function Head({ history }: { history: History }) {
 }
 
 /** The same as a menu, in the list's narrow form. */
-export function RunsOrder({ history }: { history: History }) {
+export function RunsSortMenu({ history }: { history: History }) {
   return (
     <span class="as-RunsOrder">
-      <OrderMenu {...sortingOf(history)} />
+      <SortMenu {...sortingOf(history)} />
     </span>
   );
 }

@@ -3,24 +3,24 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import styles from "../styles/contents.css";
-import { duration, size, visible } from "../view/format";
+import { duration, escapeInvisible, size } from "../view/format";
 import { lazy, withStyles } from "../view/lazy";
 import { ContentView, type PreviousPrompts } from "./components/content";
-import { AnswerNote, Failure, LongText, Raw } from "./components/long_text";
+import { AnswerLine, Failure, LongText, RawText } from "./components/long_text";
 import type { ContextProps } from "./context";
-import { delta, type Group, promptsBefore } from "./delta";
-import { FIRST_ALONE, textBytes } from "./fold";
+import { INITIAL_LIMIT_ALONE, textBytes } from "./fold";
 import { documentOf, parseContent, type ShownText, shownText } from "./parsed/content";
 import type { Message, ParsedContent } from "./parsed/parts";
+import { type Group, promptDelta, promptsBefore } from "./prompt_delta";
 import type { FocusRequest } from "./row_pane";
-import type { Shape } from "./title";
+import type { ContentShape } from "./title";
 
 export { styles };
 
 export interface ContentsProps {
   model: Model;
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   body: MessageBody;
   view: FocusRequest;
 }
@@ -29,7 +29,7 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
   const draft = row.pending ? model.draft(row.id).value?.text : undefined;
   const shown = shownText(body, draft, model.showOriginal.value);
   if (view === "diff") return <Compared row={row} shape={shape} body={body} draft={draft} />;
-  if (view === "raw") return <Raw text={shown.text} note={rawNote(shown, body)} />;
+  if (view === "raw") return <RawText text={shown.text} note={rawNote(shown, body)} />;
   const nothing = shown.text.trim() === "null";
   const failure = shown.from === "original" || row.outcome !== "ok" ? failureOf(row) : null;
   const said = nothing && (isProgram(row) || row.outcome === "stopped");
@@ -42,11 +42,11 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
           onReplace={row.pending && model.control.value ? () => replace(model) : undefined}
         />
       )}
-      <AnswerNote row={row} />
+      <AnswerLine row={row} />
       {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
         <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
       )}
-      {said && !failure && <p class="as-Note">{visible(row.summary)}</p>}
+      {said && !failure && <p class="as-Note">{escapeInvisible(row.summary)}</p>}
       {!said && !(nothing && failure) && (
         <Read
           model={model}
@@ -134,7 +134,7 @@ const READ_AT_ONCE = 8_000_000;
 interface ReadProps {
   model: Model;
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   text: string;
   strict: boolean;
 }
@@ -171,7 +171,7 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
         )}
       </p>
       <div class="as-Alone">
-        <LongText text={text} code limit={FIRST_ALONE} />
+        <LongText text={text} code limit={INITIAL_LIMIT_ALONE} />
       </div>
     </>
   );
@@ -188,7 +188,7 @@ function tokensOf(model: Model, { event }: TimelineRow): number | null {
   return answer?.usage?.input_tokens ?? null;
 }
 
-function readText(shape: Shape, text: string): ParsedContent | undefined {
+function readText(shape: ContentShape, text: string): ParsedContent | undefined {
   const value = documentOf(text);
   return value && parseContent(shape, value);
 }
@@ -235,7 +235,7 @@ async function findKnown(
   for (const before of promptsBefore(rows, row)) {
     const body = await model.body(before);
     const texts = body.edit == null ? [body.data] : [body.data, body.edit];
-    for (const groups of texts.map((text) => delta(messages, messagesOf(text)))) {
+    for (const groups of texts.map((text) => promptDelta(messages, messagesOf(text)))) {
       if (kept(groups) > kept(best?.groups ?? [])) best = { groups, seq: before.seq };
     }
     if (best?.groups.every(({ gone }) => gone === 0)) break;

@@ -4,14 +4,14 @@ import { Icon } from "../icons/icon";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton } from "../view/button";
 import { sameJson } from "./json/parse";
-import { problemOf } from "./marks";
+import { problemOf } from "./opaque_values";
 import { shownText } from "./parsed/content";
-import { NOUNS, type Shape } from "./title";
+import { type ContentShape, SHAPE_LABELS } from "./title";
 
 export interface EditFootProps {
   model: Model;
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   body: MessageBody;
 }
 
@@ -30,7 +30,7 @@ const sender = ({ approval }: TimelineRow): string => (approval ? "Approve" : "S
 interface DraftFootProps {
   model: Model;
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   /** The draft's. */
   text: string;
   /** What the agent sent. */
@@ -91,7 +91,7 @@ interface EditedFootProps extends Pick<EditFootProps, "row" | "shape"> {
 
 /** Once an edit is in force. */
 function EditedFoot({ row, shape, original }: EditedFootProps) {
-  const noun = NOUNS[shape];
+  const noun = SHAPE_LABELS[shape];
   const words = row.pending
     ? `This ${noun} is edited; ${sender(row)} sends the edit.`
     : original

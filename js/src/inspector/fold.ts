@@ -6,27 +6,27 @@
  */
 import { count, size } from "../view/format";
 
-export interface Limit {
+export interface TextLimit {
   readonly lines: number;
   readonly chars: number;
 }
 
-export const FIRST: Limit = { lines: 14, chars: 1600 };
+export const INITIAL_LIMIT: TextLimit = { lines: 14, chars: 1600 };
 /** Where nothing else is on the page: a result, Raw. */
-export const FIRST_ALONE: Limit = { lines: 200, chars: 20_000 };
+export const INITIAL_LIMIT_ALONE: TextLimit = { lines: 200, chars: 20_000 };
 /** What one "Show more" adds. */
-export const MORE: Limit = { lines: 1000, chars: 120_000 };
+export const SHOW_MORE_LIMIT: TextLimit = { lines: 1000, chars: 120_000 };
 
 /** A few lines over the limit aren't worth a fold. */
 const SLACK = 1.4;
 
 /** Up to where a text is shown, having been shown up to `from`. */
-export function cut(text: string, from: number, limit: Limit): number {
+export function foldEnd(text: string, from: number, limit: TextLimit): number {
   const within = reach(text, from, { lines: limit.lines * SLACK, chars: limit.chars * SLACK });
   return within === text.length ? within : reach(text, from, limit);
 }
 
-function reach(text: string, from: number, limit: Limit): number {
+function reach(text: string, from: number, limit: TextLimit): number {
   const furthest = from + limit.chars;
   let at = from;
   for (let lines = 0; lines < limit.lines; lines += 1) {

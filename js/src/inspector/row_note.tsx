@@ -2,9 +2,9 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Model, TimelineRow } from "../model/model";
-import { LONGEST_NOTE, type NoteText } from "../model/notes";
+import { MAX_NOTE_CHARS, type NoteText } from "../model/notes";
 import { Button } from "../view/button";
-import { visible, when } from "../view/format";
+import { escapeInvisible, formatDate } from "../view/format";
 
 export interface RowNoteProps {
   model: Model;
@@ -40,12 +40,13 @@ export function NoteButton({ model, row }: RowNoteProps) {
 
 function Shown({ model, row, note }: RowNoteProps & { note: NoteText }) {
   const open = note.at === null;
+  const title = note.at === null ? "" : `Written ${formatDate(note.at)}`;
   return (
     <div class="as-RowNote" role="note" aria-label={`Note on event ${row.seq}`}>
       <Icon name="note" />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
-      <p class="as-Text" tabIndex={0} title={note.at === null ? "" : `Written ${when(note.at)}`}>
-        {visible(note.text)}
+      <p class="as-Text" tabIndex={0} title={title}>
+        {escapeInvisible(note.text)}
       </p>
       {open && (
         <span class="as-Late">
@@ -98,7 +99,7 @@ function Writing({ model, row }: RowNoteProps) {
           ref={area}
           class="as-Input"
           rows={2}
-          maxLength={LONGEST_NOTE}
+          maxLength={MAX_NOTE_CHARS}
           aria-label={`Note on event ${row.seq}`}
           placeholder="Your note on this event"
           defaultValue={text}

@@ -5,16 +5,16 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ApprovalProps } from "../approval";
 import type { EditorProps } from "../editor/editor";
 import { Icon } from "../icons/icon";
-import { deniable } from "../model/controls";
+import { canDeny } from "../model/controls";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
-import { size, visible } from "../view/format";
+import { escapeInvisible, size } from "../view/format";
 import { type LoadState, lazy, useLoaded, withStyles } from "../view/lazy";
 import { NotFetched } from "../view/notices";
 import type { ContentsProps } from "./contents";
 import type { ConflictProps, EditFootProps } from "./edit_footer";
 import { NoteButton, RowNote } from "./row_note";
-import { NOUNS, type Shape, shapeOf, Title } from "./title";
+import { type ContentShape, SHAPE_LABELS, shapeOf, Title } from "./title";
 
 /** The view that the person asked for; shown where the row has it. */
 export type FocusRequest = "read" | "diff" | "raw";
@@ -68,7 +68,7 @@ function decides(model: Model, row: TimelineRow): boolean {
 }
 
 interface ReadingProps extends RowPaneProps {
-  shape: Shape;
+  shape: ContentShape;
   loading: LoadState<MessageBody>;
 }
 
@@ -130,7 +130,7 @@ function NotYet({ row, loading }: { row: TimelineRow; loading: LoadState<Message
 interface PaneBarProps {
   model: Model;
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   body: MessageBody | undefined;
   /** Whether there is something to compare. */
   differs: boolean;
@@ -148,7 +148,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       <span class="as-Spring" />
       {replaced && view !== "diff" && <OriginalButton model={model} />}
       <Segments
-        label={`${NOUNS[shape]} view`}
+        label={`${SHAPE_LABELS[shape]} view`}
         segments={segments(shape, differs)}
         selected={view}
         onSelect={onView}
@@ -156,8 +156,8 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       <Button
         icon="pencil"
         class="as-EditButton"
-        name={`Edit this ${NOUNS[shape]}`}
-        hint={`Edit this ${NOUNS[shape]} (e)`}
+        name={`Edit this ${SHAPE_LABELS[shape]}`}
+        hint={`Edit this ${SHAPE_LABELS[shape]} (e)`}
         disabledReason={editDisabledReason(model, row, body)}
         onClick={() => {
           model.editing.value = true;
@@ -168,7 +168,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       <Button
         icon="cross"
         class="as-x-pane"
-        hint={`Deny this ${NOUNS[shape]}… (d)`}
+        hint={`Deny this ${SHAPE_LABELS[shape]}… (d)`}
         disabledReason={denyDisabledReason(model, row)}
         onClick={() => {
           model.denying.value = row.id;
@@ -186,7 +186,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
 
 const COMING = "The contents are on their way";
 
-const READ_LABELS: Record<Shape, string> = {
+const READ_LABELS: Record<ContentShape, string> = {
   prompt: "Messages",
   answer: "Answer",
   call: "Call",
@@ -195,7 +195,7 @@ const READ_LABELS: Record<Shape, string> = {
 };
 
 /** All of them at each row, so that none moves from row to row. */
-function segments(shape: Shape, differs: boolean): Segment<FocusRequest>[] {
+function segments(shape: ContentShape, differs: boolean): Segment<FocusRequest>[] {
   const disabledReason = differs ? null : "Nothing was edited here";
   return [
     { key: "read", label: READ_LABELS[shape] },
@@ -220,7 +220,7 @@ function editDisabledReason(
 }
 
 function denyDisabledReason(model: Model, row: TimelineRow): string | null {
-  if (!deniable(row)) return "Only what has yet to happen can be denied";
+  if (!canDeny(row)) return "Only what has yet to happen can be denied";
   return model.control.value ? null : "This login may watch, not control";
 }
 
@@ -242,8 +242,8 @@ export function OriginalButton({ model }: { model: Model }) {
   );
 }
 
-function copyLabel(shape: Shape, view: FocusRequest): string {
-  return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${NOUNS[shape]}`;
+function copyLabel(shape: ContentShape, view: FocusRequest): string {
+  return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${SHAPE_LABELS[shape]}`;
 }
 
 // ---- Which breakpoints the agent is halted at: in narrow views, whose header has no room to say it.
@@ -253,7 +253,7 @@ export function HaltReason({ model, row }: { model: Model; row: TimelineRow }) {
   return (
     <p class="as-HaltReason as-Small">
       <Icon name="halted" small />
-      <span>{`Halted at the breakpoint ${visible(model.breakpoints.describe(row.stops))}`}</span>
+      <span>{`Halted at the breakpoint ${escapeInvisible(model.breakpoints.describe(row.stops))}`}</span>
     </p>
   );
 }

@@ -1,7 +1,7 @@
 /** How a row is called, and what shape its content has. */
 import { Icon, type IconName } from "../icons/icon";
 import type { TimelineRow } from "../model/model";
-import { actorIcon, duration, visible } from "../view/format";
+import { actorIcon, duration, escapeInvisible } from "../view/format";
 
 interface TitleParts {
   icon: IconName;
@@ -15,7 +15,7 @@ interface TitleParts {
 }
 
 export function titleOf(row: TimelineRow): TitleParts {
-  const name = row.name === null ? undefined : visible(row.name);
+  const name = row.name === null ? undefined : escapeInvisible(row.name);
   switch (shapeOf(row)) {
     case "prompt":
       return { icon: "llm", actor: "llm", text: "Prompt", ...(name && { also: ` to ${name}` }) };
@@ -44,7 +44,7 @@ const NOTES: Partial<Record<TimelineRow["kind"], TitleParts>> = {
 };
 
 /** How buttons and labels call the row's contents: "Copy the prompt". */
-export const NOUNS: Record<Shape, string> = {
+export const SHAPE_LABELS: Record<ContentShape, string> = {
   prompt: "prompt",
   answer: "answer",
   call: "call",
@@ -89,9 +89,9 @@ export function Title({
 // ---- What a row's contents are, told by its kind and side.
 
 /** What a body is, before anyone looks inside. */
-export type Shape = "prompt" | "answer" | "call" | "result" | "note";
+export type ContentShape = "prompt" | "answer" | "call" | "result" | "note";
 
-export function shapeOf(row: Pick<TimelineRow, "kind" | "side">): Shape {
+export function shapeOf(row: Pick<TimelineRow, "kind" | "side">): ContentShape {
   if (row.kind === "llm_query") return row.side === "end" ? "answer" : "prompt";
   if (row.kind === "tool_invocation") return row.side === "end" ? "result" : "call";
   return "note";

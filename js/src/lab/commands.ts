@@ -3,13 +3,13 @@ import { type Controls, isUsable, type RunControl } from "../model/controls";
 import { pageUrl } from "../shells/server";
 import { onViews, type ShownView, shownViews } from "../shells/views";
 import type { Command, Commands, Palette, Shell } from "./jupyterlab";
-import { base, type Panel } from "./panel";
+import { type Panel, serverBaseUrl } from "./panel";
 
 const CATEGORY = "Agent debugger";
 const NO_ARGUMENTS = { args: { type: "object", properties: {} } };
 
 /** What is asked of the run that is shown. */
-const ORDERS: { id: string; name: keyof Controls; label: string; caption: string }[] = [
+const COMMANDS: { id: string; name: keyof Controls; label: string; caption: string }[] = [
   { id: "step", name: "step", label: "Step", caption: "Step the agent to its next event" },
   { id: "continue", name: "resume", label: "Continue", caption: "Let the agent run on" },
   { id: "halt", name: "halt", label: "Halt", caption: "Halt the agent at its next event" },
@@ -17,7 +17,9 @@ const ORDERS: { id: string; name: keyof Controls; label: string; caption: string
 ];
 
 /** Those whose state follows the panel's and the run's. */
-const FOLLOWING = ["toggle-panel", ...ORDERS.map(({ id }) => id)].map((id) => `agentstepper:${id}`);
+const FOLLOWING = ["toggle-panel", ...COMMANDS.map(({ id }) => id)].map(
+  (id) => `agentstepper:${id}`,
+);
 
 /** Tell JupyterLab that the panel's state, or its run's, is another one. */
 export function notify(commands: Commands): void {
@@ -48,7 +50,7 @@ export function addCommands(
     isToggled: () => panel.isVisible,
     execute: () => (panel.isVisible ? hide(shell, panel) : shell.activateById(panel.id)),
   });
-  for (const { id, name, label, caption } of ORDERS) {
+  for (const { id, name, label, caption } of COMMANDS) {
     add(id, {
       label,
       caption: () => disabledReason(run, name) ?? caption,
@@ -60,7 +62,7 @@ export function addCommands(
     label: "Open on Its Own Page",
     caption: "Open the agent debugger in a tab of its own",
     execute: () => {
-      window.open(pageUrl(base(), run.control?.run() ?? ""), "_blank", "noopener");
+      window.open(pageUrl(serverBaseUrl(), run.control?.run() ?? ""), "_blank", "noopener");
     },
   });
 }
@@ -81,7 +83,7 @@ function hide(shell: Shell, panel: Panel): void {
 // ---- Which run the commands and keys are for: the panel's, else that of a view under a cell that is shown.
 
 /** On the body while there is such a run and it lives: only then the F keys are the debugger's. */
-export const LIVE = "as-mod-live";
+export const LIVE_CLASS = "as-mod-live";
 
 export class CommandTarget {
   readonly #panel: HasControl;
@@ -117,7 +119,7 @@ export class CommandTarget {
   /** Look again: what is seen may be something else. */
   update(): void {
     const control = this.control;
-    document.body.classList.toggle(LIVE, control !== null && lives(control));
+    document.body.classList.toggle(LIVE_CLASS, control !== null && lives(control));
     this.#changed();
   }
 

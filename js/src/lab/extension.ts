@@ -13,7 +13,7 @@ import {
   type Widget,
   type WidgetClass,
 } from "./jupyterlab";
-import { LOST } from "./mime";
+import { VIEW_KEPT_EVENT } from "./mime";
 import { makePanel, type Panel } from "./panel";
 
 /** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
@@ -83,7 +83,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
       const seen = panel.control?.isHalted() || (halted !== null && isVisible(halted));
       reminder.notify(halted?.control.run() ?? null, seen);
     });
-    const reminder = makeReminder({
+    const reminder = makeHaltNotifier({
       Base: Widget,
       panel,
       notifications: Notification,
@@ -94,7 +94,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
         if (halted && !isVisible(halted)) shell.activateById(panel.id);
       },
     });
-    document.addEventListener(LOST, () => {
+    document.addEventListener(VIEW_KEPT_EVENT, () => {
       reminder.notify(run.halted?.control.run() ?? null, false);
     });
     bar?.registerStatusItem("agentstepper_nb:halted", {
@@ -137,7 +137,7 @@ interface Options {
   show(): void;
 }
 
-export interface Reminder {
+export interface HaltNotifier {
   /** The status bar's item. */
   readonly item: Widget;
   /**
@@ -149,7 +149,7 @@ export interface Reminder {
   notify(halted: string | null, seen: boolean): void;
 }
 
-export function makeReminder({ Base, panel, notifications, show }: Options): Reminder {
+export function makeHaltNotifier({ Base, panel, notifications, show }: Options): HaltNotifier {
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = WORDS;

@@ -12,7 +12,7 @@ import {
   type ShareScope,
   type WidgetClass,
 } from "./jupyterlab";
-import { type Presence, present } from "./panel";
+import { type MountedView, mountView } from "./panel";
 
 /** Before all others that may draw a form of the same output; ipywidgets has -10. */
 const RANK = -20;
@@ -52,7 +52,7 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
   return new (class extends Base {
     #data: ViewData | string | null = null;
     #model: MimeModel | null = null;
-    #presence: Presence | null = null;
+    #presence: MountedView | null = null;
     #savedView: Renderer | null = null;
     #putBack = () => {};
     #cell: HTMLElement | null = null;
@@ -119,9 +119,9 @@ function show(
   node: HTMLElement,
   { run, follow, height }: ViewData,
   onAbsent: () => void,
-): Presence {
+): MountedView {
   node.replaceChildren(room(height ?? USUAL_HEIGHT));
-  return present(node, (app, element) =>
+  return mountView(node, (app, element) =>
     app.mount(element, run, { goOn: follow, onAbsent, ...(height !== undefined && { height }) }),
   );
 }
@@ -208,7 +208,7 @@ function asks(data: ViewData | string | null): string {
 // ---- A view whose output was cleared while its agent is halted: it stays under its cell until the run ends.
 
 /** Told to the document when a view was kept: the person has just lost its cell's output. */
-export const LOST = "agentstepper:kept";
+export const VIEW_KEPT_EVENT = "agentstepper:kept";
 
 /**
  * Put a view back under the cell that it was taken from.
@@ -227,7 +227,7 @@ export function saveView(
   // Beside the output area, which is hidden while it is empty.
   if (output) output.after(node);
   else cell.append(node);
-  document.dispatchEvent(new Event(LOST));
+  document.dispatchEvent(new Event(VIEW_KEPT_EVENT));
   const run = control.run();
   let unwatch = () => {};
   let gone = false;

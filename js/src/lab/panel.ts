@@ -1,7 +1,13 @@
 /** The side panel: the view of the newest run, beside whatever the person works on. */
 import type { RunControl } from "../model/controls";
 import type { Mounted } from "../mount";
-import { type App, type Caller, loadApp, pageConfig, showAdvice } from "../shells/server";
+import {
+  type App,
+  loadApp,
+  pageConfig,
+  type RequestingShell,
+  showLoadError,
+} from "../shells/server";
 import type { Widget, WidgetClass } from "./jupyterlab";
 
 const LEAST = "340px";
@@ -23,7 +29,7 @@ export interface Panel extends Widget {
  */
 export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void): Panel {
   return new (class extends Base {
-    #presence: Presence | null = null;
+    #presence: MountedView | null = null;
     #unwatch = () => {};
     /** The run to begin with; "" is the newest. */
     #requestedRun = "";
@@ -74,7 +80,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     }
 
     #onVisible(): void {
-      this.#presence ??= present(
+      this.#presence ??= mountView(
         this.node,
         (app, node) => app.mount(node, this.#requestedRun, { shell: "panel", goOn: true }),
         (view) => {
@@ -92,9 +98,9 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
 
 // ---- A view in an element of JupyterLab's, from the first try until it is taken away.
 
-const PAGE: Caller = { name: "This page", upgrade: "Reload the page." };
+const PAGE: RequestingShell = { name: "This page", upgrade: "Reload the page." };
 
-export interface Presence {
+export interface MountedView {
   /** Null until the app is loaded, and where it can't be. */
   readonly view: Mounted | null;
   leave(): void;
@@ -106,15 +112,15 @@ export interface Presence {
  * @param mount Puts the view there.
  * @param shown Called once it is there.
  */
-export function present(
+export function mountView(
   element: HTMLElement,
   mount: (app: App, element: HTMLElement) => Mounted,
   shown: (view: Mounted) => void = () => {},
-): Presence {
+): MountedView {
   let view: Mounted | null = null;
   let gone = false;
   const begin = () => {
-    loadApp(base(), pageConfig(), PAGE).then(
+    loadApp(serverBaseUrl(), pageConfig(), PAGE).then(
       (app) => {
         if (gone) return;
         element.replaceChildren();
@@ -122,7 +128,7 @@ export function present(
         shown(view);
       },
       (error: Error) => {
-        if (!gone) showAdvice(element, error, begin);
+        if (!gone) showLoadError(element, error, begin);
       },
     );
   };
@@ -140,6 +146,6 @@ export function present(
 }
 
 /** The base URL of the server that this page is from. */
-export function base(): URL {
+export function serverBaseUrl(): URL {
   return new URL(pageConfig()?.baseUrl ?? "/", location.href);
 }

@@ -13,7 +13,7 @@ import type {
   TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
-import { visible } from "../view/format";
+import { escapeInvisible } from "../view/format";
 import type { Problem, Tab } from "./model";
 
 interface BreakpointsOptions {
@@ -196,7 +196,7 @@ export function watchText(watch: NonNullable<BreakpointRule["watch"]>): string {
     case "repeated":
       return `the same action ${watch.times} times ${watch.in_a_row ? "in a row" : "in all"}`;
     case "touched":
-      return `${visible(watch.path)} is changed`;
+      return `${escapeInvisible(watch.path)} is changed`;
   }
 }
 
@@ -211,8 +211,10 @@ export function hitCountText({ nth, once }: Pick<BreakpointRule, "nth" | "once">
 export function breakpointText(breakpoint: BreakpointRule): string {
   const { name, condition, watch } = breakpoint;
   const location =
-    name === null ? locationText(breakpoint) : locationParts(breakpoint).join(visible(name));
-  const where = condition === null ? "" : ` where ${visible(condition)}`;
+    name === null
+      ? locationText(breakpoint)
+      : locationParts(breakpoint).join(escapeInvisible(name));
+  const where = condition === null ? "" : ` where ${escapeInvisible(condition)}`;
   return [location + where, watch && watchText(watch), hitCountText(breakpoint)]
     .filter(Boolean)
     .join(", ");

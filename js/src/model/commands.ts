@@ -1,7 +1,7 @@
 /** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
 import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { Debugger } from "./debugger";
-import type { Approving, Run, TimelineRow } from "./model";
+import type { ApprovalOptions, Run, TimelineRow } from "./model";
 
 /** The fields by which a command names what it answers. */
 interface HaltPointRef {
@@ -38,7 +38,7 @@ export class Commands {
     );
   }
 
-  async approve(row: TimelineRow, how: Approving): Promise<void> {
+  async approve(row: TimelineRow, how: ApprovalOptions): Promise<void> {
     await this.#answer([row], (run, haltPoint) =>
       this.#client.request("approve", { run: run.id, ...haltPoint, ...how }),
     );

@@ -50,7 +50,7 @@ export function titleOf({ ruled, sentence, title }: Commit): string {
 }
 
 /** The commit by which another is shown: a named one in place of the only snapshot that it covers. */
-export function shownAs(entries: readonly Entry[], id: string): Commit | undefined {
+export function displayedCommitOf(entries: readonly Entry[], id: string): Commit | undefined {
   for (const { commit, covers } of entries) {
     if (commit.id === id) return commit;
     const step = covers.find((one) => one.id === id);

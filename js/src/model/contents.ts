@@ -13,8 +13,8 @@ import type {
   ToUi,
 } from "../protocol/types.gen";
 import { CommitPages } from "./commits";
+import { RowWindow } from "./row_window";
 import { foldNote, RowFinder } from "./rows";
-import { Window } from "./window";
 
 type ContentName = "row" | "commit" | "commit_changed" | "note";
 
@@ -38,7 +38,7 @@ interface ContentsOptions {
 }
 
 export class Contents {
-  readonly window: Window;
+  readonly window: RowWindow;
   /** The rows that are here, by seq. */
   readonly rows = computed(() => this.window.rows.value.all);
   readonly commits: CommitPages;
@@ -48,7 +48,7 @@ export class Contents {
   readonly finder: RowFinder;
 
   constructor({ client, timers, flush, onRows, retainedRows, onError }: ContentsOptions) {
-    this.window = new Window({
+    this.window = new RowWindow({
       request: (query, onAnswer) =>
         client.request("get_rows", query, (page) => {
           flush();

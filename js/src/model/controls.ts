@@ -56,7 +56,7 @@ function runningControls(
   draftError: string | null,
   asksApproval: boolean,
 ): Omit<Controls, "stop"> {
-  if (stateIfHere(run) === "halted") {
+  if (stateIfAttached(run) === "halted") {
     const disabledReason = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
     // In CONTINUE nothing waits but what asks for an approval.
     const goesOn = run.mode === "continue";
@@ -91,13 +91,13 @@ function runningControls(
 const NOT_HALTED_YET = "The agent hasn’t reached its next event yet";
 
 /** A run's state as it would be if its agent were here: the Core takes the same commands meanwhile. */
-export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
+export function stateIfAttached({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
   if (state !== "detached") return state;
   return pending.length > 0 ? "halted" : mode;
 }
 
 /** Whether a row waits before something that a person may still forbid. */
-export function deniable({ pending, side, kind }: TimelineRow): boolean {
+export function canDeny({ pending, side, kind }: TimelineRow): boolean {
   return pending && side === "begin" && kind !== "program_started";
 }
 

@@ -11,10 +11,10 @@ import { type ContentPush, Contents, Reader, runOf } from "./contents";
 import { controls } from "./controls";
 import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type { Approving, Comparison, Draft, Model, Problem, Run, TimelineRow } from "./model";
+import type { ApprovalOptions, Comparison, Draft, Model, Problem, Run, TimelineRow } from "./model";
 import { Notes } from "./notes";
 import { RunList } from "./run_list";
-import { browserMemory, Drafts, type Memory } from "./storage";
+import { browserStorage, Drafts, type KeyValueStorage } from "./storage";
 import { ViewState } from "./view_state";
 
 export interface DebuggerOptions {
@@ -25,7 +25,7 @@ export interface DebuggerOptions {
   goOn?: boolean;
   /** The view's name and version. */
   name: string;
-  memory?: Memory;
+  memory?: KeyValueStorage;
   schedule?: Schedule;
   timers?: Timers;
 }
@@ -130,7 +130,7 @@ export class Debugger extends ViewState implements Model, Listener {
     const { transport, name, timers = browserTimers } = options;
     this.requestedRun = signal(options.run);
     this.#followsNewRuns = options.goOn ?? false;
-    this.#drafts = new Drafts(options.memory ?? browserMemory());
+    this.#drafts = new Drafts(options.memory ?? browserStorage());
     this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#applyPushes(pushes));
     this.#client = new Client({ transport, name, listener: this, timers });
     this.#runs = new RunList((requestedRun) => this.#client.request("list_runs", requestedRun));
@@ -155,7 +155,7 @@ export class Debugger extends ViewState implements Model, Listener {
     this.#reader = new Reader(this.#client);
     this.historyOptions = {
       client: this.#client,
-      memory: options.memory ?? browserMemory(),
+      memory: options.memory ?? browserStorage(),
       runs: this.runs,
       store: this.store,
       focused: signal(null),
@@ -199,7 +199,7 @@ export class Debugger extends ViewState implements Model, Listener {
   resume = () => this.#commands.resume();
   halt = () => this.#commands.halt();
   stop = () => this.#commands.stop();
-  approve = (row: TimelineRow, how: Approving) => this.#commands.approve(row, how);
+  approve = (row: TimelineRow, how: ApprovalOptions) => this.#commands.approve(row, how);
   deny = (row: TimelineRow, reason: string) => this.#commands.deny(row, reason);
   rename = (name: string, id?: string) => this.#commands.rename(name, id);
   remove = (id?: string) => this.#commands.remove(id);

@@ -3,7 +3,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { FromUi, RunExported, SearchHit, StoreInfo } from "../protocol/types.gen";
 import type { Run } from "./model";
-import type { Memory } from "./storage";
+import type { KeyValueStorage } from "./storage";
 
 const COLUMNS = ["name", "state", "started", "events", "tokens", "duration"] as const;
 /** What the list of runs can be sorted by. */
@@ -43,7 +43,7 @@ export type ExportFormat = RunExported["format"];
 /** What of a view's model the Runs tab works on. */
 export interface HistoryOptions {
   client: Client;
-  memory: Memory;
+  memory: KeyValueStorage;
   runs: ReadonlySignal<readonly Run[]>;
   store: Signal<StoreInfo | null>;
   /** That the list is to take the focus; null once it has. */
@@ -214,7 +214,7 @@ function searchWords(error: unknown): string {
   throw error;
 }
 
-function readOrder(memory: Memory): Order {
+function readOrder(memory: KeyValueStorage): Order {
   const text = memory.get(ORDER);
   try {
     const kept: unknown = JSON.parse(text ?? "null");

@@ -60,7 +60,7 @@ export interface Comparison {
 }
 
 /** How a call is approved. */
-export interface Approving {
+export interface ApprovalOptions {
   /** Whether its rule is to allow the like from now on. */
   always: boolean;
   /** Whether the person has confirmed it a second time: of high risk the Core takes nothing else. */
@@ -68,7 +68,7 @@ export interface Approving {
 }
 
 /** An approval that waits to be confirmed: exactly what the person saw. */
-export interface Confirming {
+export interface PendingApproval {
   row: string;
   revision: number;
   always: boolean;
@@ -130,7 +130,7 @@ export interface Model {
   /** The row whose denial is being written (key `d`); put back when the selection moves. */
   readonly denying: Signal<string | null>;
   /** What of high risk is to be approved once it is confirmed; put back when the selection moves. */
-  readonly confirming: Signal<Confirming | null>;
+  readonly confirming: Signal<PendingApproval | null>;
   /** The row whose approval a person was led to by what doesn't answer it: a new object each time. */
   readonly focusedQuestion: ReadonlySignal<{ row: string } | null>;
   /** Halt points that were answered from here; the Core has yet to say so. */
@@ -179,7 +179,7 @@ export interface Model {
   halt(): Promise<void>;
   stop(): Promise<void>;
   /** Approve what a row asks, with its draft as the edit where there is one. */
-  approve(row: TimelineRow, how: Approving): Promise<void>;
+  approve(row: TimelineRow, how: ApprovalOptions): Promise<void>;
   /**
    * Don't let the call happen that a row begins.
    *

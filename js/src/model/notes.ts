@@ -5,7 +5,7 @@ import type { RowNote, WriteNote } from "../protocol/types.gen";
 import type { Run } from "./model";
 
 /** The Core takes no longer ones. */
-export const LONGEST_NOTE = 10_000;
+export const MAX_NOTE_CHARS = 10_000;
 
 interface NotesOptions {
   /** The notes that are kept, by the id of the row that each stands beside. */

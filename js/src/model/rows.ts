@@ -5,7 +5,7 @@ import type { Timers } from "../client/transport";
 import type { Commit, FindRows, RowNote, RowsFound, Run, TimelineRow } from "../protocol/types.gen";
 
 /** So many rows are asked for, and let go, at once. */
-export const PAGE = 100;
+export const PAGE_ROWS = 100;
 
 /** Rows by their place in the page. */
 type Page = readonly (TimelineRow | undefined)[];
@@ -16,12 +16,12 @@ export interface Range {
   readonly last: number;
 }
 
-export const pageOf = (seq: number): number => Math.floor((seq - 1) / PAGE);
+export const pageOf = (seq: number): number => Math.floor((seq - 1) / PAGE_ROWS);
 
 /** The numbers that a page of a run has. */
 export const rangeOf = (page: number): Range => ({
-  first: page * PAGE + 1,
-  last: (page + 1) * PAGE,
+  first: page * PAGE_ROWS + 1,
+  last: (page + 1) * PAGE_ROWS,
 });
 
 export class Rows {
@@ -39,7 +39,7 @@ export class Rows {
 
   /** The row of a number; null where it isn't here. */
   at(seq: number): TimelineRow | null {
-    return this.#pages.get(pageOf(seq))?.[(seq - 1) % PAGE] ?? null;
+    return this.#pages.get(pageOf(seq))?.[(seq - 1) % PAGE_ROWS] ?? null;
   }
 
   /** The row of an id, looked for from the end: what is asked for is nearly always recent. */
@@ -84,11 +84,12 @@ export class Rows {
       let page = mine.get(number);
       if (!page) {
         page =
-          pages.get(number)?.slice() ?? new Array<TimelineRow | undefined>(PAGE).fill(undefined);
+          pages.get(number)?.slice() ??
+          new Array<TimelineRow | undefined>(PAGE_ROWS).fill(undefined);
         mine.set(number, page);
         pages.set(number, page);
       }
-      page[(row.seq - 1) % PAGE] = row;
+      page[(row.seq - 1) % PAGE_ROWS] = row;
     }
     return new Rows(most, pages);
   }
@@ -121,7 +122,7 @@ export class Rows {
 
 // ---- Which rows a filter leaves in a run that isn't all here: the Core looks, once the person pauses.
 
-const PAUSE_MS = 200;
+const TYPING_PAUSE_MS = 200;
 /** A run that grows or changes is looked through again after so long. */
 const REFRESH_MS = 1000;
 
@@ -176,7 +177,7 @@ export class RowFinder {
     }
     this.#cancel?.();
     this.#cancel = null;
-    if (query) this.#schedule(PAUSE_MS);
+    if (query) this.#schedule(TYPING_PAUSE_MS);
   }
 
   /** Rows have changed, so that what was found may not be true any more. */

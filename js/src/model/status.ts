@@ -1,7 +1,7 @@
 /** What a run is doing, in words, shape and tone: who waits for whom. Pure. */
 import type { IconName } from "../icons/icon";
 import type { Run } from "../protocol/types.gen";
-import { when } from "../view/format";
+import { formatDate } from "../view/format";
 import type { Connection, TimelineRow } from "./model";
 
 // ---- How a run ended, as far as is known: what its agent said last, and what its process
@@ -33,7 +33,7 @@ const OF_THE_CORE = new Set([
 ]);
 
 /** Whether the agent's own code raised what ended it. */
-export function wasRaised({ failure }: Run): boolean {
+export function isRaisedByAgent({ failure }: Run): boolean {
   return failure !== null && !OF_THE_CORE.has(failure.type);
 }
 
@@ -41,7 +41,7 @@ export function wasRaised({ failure }: Run): boolean {
 export function causeOf(run: Run): string {
   const { failure, exit_code: code } = run;
   // An exception tells more than an exit code, a signal or a code more than that the process is gone.
-  if (failure && wasRaised(run)) return `${failure.type}: ${failure.message}`;
+  if (failure && isRaisedByAgent(run)) return `${failure.type}: ${failure.message}`;
   if (code) return code < 0 ? `killed by ${signalName(-code)}` : `exited with code ${code}`;
   return failure ? failure.message.replace(/\.$/, "") : "";
 }
@@ -119,7 +119,7 @@ export function runStatus(
 }
 
 /** What keeps the view and the Core apart, in a sentence; null where nothing does, or waiting mends it. */
-export function obstacle(connection: Connection): string | null {
+export function connectionProblem(connection: Connection): string | null {
   if (connection.kind === "refused") return connection.message;
   return connection.kind === "lost" ? null : (connection.stalled ?? null);
 }
@@ -184,7 +184,7 @@ function waitStatus({ stopping, state }: Run): Status {
 
 /** What waits for the person goes on waiting: orange, as where the agent is there. */
 function awayStatus({ detached_at, pending }: Run): Status {
-  const since = detached_at === null ? "" : `; away since ${when(detached_at)}`;
+  const since = detached_at === null ? "" : `; away since ${formatDate(detached_at)}`;
   const waits = pending.length > 0;
   const next = waits ? "your answers reach it when it is back" : "it may come back";
   return {

@@ -6,7 +6,7 @@ import type { Draft } from "./model";
 
 const PREFIX = "agentstepper:";
 
-export interface Memory {
+export interface KeyValueStorage {
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;
@@ -25,7 +25,7 @@ export interface Memory {
 const WRITTEN = "agentstepper:written";
 
 /** Memory in a web storage; by default the one that outlives the tab. */
-export function browserMemory(storage: () => Storage = () => localStorage): Memory {
+export function browserStorage(storage: () => Storage = () => localStorage): KeyValueStorage {
   const attempt = <T>(otherwise: T, use: (storage: Storage) => T): T => {
     try {
       return use(storage());
@@ -81,11 +81,11 @@ interface StoredDraft extends Draft {
 }
 
 export class Drafts {
-  readonly #memory: Memory;
+  readonly #memory: KeyValueStorage;
   readonly #signals = new Map<string, Signal<Draft | null>>();
   readonly #disposers: (() => void)[] = [];
 
-  constructor(memory: Memory, now = Date.now()) {
+  constructor(memory: KeyValueStorage, now = Date.now()) {
     this.#memory = memory;
     for (const key of memory.keys("draft:")) {
       const kept = read(memory, key);
@@ -142,7 +142,7 @@ function same(one: Draft | null, other: Draft | null): boolean {
   return one?.text === other?.text && one?.revision === other?.revision;
 }
 
-function read(memory: Memory, key: string): StoredDraft | null {
+function read(memory: KeyValueStorage, key: string): StoredDraft | null {
   const text = memory.get(key);
   if (text === null) return null;
   try {

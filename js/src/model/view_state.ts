@@ -1,9 +1,9 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Confirming, Draft, SelectedFile, Tab, TimelineRow } from "./model";
+import type { Draft, PendingApproval, SelectedFile, Tab, TimelineRow } from "./model";
 import type { Notes } from "./notes";
+import type { RowWindow } from "./row_window";
 import { rowOf } from "./rows";
-import type { Window } from "./window";
 
 export abstract class ViewState {
   readonly tab = signal<Tab>("timeline");
@@ -17,7 +17,7 @@ export abstract class ViewState {
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
   readonly denying = signal<string | null>(null);
-  readonly confirming = signal<Confirming | null>(null);
+  readonly confirming = signal<PendingApproval | null>(null);
   readonly focusedQuestion = signal<{ row: string } | null>(null);
   /** That the shown run is searched: a new object each time it is asked for; null: it isn't. */
   readonly searchRequest = signal<object | null>(null);
@@ -31,7 +31,7 @@ export abstract class ViewState {
   readonly isAtEnd = computed(() => this.follow.value && !this.#picked.value);
   readonly #picked = signal(false);
 
-  abstract readonly window: Window;
+  abstract readonly window: RowWindow;
   abstract readonly rows: ReadonlySignal<readonly TimelineRow[]>;
   abstract readonly pending: ReadonlySignal<readonly TimelineRow[]>;
   abstract readonly notes: Notes;

@@ -18,10 +18,10 @@ export type AgentType = "STRUCTURED_CHAT" | "TOOL_CALLING";
 export type ChatAgentPhase = "created" | "ended" | "running";
 
 export interface ChatProtocol {
-  AskChat: AskChat;
-  ChatTells: ChatTells;
+  ChatRequestTypes: ChatRequestTypes;
+  ChatResultTypes: ChatResultTypes;
 }
-export interface AskChat {
+export interface ChatRequestTypes {
   watch: ChatSessionRequest;
   send: SendChatMessage;
   stop: ChatSessionRequest;
@@ -88,7 +88,7 @@ export interface ChatMessageRequest {
   session: string;
   message: string;
 }
-export interface ChatTells {
+export interface ChatResultTypes {
   watch: NumberedChatEvent;
   watch_sessions: ChatSessionList;
   send: Message;

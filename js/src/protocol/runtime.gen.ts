@@ -43,10 +43,10 @@ export type Delivery1 = "pull" | "push";
 export type SenderType = "agent" | "system" | "user";
 
 export interface RuntimeProtocol {
-  AskRuntime: AskRuntime;
-  RuntimeTells: RuntimeTells;
+  RuntimeRequestTypes: RuntimeRequestTypes;
+  RuntimeResultTypes: RuntimeResultTypes;
 }
-export interface AskRuntime {
+export interface RuntimeRequestTypes {
   act: NewAction;
   create_conversation: NewConversation;
   join: NewParticipant;
@@ -193,7 +193,7 @@ export interface MessageQuery {
 export interface WatchTopic {
   topic: string;
 }
-export interface RuntimeTells {
+export interface RuntimeResultTypes {
   act: ActionEnqueued;
   create_conversation: Conversation;
   join: Participant;

@@ -3,7 +3,7 @@ import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
-import { count, visible } from "../view/format";
+import { count, escapeInvisible } from "../view/format";
 import { RetryNow, StateLine } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { STATUSES } from "./status";
@@ -73,9 +73,9 @@ function Target({ model }: { model: SessionsModel }) {
     );
   }
   if (!first) return null;
-  const name = visible(first.agent_id);
+  const name = escapeInvisible(first.agent_id);
   return (
-    <span class="as-SessFor" title={`${name}\n${visible(first.session_id)}`}>
+    <span class="as-SessFor" title={`${name}\n${escapeInvisible(first.session_id)}`}>
       <span class="as-Ellipsis">{name}</span>
     </span>
   );
@@ -84,8 +84,8 @@ function Target({ model }: { model: SessionsModel }) {
 function Controls({ model, onOpen }: HeaderProps) {
   const roving = useRoving<HTMLDivElement>();
   const [first] = model.targets.value;
-  const pause = model.orderDisabledReason("pause");
-  const resume = model.orderDisabledReason("resume");
+  const pause = model.actionDisabledReason("pause");
+  const resume = model.actionDisabledReason("resume");
   return (
     <div class="as-Controls" role="toolbar" aria-label="Sessions control" {...roving}>
       <RetryNow line={model.client} label="as-x-medium" />
@@ -95,7 +95,7 @@ function Controls({ model, onOpen }: HeaderProps) {
         hint="Resume (r)"
         disabledReason={resume}
         primary={resume === null}
-        onClick={() => model.sendOrder("resume")}
+        onClick={() => model.sendAction("resume")}
       >
         <span class="as-SessLabel">Resume</span>
       </Button>
@@ -105,7 +105,7 @@ function Controls({ model, onOpen }: HeaderProps) {
         hint="Pause after the step that is under way (p)"
         disabledReason={pause}
         primary={pause === null && resume !== null}
-        onClick={() => model.sendOrder("pause")}
+        onClick={() => model.sendAction("pause")}
       >
         <span class="as-SessLabel">Pause</span>
       </Button>
@@ -113,8 +113,8 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="note"
         name="Interrupt"
         hint="Send a message to the next step: in place of earlier messages (i), or after them (s)"
-        disabledReason={model.orderDisabledReason("interrupt")}
-        onClick={() => model.sendOrder("interrupt")}
+        disabledReason={model.actionDisabledReason("interrupt")}
+        onClick={() => model.sendAction("interrupt")}
       >
         <span class="as-SessLabel">Interrupt</span>
       </Button>
@@ -122,8 +122,8 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="stop"
         name="Destroy"
         hint="End the session for good (Delete)"
-        disabledReason={model.orderDisabledReason("destroy")}
-        onClick={() => model.sendOrder("destroy")}
+        disabledReason={model.actionDisabledReason("destroy")}
+        onClick={() => model.sendAction("destroy")}
       >
         <span class="as-SessLabel">Destroy</span>
       </Button>

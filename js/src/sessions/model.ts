@@ -6,20 +6,27 @@ import { browserTimers, type Timers, type Transport } from "../client/transport"
 import { readOnlyReason } from "../model/controls";
 import { Inbox } from "../model/inbox";
 import type { AgentState, Conversation, TopicEvent } from "../protocol/runtime.gen";
-import { IdempotentRequests, Orders } from "./orders";
-import { type Column, FIRST, type Filter, type OrderKind, refusalReason, turned } from "./status";
+import { IdempotentRequests, SessionActions } from "./session_actions";
+import {
+  type Column,
+  DEFAULT_SORTING,
+  type Filter,
+  refusalReason,
+  type SessionActionKind,
+  toggleSorting,
+} from "./status";
 import { ConversationTopic, RuntimeClient, SERVICE, SessionTopic } from "./topics";
 
-/** Orders that a form is filled in for. */
-const FORM_ORDERS = ["interrupt", "input", "destroy"] as const;
+/** Actions that a form is filled in for. */
+const FORM_ACTIONS = ["interrupt", "input", "destroy"] as const;
 
 /** What a form below the list asks for: it is for the sessions that were chosen when it was opened. */
-export interface OrderForm {
-  readonly order: (typeof FORM_ORDERS)[number];
+export interface ActionForm {
+  readonly action: (typeof FORM_ACTIONS)[number];
   readonly sessions: readonly string[];
 }
 
-export type Side = "steps" | "conversations";
+export type SideTab = "steps" | "conversations";
 
 interface SessionsOptions {
   transport: Transport;
@@ -38,7 +45,7 @@ const MAX_SESSIONS = 5000;
 
 export class SessionsModel {
   readonly client: RuntimeClient;
-  readonly orders: Orders;
+  readonly actions: SessionActions;
   readonly #requests = new IdempotentRequests();
   readonly sessionTopic: SessionTopic;
   readonly conversationTopic: ConversationTopic;
@@ -47,14 +54,14 @@ export class SessionsModel {
   /** Whether the sessions that there are have been told. */
   readonly loaded = signal(false);
   readonly filter = signal<Filter>({ text: "", state: "" });
-  readonly order = signal(FIRST);
-  /** The sessions that orders are for, where several are. */
+  readonly sorting = signal(DEFAULT_SORTING);
+  /** The sessions that actions are for, where several are. */
   readonly chosen = signal<ReadonlySet<string>>(new Set());
-  readonly orderForm = signal<OrderForm | null>(null);
+  readonly actionForm = signal<ActionForm | null>(null);
   /** What is being written for a next step: it outlives the form, until it is sent. */
   readonly guidance = signal("");
-  readonly side = signal<Side>("steps");
-  /** The sessions that orders are for now. */
+  readonly side = signal<SideTab>("steps");
+  /** The sessions that actions are for now. */
   readonly targets = computed(() => this.#targets());
   /** Why nothing can be changed from here now; null where it can. */
   readonly readOnlyReason = computed(() => readOnlyReason(this.client));
@@ -65,16 +72,16 @@ export class SessionsModel {
     const soon = (then: () => void) => timers.after(BATCH_MS, then);
     this.#inbox = new Inbox(soon, (notices) => this.#apply(notices));
     const onError = (error: Error) => {
-      if (!(error instanceof LinkLost)) this.orders.fail(error.message); // the header says it
+      if (!(error instanceof LinkLost)) this.actions.fail(error.message); // the header says it
     };
     this.client = new RuntimeClient({
       transport,
       service: SERVICE,
       name,
       timers,
-      onError: (message) => this.orders.fail(message),
+      onError: (message) => this.actions.fail(message),
     });
-    this.orders = new Orders(this.client);
+    this.actions = new SessionActions(this.client);
     const onNotice = (notice: TopicEvent) => this.#inbox.add(notice);
     this.sessionTopic = new SessionTopic({ client: this.client, onNotice, onError });
     this.conversationTopic = new ConversationTopic({ client: this.client, onNotice, onError });
@@ -112,7 +119,7 @@ export class SessionsModel {
   }
 
   sort(by: Column): void {
-    this.order.value = turned(this.order.peek(), by);
+    this.sorting.value = toggleSorting(this.sorting.peek(), by);
   }
 
   /** Look at a session's steps. */
@@ -137,45 +144,48 @@ export class SessionsModel {
     this.side.value = "conversations";
   }
 
-  // ---- orders ------------------------------------------------------------------------------------
+  // ---- actions -----------------------------------------------------------------------------------
 
-  /** Why an order can't be given now; null where one of those that it is for can take it. */
-  orderDisabledReason(
-    order: OrderKind,
+  /** Why an action can't be sent now; null where one of the sessions that it is for can take it. */
+  actionDisabledReason(
+    action: SessionActionKind,
     states: readonly AgentState[] = this.targets.value,
   ): string | null {
     if (this.readOnlyReason.value !== null) return this.readOnlyReason.value;
-    const reasons = states.map((state) => refusalReason(order, state));
+    const reasons = states.map((state) => refusalReason(action, state));
     if (reasons.length === 0) return "Select a session first";
     return reasons.includes(null) ? null : (reasons[0] ?? null);
   }
 
-  /** Give an order, or open the form that it needs first. */
-  sendOrder(order: OrderKind): void {
-    if (this.orderDisabledReason(order) !== null) return;
-    const able = this.targets.peek().filter((state) => refusalReason(order, state) === null);
-    const request = FORM_ORDERS.find((each) => each === order);
+  /** Send an action, or open the form that it needs first. */
+  sendAction(action: SessionActionKind): void {
+    if (this.actionDisabledReason(action) !== null) return;
+    const able = this.targets.peek().filter((state) => refusalReason(action, state) === null);
+    const request = FORM_ACTIONS.find((each) => each === action);
     if (request)
-      this.orderForm.value = { order: request, sessions: able.map(({ session_id }) => session_id) };
-    else void this.orders.send(order, able);
+      this.actionForm.value = {
+        action: request,
+        sessions: able.map(({ session_id }) => session_id),
+      };
+    else void this.actions.send(action, able);
   }
 
   /** What the form was opened for is done. Words that didn't reach a session stay in it, for that. */
-  async submitOrderForm(): Promise<void> {
-    const orderForm = this.orderForm.peek();
-    if (orderForm === null) return;
+  async submitActionForm(): Promise<void> {
+    const actionForm = this.actionForm.peek();
+    if (actionForm === null) return;
     const guidance = this.guidance.peek();
-    if (orderForm.order === "destroy") this.orderForm.value = null;
-    const left = await this.orders.send(
-      orderForm.order,
-      this.statesOf(orderForm.sessions),
+    if (actionForm.action === "destroy") this.actionForm.value = null;
+    const left = await this.actions.send(
+      actionForm.action,
+      this.statesOf(actionForm.sessions),
       guidance,
     );
-    if (orderForm.order === "destroy") return;
+    if (actionForm.action === "destroy") return;
     if (left.length === 0 && this.guidance.peek() === guidance) this.guidance.value = "";
-    if (this.orderForm.peek() !== orderForm) return; // another was opened meanwhile
+    if (this.actionForm.peek() !== actionForm) return; // another was opened meanwhile
     const sessions = left.map(({ session_id }) => session_id);
-    this.orderForm.value = left.length === 0 ? null : { ...orderForm, sessions };
+    this.actionForm.value = left.length === 0 ? null : { ...actionForm, sessions };
   }
 
   /** The snapshots of those that are known. */
@@ -223,12 +233,12 @@ export class SessionsModel {
   }
 
   async #run(act: () => Promise<unknown>): Promise<boolean> {
-    this.orders.notice.value = null;
+    this.actions.notice.value = null;
     try {
       await act();
       return true;
     } catch (error) {
-      this.orders.fail((error as Error).message);
+      this.actions.fail((error as Error).message);
       return false;
     }
   }
@@ -256,7 +266,7 @@ export class SessionsModel {
         more = states.length;
       }
     } catch (error) {
-      if (!(error instanceof LinkLost)) this.orders.fail((error as Error).message);
+      if (!(error instanceof LinkLost)) this.actions.fail((error as Error).message);
     }
   }
 
@@ -275,7 +285,7 @@ export class SessionsModel {
       if (known && isAnother(known, row)) changed.push(row.session_id);
     }
     this.states.value = states;
-    this.orders.settled(changed);
+    this.actions.markSettled(changed);
   }
 
   #storeConversations(rows: readonly Conversation[]): void {
@@ -291,11 +301,11 @@ export class SessionsModel {
       .filter(({ event }) => event === "action")
       .flatMap(({ actions }) => actions);
     const finished = changed.filter(({ status }) => status === "done" || status === "failed");
-    this.orders.settled(finished.map(({ session_id }) => session_id));
+    this.actions.markSettled(finished.map(({ session_id }) => session_id));
     const failed = changed.findLast(
-      ({ status, id }) => status === "failed" && !this.orders.awaits(id), // else it is told there
+      ({ status, id }) => status === "failed" && !this.actions.awaits(id), // else it is told there
     );
-    if (failed) this.orders.fail(`${failed.agent_id}: ${failed.error ?? "an action failed"}`);
+    if (failed) this.actions.fail(`${failed.agent_id}: ${failed.error ?? "an action failed"}`);
   }
 
   #targets(): AgentState[] {
@@ -306,7 +316,7 @@ export class SessionsModel {
   }
 }
 
-/** Whether what an order changes is another thing by now. */
+/** Whether what an action changes is another thing by now. */
 function isAnother(before: AgentState, now: AgentState): boolean {
   return (
     before.status !== now.status || JSON.stringify(before.guidance) !== JSON.stringify(now.guidance)

@@ -1,20 +1,20 @@
 /** The whole view: a header, the list of sessions, and what is looked at beside it. */
 import { useRef, useState } from "preact/hooks";
-import { obstacle } from "../model/status";
+import { connectionProblem } from "../model/status";
 import type { AgentState } from "../protocol/runtime.gen";
 import { openRun, type RunAccess } from "../shells/server";
 import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
-import { visible } from "../view/format";
-import type { Place } from "../view/hooks";
+import { escapeInvisible } from "../view/format";
+import type { ViewPlacement } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
 import { CodeLine, CommandHint, Empty, NotConnected, NoticeBar } from "../view/notices";
-import { Edge, ShellName, Split, useHeight, useNarrow } from "../view/split";
+import { HeightHandle, ShellName, Split, useHeight, useNarrow } from "../view/split";
+import { ActionPanel } from "./action_panel";
 import { Header, openDisabledReason } from "./header";
 import type { SessionsModel } from "./model";
-import { OrderPanel } from "./order_panel";
 import { Side } from "./side";
-import { matches, oneLine, type Sorting, sorted } from "./status";
+import { matchesSessionFilter, oneLine, type Sorting, sortSessions } from "./status";
 import { Bar, Table } from "./table";
 
 /** Up to this width the list has two lines a session; as widths.css has it. */
@@ -27,7 +27,7 @@ const HEIRS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".a
 
 interface RootProps {
   model: SessionsModel;
-  place: Place;
+  place: ViewPlacement;
   reach: RunAccess;
 }
 
@@ -70,10 +70,10 @@ export function Root({ model, place, reach }: RootProps) {
                 onDismiss={() => setCommand(null)}
               />
             )}
-            <OrderNoticeBar model={model} />
+            <ActionNoticeBar model={model} />
           </div>
         </div>
-        {place.resizable && <Edge height={height} onHeight={setHeight} />}
+        {place.resizable && <HeightHandle height={height} onHeight={setHeight} />}
       </div>
     </ShellName.Provider>
   );
@@ -94,20 +94,20 @@ function List({ model, onOpen }: ListProps) {
     <section ref={pane} class="as-Pane as-SessList" aria-label="All sessions">
       {model.states.value.size > 0 && <Bar model={model} narrow={narrow} ids={ids} />}
       {empty ?? <Table model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
-      <OrderPanel model={model} />
+      <ActionPanel model={model} />
     </section>
   );
 }
 
-function OrderNoticeBar({ model: { orders } }: { model: SessionsModel }) {
-  const notice = orders.notice.value;
+function ActionNoticeBar({ model: { actions } }: { model: SessionsModel }) {
+  const notice = actions.notice.value;
   if (!notice) return null;
   const dismiss = () => {
-    orders.notice.value = null;
+    actions.notice.value = null;
   };
   return (
     <NoticeBar class={`as-SessNews as-mod-${notice.tone}`} onDismiss={dismiss}>
-      <span>{visible(oneLine(notice.text))}</span>
+      <span>{escapeInvisible(oneLine(notice.text))}</span>
     </NoticeBar>
   );
 }
@@ -124,7 +124,7 @@ function onKey(event: KeyboardEvent): void {
 // ---- The sessions of the list, in an order that stands still while somebody looks.
 
 interface SortedSessions {
-  order: Sorting;
+  sorting: Sorting;
   /** The sessions that there were. */
   n: number;
   ids: readonly string[];
@@ -137,13 +137,13 @@ interface SortedSessions {
 export function useLines(model: SessionsModel): readonly AgentState[] {
   const kept = useRef<SortedSessions | null>(null);
   const states = model.states.value; // sessions come, and never go
-  const order = model.order.value;
+  const sorting = model.sorting.value;
   const filter = model.filter.value;
-  if (kept.current?.order !== order || kept.current.n !== states.size) {
-    const ids = sorted(states.values(), order).map(({ session_id }) => session_id);
-    kept.current = { order, n: states.size, ids };
+  if (kept.current?.sorting !== sorting || kept.current.n !== states.size) {
+    const ids = sortSessions(states.values(), sorting).map(({ session_id }) => session_id);
+    kept.current = { sorting, n: states.size, ids };
   }
-  return model.statesOf(kept.current.ids).filter((state) => matches(state, filter));
+  return model.statesOf(kept.current.ids).filter((state) => matchesSessionFilter(state, filter));
 }
 
 // ---- Where there is no session to list: what this is, and what to do next.
@@ -157,13 +157,13 @@ agents.create_agent("joker", "joke", {"subject": "cats"})`;
 export function emptyState(model: SessionsModel, listed: number) {
   const connection = model.client.connection.value;
   const all = model.states.value.size;
-  const apart = obstacle(connection);
+  const apart = connectionProblem(connection);
   if (all === 0 && apart) return <NotConnected line={model.client} why={apart} />;
   if (all === 0 && connection.kind === "lost") {
     return <NotConnected line={model.client} why={AWAY} />;
   }
   if (all === 0) return model.loaded.value ? <NoAgents /> : <div />;
-  return listed === 0 ? <NoneLeft model={model} /> : null;
+  return listed === 0 ? <NoMatchingSessions model={model} /> : null;
 }
 
 const AWAY = "The Core doesn’t answer. The view continues when the Core is back.";
@@ -180,7 +180,7 @@ function NoAgents() {
   );
 }
 
-function NoneLeft({ model }: { model: SessionsModel }) {
+function NoMatchingSessions({ model }: { model: SessionsModel }) {
   const all = (
     <Button outline hint="Show all sessions" onClick={() => model.narrow({ text: "", state: "" })}>
       Show all sessions

@@ -1,9 +1,16 @@
 /** One session of the list: a line of cells, or two lines where there is no room for them. */
 
 import type { AgentState } from "../protocol/runtime.gen";
-import { clock, count, visible, when } from "../view/format";
+import { clock, count, escapeInvisible, formatDate } from "../view/format";
 import { StateMark } from "../view/notices";
-import { lastMessage, ORDERED, type OrderKind, STATUSES, shortId, since } from "./status";
+import {
+  lastMessage,
+  PENDING_ACTION_LABELS,
+  type SessionActionKind,
+  STATUSES,
+  shortDate,
+  shortId,
+} from "./status";
 
 export interface RowProps {
   state: AgentState;
@@ -16,7 +23,7 @@ export interface RowProps {
   chosen: boolean;
   narrow: boolean;
   /** What it was told to do and hasn't done yet. */
-  under: OrderKind | undefined;
+  under: SessionActionKind | undefined;
   onSelect(): void;
   onChoose(): void;
 }
@@ -41,7 +48,7 @@ export function SessionRow(props: RowProps) {
           type="checkbox"
           tabIndex={-1}
           checked={chosen}
-          aria-label={`Choose ${visible(state.agent_id)}`}
+          aria-label={`Choose ${escapeInvisible(state.agent_id)}`}
           title="Choose several sessions (Space)"
           onClick={(event) => event.stopPropagation()}
           onChange={onChoose}
@@ -61,15 +68,15 @@ function Cells({ state, under }: RowProps) {
       <span class="as-SessRow-name" role="gridcell" title={nameTitle(state)}>
         <Name state={state} />
       </span>
-      <span class="as-Ellipsis as-Muted" role="gridcell" title={visible(state.moniker)}>
-        {visible(state.moniker)}
+      <span class="as-Ellipsis as-Muted" role="gridcell" title={escapeInvisible(state.moniker)}>
+        {escapeInvisible(state.moniker)}
       </span>
       <span class="as-SessRow-figure" role="gridcell">
         {state.iteration.toLocaleString("en-US")}
       </span>
       <LastMessage state={state} role="gridcell" />
       <span class="as-SessRow-figure" role="gridcell" title={sinceTitle(state)}>
-        {since(state.created_at)}
+        {shortDate(state.created_at)}
       </span>
     </>
   );
@@ -87,7 +94,7 @@ function TwoLines({ state, under }: RowProps) {
         </span>
         <span class="as-Spring" />
         <span class="as-Muted as-Small" title={sinceTitle(state)}>
-          {since(state.created_at)}
+          {shortDate(state.created_at)}
         </span>
       </span>
       <span class="as-SessRow-line as-Small as-Muted">
@@ -100,27 +107,35 @@ function TwoLines({ state, under }: RowProps) {
 
 function nameTitle({ agent_id, session_id, moniker }: AgentState): string {
   return [`Agent ${agent_id}`, `Session ${session_id}`, `Moniker ${moniker}`]
-    .map(visible)
+    .map(escapeInvisible)
     .join("\n");
 }
 
 function sinceTitle({ created_at, updated_at }: AgentState): string {
-  return `Created ${when(created_at)} (${clock(created_at)})\nLast changed ${clock(updated_at)}`;
+  return `Created ${formatDate(created_at)} (${clock(created_at)})\nLast changed ${clock(updated_at)}`;
 }
 
 function Name({ state }: { state: AgentState }) {
   return (
     <>
-      <span class="as-SessRow-title as-Ellipsis">{visible(state.agent_id)}</span>
-      <span class="as-SessRow-id as-Muted as-Small">{visible(shortId(state.session_id))}</span>
+      <span class="as-SessRow-title as-Ellipsis">{escapeInvisible(state.agent_id)}</span>
+      <span class="as-SessRow-id as-Muted as-Small">
+        {escapeInvisible(shortId(state.session_id))}
+      </span>
     </>
   );
 }
 
-export function State({ state, under }: { state: AgentState; under: OrderKind | undefined }) {
+export function State({
+  state,
+  under,
+}: {
+  state: AgentState;
+  under: SessionActionKind | undefined;
+}) {
   const status = STATUSES[state.status];
   const { words, explanation: means } = status;
-  const told = under && ORDERED[under];
+  const told = under && PENDING_ACTION_LABELS[under];
   return (
     <span class="as-SessState" title={told ?? `${words}: ${means}`}>
       <StateMark status={status} />
@@ -131,7 +146,7 @@ export function State({ state, under }: { state: AgentState; under: OrderKind | 
 
 /** What it said last, as text: agents write it. */
 function LastMessage({ state, role }: { state: AgentState; role?: "gridcell" }) {
-  const words = visible(lastMessage(state));
+  const words = escapeInvisible(lastMessage(state));
   const failed = state.status === "error";
   return (
     <span

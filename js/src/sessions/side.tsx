@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Conversation } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
-import { count, visible, when } from "../view/format";
+import { count, escapeInvisible, formatDate } from "../view/format";
 import { Empty } from "../view/notices";
 import { Panel, TabList } from "../view/tabs";
-import type { SessionsModel, Side as Which } from "./model";
+import type { SessionsModel, SideTab as Which } from "./model";
 import { shortId } from "./status";
 import { Steps } from "./steps";
 import { Transcript } from "./transcript";
@@ -106,13 +106,13 @@ function List({ model, all }: { model: SessionsModel; all: readonly Conversation
       {all.map(({ conversation_id: id, title, status, tags, created_at }) => (
         <li key={id}>
           <button type="button" class="as-SessTalk" onClick={() => model.open(id)}>
-            <span class="as-Ellipsis as-SessTalk-title" title={visible(title)}>
-              {visible(title) || visible(shortId(id))}
+            <span class="as-Ellipsis as-SessTalk-title" title={escapeInvisible(title)}>
+              {escapeInvisible(title) || escapeInvisible(shortId(id))}
             </span>
             <Tags tags={tags} />
             <span class="as-Spring" />
             {status === "closed" && <span class="as-Muted as-Small">closed</span>}
-            <span class="as-Muted as-Small">{when(created_at)}</span>
+            <span class="as-Muted as-Small">{formatDate(created_at)}</span>
             <Icon name="right" small />
           </button>
         </li>
@@ -129,12 +129,12 @@ function Tags({ tags }: { tags: readonly string[] }) {
   return (
     <>
       {tags.slice(0, TAGS).map((tag) => (
-        <span key={tag} class="as-Tag as-Ellipsis" title={visible(tag)}>
-          {visible(tag)}
+        <span key={tag} class="as-Tag as-Ellipsis" title={escapeInvisible(tag)}>
+          {escapeInvisible(tag)}
         </span>
       ))}
       {more > 0 && (
-        <span class="as-Muted as-Small" title={tags.slice(TAGS).map(visible).join("\n")}>
+        <span class="as-Muted as-Small" title={tags.slice(TAGS).map(escapeInvisible).join("\n")}>
           {`+${more}`}
         </span>
       )}
@@ -158,7 +158,7 @@ function New({ model, title, onTitle, onDone }: NewProps) {
   const sessions = model.targets.value.map(({ session_id }) => session_id);
   const who =
     sessions.length === 1
-      ? visible(model.targets.value[0]?.agent_id ?? "")
+      ? escapeInvisible(model.targets.value[0]?.agent_id ?? "")
       : count(sessions.length, "session");
   const begin = async () => {
     if (model.readOnlyReason.peek() !== null || beginning.current) return;

@@ -1,7 +1,7 @@
 /** How sessions stand, what they can be told, and how a list of them is sorted. Pure. */
 import type { IconName } from "../icons/icon";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
-import { when } from "../view/format";
+import { formatDate } from "../view/format";
 
 interface Status {
   words: string;
@@ -37,10 +37,10 @@ export const STATUSES: Record<SessionStatus, Status> = {
   stopped: { words: "Stopped", icon: "stop", tone: "off", explanation: "It was destroyed" },
 };
 
-export type OrderKind = "pause" | "resume" | "interrupt" | "input" | "destroy";
+export type SessionActionKind = "pause" | "resume" | "interrupt" | "input" | "destroy";
 
-/** What is said of a session in the place of its state while an order is on its way to it. */
-export const ORDERED: Record<OrderKind, string> = {
+/** What is said of a session in the place of its state while an action is on its way to it. */
+export const PENDING_ACTION_LABELS: Record<SessionActionKind, string> = {
   pause: "Pausing…",
   resume: "Resuming…",
   interrupt: "Telling…",
@@ -53,13 +53,13 @@ const ENDED: ReadonlySet<SessionStatus> = new Set(["stopped", "done", "error"]);
 /** Whether a session is over. */
 export const hasEnded = ({ status }: AgentState): boolean => ENDED.has(status);
 
-/** Why an order can't be given to a session now; null where it can. */
-export function refusalReason(order: OrderKind, state: AgentState): string | null {
+/** Why an action can't be sent to a session now; null where it can. */
+export function refusalReason(action: SessionActionKind, state: AgentState): string | null {
   const { status } = state;
   if (hasEnded(state)) return "This session has ended";
   if (status === "stopping") return "This session is ending";
-  if (order === "pause" && status === "paused") return "This session is paused already";
-  if (order === "resume" && status !== "paused") return "Only a paused session can be resumed";
+  if (action === "pause" && status === "paused") return "This session is paused already";
+  if (action === "resume" && status !== "paused") return "Only a paused session can be resumed";
   return null;
 }
 
@@ -82,15 +82,16 @@ export function guidanceOf({ guidance }: AgentState): string | null {
 }
 
 /** When something was, as short as tells it apart: "14:02" today, "Yesterday", "18 Nov". */
-export function since(at: number): string {
-  const words = when(at);
+export function shortDate(at: number): string {
+  const words = formatDate(at);
   return words.includes(" ") ? words.slice(0, words.lastIndexOf(" ")) : words;
 }
 
 /** A line holds no more than is ever seen of it. */
-const LONGEST = 600;
+const MAX_LINE_CHARS = 600;
 
-export const oneLine = (text: string): string => text.slice(0, LONGEST).replace(/\s+/g, " ").trim();
+export const oneLine = (text: string): string =>
+  text.slice(0, MAX_LINE_CHARS).replace(/\s+/g, " ").trim();
 
 /** The beginning of an id, enough to tell it from others. */
 export const shortId = (id: string): string => (id.length > 10 ? `${id.slice(0, 8)}…` : id);
@@ -115,7 +116,7 @@ export interface Filter {
 }
 
 /** Newest first; whatever it is sorted by, sessions that are alike are. */
-export const FIRST: Sorting = { by: "since", down: true };
+export const DEFAULT_SORTING: Sorting = { by: "since", down: true };
 
 const RANK = new Map(Object.keys(STATUSES).map((status, at) => [status, at]));
 
@@ -130,7 +131,7 @@ const VALUES: Record<Column, (state: AgentState) => string | number> = {
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
 /** A copy in this order. */
-export function sorted(states: Iterable<AgentState>, { by, down }: Sorting): AgentState[] {
+export function sortSessions(states: Iterable<AgentState>, { by, down }: Sorting): AgentState[] {
   const value = VALUES[by];
   const turn = down ? -1 : 1;
   return [...states].sort(
@@ -147,12 +148,12 @@ function compared(a: string | number, b: string | number): number {
 }
 
 /** What a column is first sorted by when it is asked for. */
-export function turned(order: Sorting, by: Column): Sorting {
+export function toggleSorting(order: Sorting, by: Column): Sorting {
   if (order.by === by) return { by, down: !order.down };
   return { by, down: by === "since" || by === "iteration" };
 }
 
-export function matches(state: AgentState, { text, state: wanted }: Filter): boolean {
+export function matchesSessionFilter(state: AgentState, { text, state: wanted }: Filter): boolean {
   if (wanted === "live" ? hasEnded(state) : wanted !== "" && state.status !== wanted) return false;
   const sought = text.trim().toLowerCase();
   if (sought === "") return true;

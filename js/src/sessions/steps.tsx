@@ -5,7 +5,7 @@ import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/components/long_text";
 import type { AgentState, AgentStep } from "../protocol/runtime.gen";
 import { CopyButton } from "../view/button";
-import { clock, duration, visible } from "../view/format";
+import { clock, duration, escapeInvisible } from "../view/format";
 import { Empty } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { State } from "./row";
@@ -35,18 +35,21 @@ function Title({ model, state }: { model: SessionsModel; state: AgentState }) {
   const { agent_id, session_id, moniker } = state;
   return (
     <div class="as-PaneBar as-SessTitle">
-      <b class="as-Ellipsis" title={visible(agent_id)}>
-        {visible(agent_id)}
+      <b class="as-Ellipsis" title={escapeInvisible(agent_id)}>
+        {escapeInvisible(agent_id)}
       </b>
-      <span class="as-Muted as-Small as-Ellipsis as-SessTitle-id" title={visible(session_id)}>
-        {visible(shortId(session_id))}
+      <span
+        class="as-Muted as-Small as-Ellipsis as-SessTitle-id"
+        title={escapeInvisible(session_id)}
+      >
+        {escapeInvisible(shortId(session_id))}
       </span>
       <CopyButton label="Copy the session’s id" text={() => session_id} />
       <span class="as-Spring" />
-      <span class="as-Muted as-Small as-Ellipsis" title={`Moniker ${visible(moniker)}`}>
-        {visible(moniker)}
+      <span class="as-Muted as-Small as-Ellipsis" title={`Moniker ${escapeInvisible(moniker)}`}>
+        {escapeInvisible(moniker)}
       </span>
-      <State state={state} under={model.orders.pending.value.get(session_id)} />
+      <State state={state} under={model.actions.pending.value.get(session_id)} />
     </div>
   );
 }
@@ -85,12 +88,12 @@ function List({ model, state }: { model: SessionsModel; state: AgentState }) {
           <Step key={`${step.iteration} ${step.event_seq}`} step={step} />
         ))}
       </div>
-      {behind && <ToEnd what="New steps" onClick={toEnd} />}
+      {behind && <ScrollToEndButton what="New steps" onClick={toEnd} />}
     </div>
   );
 }
 
-export function ToEnd({ what, onClick }: { what: string; onClick(): void }) {
+export function ScrollToEndButton({ what, onClick }: { what: string; onClick(): void }) {
   return (
     <button type="button" class="as-Button as-mod-outline as-SessLog-end" onClick={onClick}>
       <Icon name="follow" small />
@@ -105,7 +108,7 @@ function Step({ step }: { step: AgentStep }) {
     <div class="as-SessEntry">
       <div class="as-SessEntry-head as-Small as-Muted">
         <span class="as-SessEntry-n">{`#${step.iteration}`}</span>
-        {step.status !== "running" && <span>{visible(step.status)}</span>}
+        {step.status !== "running" && <span>{escapeInvisible(step.status)}</span>}
         <span class="as-Spring" />
         {step.latency_ms !== null && <span>{duration(step.latency_ms / 1000)}</span>}
         <span>{clock(step.created_at)}</span>
@@ -119,13 +122,13 @@ function Step({ step }: { step: AgentStep }) {
         </div>
       )}
       {step.text && <LongText text={step.text} />}
-      {step.error && <Aside text={step.error} class="as-Bad" />}
-      {step.notes && <Aside text={step.notes} class="as-Small as-Muted" />}
+      {step.error && <LongTextBlock text={step.error} class="as-Bad" />}
+      {step.notes && <LongTextBlock text={step.notes} class="as-Small as-Muted" />}
     </div>
   );
 }
 
-export function Aside({ text, class: kind }: { text: string; class: string }) {
+export function LongTextBlock({ text, class: kind }: { text: string; class: string }) {
   return (
     <div class={kind}>
       <LongText text={text} />
@@ -137,7 +140,7 @@ export function Aside({ text, class: kind }: { text: string; class: string }) {
 function Guidance({ state }: { state: AgentState }) {
   const guidance = guidanceOf(state);
   if (guidance === null) return null;
-  const words = visible(oneLine(guidance));
+  const words = escapeInvisible(oneLine(guidance));
   return (
     <p class="as-SessTold as-Small" title={words}>
       <Icon name="note" small />

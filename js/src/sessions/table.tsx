@@ -2,12 +2,17 @@
 
 import type { AgentState } from "../protocol/runtime.gen";
 import { SearchField, Select } from "../view/fields";
-import { used, useRoving } from "../view/focus";
+import { consumeKey, useRoving } from "../view/focus";
 import { cx } from "../view/hooks";
-import { type Column, ColumnHeads, OrderMenu, useLines } from "../view/list";
+import { type Column, ColumnHeads, SortMenu, useLines } from "../view/list";
 import type { SessionsModel } from "./model";
 import { SessionRow } from "./row";
-import { type OrderKind, type Column as SessionColumn, STATUSES, type StateFilter } from "./status";
+import {
+  type SessionActionKind,
+  type Column as SessionColumn,
+  STATUSES,
+  type StateFilter,
+} from "./status";
 
 const STATES: readonly (readonly [StateFilter, string])[] = [
   ["", "All states"],
@@ -25,7 +30,7 @@ interface BarProps {
 export function Bar({ model, narrow, ids }: BarProps) {
   return (
     <div class={cx("as-PaneBar as-SessBar", narrow && "as-mod-narrow")}>
-      {narrow && <ChooseAll model={model} ids={ids} />}
+      {narrow && <ChooseAllCheckbox model={model} ids={ids} />}
       <SearchField
         type="search"
         field="as-SessSearch"
@@ -45,7 +50,7 @@ export function Bar({ model, narrow, ids }: BarProps) {
         options={STATES}
         onChange={(state) => model.narrow({ state })}
       />
-      {narrow && <SessionsOrder model={model} />}
+      {narrow && <SessionsSortMenu model={model} />}
     </div>
   );
 }
@@ -75,10 +80,10 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
     height,
     head: narrow ? 0 : HEAD,
     selected,
-    list: JSON.stringify([model.filter.value, model.order.value]),
+    list: JSON.stringify([model.filter.value, model.sorting.value]),
   });
   const ids = lines.map(({ session_id }) => session_id);
-  const under = model.orders.pending.value;
+  const under = model.actions.pending.value;
   const chosen = model.chosen.value;
 
   const select = (id: string) => {
@@ -87,19 +92,19 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const there = from(event);
-    const act = there && keyAct(event, targetFrom(event.key, there.index));
+    const act = there && keyAction(event, targetFrom(event.key, there.index));
     if (!act) return;
-    used(event);
+    consumeKey(event);
     carryOut(act, there.line);
   };
-  const carryOut = (act: KeyAct, state: AgentState) => {
+  const carryOut = (act: KeyAction, state: AgentState) => {
     if (act.kind === "go") go(act.to);
     else if (act.kind === "choose") model.choose(state.session_id);
     else if (act.kind === "all") model.chooseAll(ids);
     else if (act.kind === "none") model.chooseAll([]);
-    else select(state.session_id); // orders are for what is selected
+    else select(state.session_id); // actions are for what is selected
     if (act.kind === "open") onOpen(state);
-    if (act.kind === "order") model.sendOrder(act.order);
+    if (act.kind === "action") model.sendAction(act.action);
   };
   return (
     <div
@@ -164,7 +169,7 @@ export function Head({ model, ids }: HeadProps) {
   return (
     <div class="as-ListHead as-SessHead" role="row" aria-rowindex={1} {...roving}>
       <span class="as-SessRow-pick" role="columnheader">
-        <ChooseAll model={model} ids={ids} />
+        <ChooseAllCheckbox model={model} ids={ids} />
       </span>
       <ColumnHeads {...sortingOf(model)} />
     </div>
@@ -172,7 +177,7 @@ export function Head({ model, ids }: HeadProps) {
 }
 
 /** Choose all that are listed, or none. */
-export function ChooseAll({ model, ids }: HeadProps) {
+export function ChooseAllCheckbox({ model, ids }: HeadProps) {
   const chosen = model.chosen.value;
   const all = ids.length > 0 && ids.every((id) => chosen.has(id));
   return (
@@ -189,33 +194,33 @@ export function ChooseAll({ model, ids }: HeadProps) {
 }
 
 /** The same as a menu, in the list's narrow form. */
-export function SessionsOrder({ model }: { model: SessionsModel }) {
-  return <OrderMenu {...sortingOf(model)} />;
+export function SessionsSortMenu({ model }: { model: SessionsModel }) {
+  return <SortMenu {...sortingOf(model)} />;
 }
 
 function sortingOf(model: SessionsModel) {
   return {
     columns: COLUMNS,
-    order: model.order.value,
+    order: model.sorting.value,
     sort: (by: SessionColumn) => model.sort(by),
   };
 }
 
 // ---- What a key means in the list of sessions. Pure.
 
-export type KeyAct =
+export type KeyAction =
   | { kind: "go"; to: number }
   | { kind: "select" | "choose" | "all" | "none" | "open" }
-  | { kind: "order"; order: OrderKind };
+  | { kind: "action"; action: SessionActionKind };
 
-const ORDERS: Record<string, OrderKind> = {
+const ACTION_KEYS: Record<string, SessionActionKind> = {
   p: "pause",
   r: "resume",
   i: "interrupt",
   s: "input",
   Delete: "destroy",
 };
-const ACTS: Record<string, "select" | "choose" | "none" | "open"> = {
+const LIST_KEYS: Record<string, "select" | "choose" | "none" | "open"> = {
   Enter: "select",
   " ": "choose",
   Escape: "none",
@@ -225,15 +230,15 @@ const ACTS: Record<string, "select" | "choose" | "none" | "open"> = {
 type Key = Pick<KeyboardEvent, "key" | "altKey" | "ctrlKey" | "metaKey">;
 
 /** @param to The index of the line that the key leads to, where it is one that moves. */
-export function keyAct(
+export function keyAction(
   { key, altKey, ctrlKey, metaKey }: Key,
   to: number | undefined,
-): KeyAct | null {
+): KeyAction | null {
   if (altKey) return null;
   if (ctrlKey || metaKey) return key.toLowerCase() === "a" ? { kind: "all" } : null;
   if (to !== undefined) return { kind: "go", to };
-  const order = ORDERS[key];
-  if (order) return { kind: "order", order };
-  const kind = ACTS[key];
+  const action = ACTION_KEYS[key];
+  if (action) return { kind: "action", action };
+  const kind = LIST_KEYS[key];
   return kind ? { kind } : null;
 }

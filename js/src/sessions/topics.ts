@@ -4,15 +4,15 @@ import { batch, signal } from "@preact/signals";
 import { RpcClient } from "../client/rpc_client";
 import type {
   AgentStep,
-  AskRuntime,
   ConversationMessage,
   Participant,
-  RuntimeTells,
+  RuntimeRequestTypes,
+  RuntimeResultTypes,
   TopicEvent,
 } from "../protocol/runtime.gen";
 
 /** Asks the runtime, and hears of its topics: each begins with a notice `begin`, on each connection. */
-export class RuntimeClient extends RpcClient<AskRuntime, RuntimeTells, "watch"> {}
+export class RuntimeClient extends RpcClient<RuntimeRequestTypes, RuntimeResultTypes, "watch"> {}
 
 /** The runtime's service, by its name on a line. */
 export const SERVICE = "runtime";

@@ -6,11 +6,11 @@ import { LongText } from "../inspector/components/long_text";
 import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { sendsOnEnter } from "../view/fields";
-import { clock, count, visible, when } from "../view/format";
+import { clock, count, escapeInvisible, formatDate } from "../view/format";
+import { tooLongText } from "./action_panel";
 import type { SessionsModel } from "./model";
-import { tooLong } from "./order_panel";
 import { hasEnded, shortId } from "./status";
-import { Aside, ToEnd, useEnd } from "./steps";
+import { LongTextBlock, ScrollToEndButton, useEnd } from "./steps";
 
 interface TranscriptProps {
   model: SessionsModel;
@@ -19,18 +19,18 @@ interface TranscriptProps {
 
 export function Transcript({ model, id }: TranscriptProps) {
   const conversation = model.conversations.value.get(id);
-  const title = visible(conversation?.title ?? "") || visible(shortId(id));
+  const title = escapeInvisible(conversation?.title ?? "") || escapeInvisible(shortId(id));
   return (
     <div class="as-Pane">
       <div class="as-PaneBar as-SessTitle">
         <Button icon="left" hint="All conversations" onClick={() => model.open(null)} />
-        <b class="as-Ellipsis" title={visible(id)}>
+        <b class="as-Ellipsis" title={escapeInvisible(id)}>
           {title}
         </b>
         <span class="as-Spring" />
         {conversation && (
           <span class="as-Muted as-Small">
-            {conversation.status === "closed" ? "closed" : when(conversation.created_at)}
+            {conversation.status === "closed" ? "closed" : formatDate(conversation.created_at)}
           </span>
         )}
       </div>
@@ -49,7 +49,8 @@ function Participants({ model }: { model: SessionsModel }) {
     (state) => !inside.has(state.session_id) && !hasEnded(state),
   );
   const ids = missing.map(({ session_id }) => session_id);
-  const who = ids.length === 1 ? visible(missing[0]?.agent_id ?? "") : count(ids.length, "session");
+  const who =
+    ids.length === 1 ? escapeInvisible(missing[0]?.agent_id ?? "") : count(ids.length, "session");
   return (
     <div class="as-SessPeople">
       <ul aria-label="Participants">
@@ -78,9 +79,11 @@ function Participants({ model }: { model: SessionsModel }) {
 
 function Person({ model, participant }: { model: SessionsModel; participant: Participant }) {
   const { participant_id, kind, user_id, agent_id, session_id, role, delivery } = participant;
-  const name = visible((kind === "user" ? user_id : agent_id) ?? "") || "somebody";
+  const name = escapeInvisible((kind === "user" ? user_id : agent_id) ?? "") || "somebody";
   const how = [role !== "member" && role, delivery === "pull" && "reads by itself"].filter(Boolean);
-  const title = [name, session_id && visible(session_id), ...how].filter(Boolean).join("\n");
+  const title = [name, session_id && escapeInvisible(session_id), ...how]
+    .filter(Boolean)
+    .join("\n");
   const inside = (
     <>
       <Icon name={kind === "user" ? "user" : "agent"} small />
@@ -153,7 +156,7 @@ function Messages({ model }: { model: SessionsModel }) {
           <Message key={message.message_id} message={message} />
         ))}
       </div>
-      {behind && <ToEnd what="New messages" onClick={toEnd} />}
+      {behind && <ScrollToEndButton what="New messages" onClick={toEnd} />}
     </div>
   );
 }
@@ -162,11 +165,13 @@ const WHO = { user: "user", agent: "agent", system: "system" } as const;
 
 function Message({ message }: { message: ConversationMessage }) {
   const { sender_type, user_id, agent_id, session_id, text, event_type, iteration } = message;
-  const name = visible(user_id ?? agent_id ?? "") || "AgentStepper";
+  const name = escapeInvisible(user_id ?? agent_id ?? "") || "AgentStepper";
   if (sender_type === "system") {
     return (
       <p class="as-SessEntry as-mod-system as-Small as-Muted">
-        <span class="as-Text">{visible(text) || `${name}: ${visible(event_type ?? "")}`}</span>{" "}
+        <span class="as-Text">
+          {escapeInvisible(text) || `${name}: ${escapeInvisible(event_type ?? "")}`}
+        </span>{" "}
         {clock(message.created_at)}
       </p>
     );
@@ -175,7 +180,7 @@ function Message({ message }: { message: ConversationMessage }) {
     <div class={`as-SessEntry as-mod-${sender_type}`}>
       <div class="as-SessEntry-head as-Small">
         <Icon name={WHO[sender_type]} small />
-        <b class="as-Ellipsis" title={session_id ? visible(session_id) : name}>
+        <b class="as-Ellipsis" title={session_id ? escapeInvisible(session_id) : name}>
           {name}
         </b>
         {iteration !== null && <span class="as-Muted">{`#${iteration}`}</span>}
@@ -183,7 +188,7 @@ function Message({ message }: { message: ConversationMessage }) {
         <span class="as-Muted">{clock(message.created_at)}</span>
       </div>
       <LongText text={text || "(no text)"} />
-      {message.notes && <Aside text={message.notes} class="as-Small as-Muted" />}
+      {message.notes && <LongTextBlock text={message.notes} class="as-Small as-Muted" />}
     </div>
   );
 }
@@ -237,6 +242,6 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
 function postDisabledReason(model: SessionsModel, closed: boolean, text: string): string | null {
   if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
   if (closed) return "This conversation is closed";
-  if (text.length > LONGEST) return tooLong(LONGEST);
+  if (text.length > LONGEST) return tooLongText(LONGEST);
   return text.trim() === "" ? "Write a message first" : null;
 }

@@ -8,7 +8,7 @@ import { type CommModel, commTransport } from "../client/comm";
 import { browserTimers, type Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
 import { accessOf, ownServer, pageConfig } from "../shells/server";
-import { dressedShell } from "../shells/theme";
+import { themedShell } from "../shells/theme";
 import { addStyles, type MountOptions, mountSessions } from "./mount";
 
 /** What anywidget hands over of a widget's model, as far as it is used. */
@@ -23,7 +23,7 @@ const PATH = "agentstepper/runtime";
 const ENDED =
   "The kernel was restarted or has ended: the agents go on. Run the cell again to see them.";
 
-export default dressedShell<Widget>((model, host) => {
+export default themedShell<Widget>((model, host) => {
   const options = { conversation: model.get("conversation"), height: model.get("height") };
   return mountSessions(host, ...reached(model, options));
 }, addStyles);

@@ -5,10 +5,10 @@
 import { commTransport } from "../client/comm";
 import { mount } from "../mount";
 import { addStyles } from "../styles";
-import { dressedShell } from "./theme";
+import { themedShell } from "./theme";
 import { mountWidget } from "./widget";
 
-export default dressedShell(
+export default themedShell(
   (model, host, timers) =>
     mountWidget(model, (run, options) => {
       const via = model.get("via");

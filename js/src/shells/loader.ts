@@ -2,10 +2,19 @@
  * The anywidget's `_esm`: a few KB that travel with each widget, and fetch the app from the Jupyter
  * server. The app then talks to the Core of that server by itself: the kernel may be blocked.
  */
-import { Advice, type Caller, loadApp, pageConfig, showAdvice } from "./server";
+import {
+  loadApp,
+  pageConfig,
+  type RequestingShell,
+  showLoadError,
+  UserFixableError,
+} from "./server";
 import { mountWidget, type Widget, widgetShell } from "./widget";
 
-const KERNEL: Caller = { name: "The kernel", upgrade: "Upgrade agentstepper_nb in the kernel." };
+const KERNEL: RequestingShell = {
+  name: "The kernel",
+  upgrade: "Upgrade agentstepper_nb in the kernel.",
+};
 
 export default widgetShell((model, host) => {
   let leave: (() => void) | undefined;
@@ -16,7 +25,7 @@ export default widgetShell((model, host) => {
         if (gone) cleanup();
         else leave = cleanup;
       },
-      (error: Error) => showAdvice(host, error, begin),
+      (error: Error) => showLoadError(host, error, begin),
     );
   };
   begin();
@@ -30,7 +39,7 @@ async function show(model: Widget, host: HTMLElement): Promise<() => void> {
   const config = pageConfig();
   const given = model.get("base_url") || config?.baseUrl;
   if (!given) {
-    throw new Advice(
+    throw new UserFixableError(
       "This front end doesn’t say where its Jupyter server is. Run `%agentstepper --kernel`: the view " +
         "then comes through the kernel.",
     );

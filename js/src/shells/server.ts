@@ -11,7 +11,7 @@ export interface PageConfig {
 }
 
 /** The shell that asks, as it is named where the server's version isn't its own. */
-export interface Caller {
+export interface RequestingShell {
   /** "The kernel" */
   name: string;
   /** What to do where the server is the newer one: "Upgrade agentstepper_nb in the kernel." */
@@ -42,9 +42,13 @@ export function pageConfig(): PageConfig | null {
  * @param config The page's, for the token that is tried where the login cookie isn't taken.
  * @throws Advice where the server has no app, or one of another protocol.
  */
-export async function loadApp(base: URL, config: PageConfig | null, asker: Caller): Promise<App> {
+export async function loadApp(
+  base: URL,
+  config: PageConfig | null,
+  shell: RequestingShell,
+): Promise<App> {
   const files = new URL("static/agentstepper/", base);
-  const { app } = await manifest(files, asker);
+  const { app } = await manifest(files, shell);
   const { mount, serverTransport } = await importApp(new URL(app, files));
   const own = { pageUrl: (run: string) => pageUrl(base, run) };
   return {
@@ -58,25 +62,25 @@ export function pageUrl(base: URL, run: string): string {
   return String(new URL(`agentstepper/app?run=${encodeURIComponent(run)}`, base));
 }
 
-async function manifest(files: URL, asker: Caller): Promise<Manifest> {
+async function manifest(files: URL, shell: RequestingShell): Promise<Manifest> {
   const answer = await fetch(new URL("manifest.json", files), { cache: "no-cache" }).catch(
     () => null,
   );
-  if (!answer) throw new Advice("The Jupyter server does not answer.");
+  if (!answer) throw new UserFixableError("The Jupyter server does not answer.");
   if (!answer.ok) {
-    throw new Advice(
+    throw new UserFixableError(
       "The Jupyter server has no agentstepper_nb. Run `%agentstepper --kernel` in the notebook to " +
         "debug without it; or install it in the environment that the server runs in " +
         "(pip install agentstepper_nb), then restart the server.",
     );
   }
   const found = (await answer.json()) as Manifest;
-  if (found.protocol !== PROTOCOL) throw new Advice(skew(found, asker));
+  if (found.protocol !== PROTOCOL) throw new UserFixableError(skew(found, shell));
   return found;
 }
 
 /** Versions may differ as long as the protocol is the same. */
-function skew({ version, protocol }: Manifest, { name, upgrade }: Caller): string {
+function skew({ version, protocol }: Manifest, { name, upgrade }: RequestingShell): string {
   const mend =
     protocol < PROTOCOL
       ? "Upgrade agentstepper_nb where the Jupyter server runs, and restart it."
@@ -89,23 +93,26 @@ function skew({ version, protocol }: Manifest, { name, upgrade }: Caller): strin
 
 function importApp(url: URL): Promise<typeof import("../app")> {
   return import(String(url)).catch(() => {
-    throw new Advice("The view could not be loaded from the Jupyter server. Reload the page.");
+    throw new UserFixableError(
+      "The view could not be loaded from the Jupyter server. Reload the page.",
+    );
   });
 }
 
 // ---- What stands in the view's place where it can't be shown, and a button to try again.
 
 /** Something that the person has to mend. */
-export class Advice extends Error {}
+export class UserFixableError extends Error {}
 
 /**
  * Say in an element what went wrong.
  *
  * @param again Called when the person asks to try again.
  */
-export function showAdvice(element: HTMLElement, error: Error, again: () => void): void {
+export function showLoadError(element: HTMLElement, error: Error, again: () => void): void {
   const text = document.createElement("span");
-  text.textContent = error instanceof Advice ? error.message : `The view failed: ${error.message}`;
+  text.textContent =
+    error instanceof UserFixableError ? error.message : `The view failed: ${error.message}`;
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = "Try again";
@@ -181,7 +188,7 @@ export function openRun(run: string, { pageUrl, command }: RunAccess): string | 
 // ---- How a widget's view reaches the runs of its Core.
 
 /** What a widget's kernel says of its Core. */
-export interface CoreTraits {
+export interface CoreAccessInfo {
   /** Whether the page's own server has it. */
   get(name: "direct"): boolean;
   /** The base URL of the server that shows its runs; empty where none does. */
@@ -189,13 +196,13 @@ export interface CoreTraits {
 }
 
 /** The base URL of the page's own server, where that has the Core. */
-export function ownServer(model: CoreTraits): URL | null {
+export function ownServer(model: CoreAccessInfo): URL | null {
   const config = pageConfig();
   return model.get("direct") && config?.baseUrl ? new URL(config.baseUrl, location.href) : null;
 }
 
 /** @param command What to type where no page shows the Core's runs. */
-export function accessOf(model: CoreTraits, command: (run: string) => string): RunAccess {
+export function accessOf(model: CoreAccessInfo, command: (run: string) => string): RunAccess {
   const own = ownServer(model);
   if (own) return { pageUrl: (run) => pageUrl(own, run) };
   const page = model.get("page");

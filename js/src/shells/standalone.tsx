@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { render as draw, type VNode } from "preact";
 import type { Connection } from "../model/model";
-import type { Place } from "../view/hooks";
+import type { ViewPlacement } from "../view/hooks";
 
 interface Reconnectable {
   readonly connection: ReadonlySignal<Connection>;
@@ -42,9 +42,9 @@ export function mountStandalone(
   element: HTMLElement,
   model: StandaloneModel,
   height: number | undefined,
-  root: (place: Place) => VNode,
+  root: (place: ViewPlacement) => VNode,
 ): () => void {
-  const place: Place = {
+  const place: ViewPlacement = {
     shell: "inline",
     resizable: true,
     overlay: signal(null),

@@ -11,7 +11,7 @@ type Scheme = "light" | "dark";
  * Give an element the theme variables that the view is drawn with, as the page around it is now. On pages
  * of JupyterLab and Notebook there is nothing to do: they bring their own.
  */
-export function dress(host: HTMLElement): void {
+export function applyTheme(host: HTMLElement): void {
   const own = document.body.dataset.jpThemeLight !== undefined;
   host.classList.toggle("as-StandIns", !own);
   host.classList.toggle("as-mod-vscode", !own && isVsCode());
@@ -29,15 +29,15 @@ export function dress(host: HTMLElement): void {
  * @param view Draws into a host, and gives back how to end it.
  * @param addStyles Gives the host's document the view's own stylesheet.
  */
-export function dressedShell<W = Widget>(
+export function themedShell<W = Widget>(
   view: (model: W, host: HTMLElement, timers: Timers) => () => void,
   addStyles: (host: HTMLElement) => void,
 ) {
   return widgetShell<W>(
     (model, host, timers) => {
-      dress(host);
+      applyTheme(host);
       const leave = view(model, host, timers);
-      const forget = onPageChange(() => dress(host));
+      const forget = onPageChange(() => applyTheme(host));
       return () => {
         forget();
         leave();
@@ -45,7 +45,7 @@ export function dressedShell<W = Widget>(
     },
     // Drawn before it stands anywhere: what is behind it, and in which root, is known only now.
     (host) => {
-      dress(host);
+      applyTheme(host);
       addStyles(host);
     },
   );

@@ -4,10 +4,10 @@ import { useComputed } from "@preact/signals";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Run, TimelineRow } from "../model/model";
-import { causeOf, wasRaised } from "../model/status";
+import { causeOf, isRaisedByAgent } from "../model/status";
 import { Button } from "./button";
-import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
-import { count, elapsed, visible } from "./format";
+import { formatCost, formatRunTokens, runTokens, tokensTitle } from "./figures";
+import { count, elapsed, escapeInvisible } from "./format";
 import { cx } from "./hooks";
 
 export interface EndedProps {
@@ -33,13 +33,13 @@ export function Ended({ model, run }: EndedProps) {
 
 function endText(run: Run, last: TimelineRow | undefined) {
   if (run.ending === "crashed") {
-    const cause = visible(causeOf(run)) || "The agent ended without a word";
+    const cause = escapeInvisible(causeOf(run)) || "The agent ended without a word";
     const process = run.exit_code ? `The agent’s process ${run.exit_code < 0 ? "was " : ""}` : "";
-    const [title, text] = wasRaised(run) ? [cause, RAISED] : [process + cause, KEPT];
+    const [title, text] = isRaisedByAgent(run) ? [cause, RAISED] : [process + cause, KEPT];
     return { icon: "crash", title, text: withLast(text, run) } as const;
   }
   if (run.ending === "lost") {
-    const why = run.failure ? visible(run.failure.message) : GONE;
+    const why = run.failure ? escapeInvisible(run.failure.message) : GONE;
     return {
       icon: "unplug",
       title: last ? `The agent left after event ${last.seq}` : "The agent left",
@@ -54,7 +54,7 @@ const GONE = "The agent did not come back, so this run can’t continue.";
 const KEPT = "All until then is kept.";
 
 function withLast(text: string, { last_event }: Run): string {
-  return last_event ? `${text}Its last event: ${visible(last_event)}.` : text;
+  return last_event ? `${text}Its last event: ${escapeInvisible(last_event)}.` : text;
 }
 
 function ToEvent({ model, row }: { model: Debugger; row: TimelineRow }) {
@@ -77,7 +77,7 @@ export function Outcome({ model, run }: { model: Debugger; run: Run }) {
       <Icon name={finished ? "check" : "stop"} />
       <div class="as-Banner-text">
         <b>{`${finished ? "Finished" : "Stopped by a person"}${lasted(run)}`}</b>
-        <span class="as-Muted as-Small" title={tokensOf(run) ? tokensTitle(run) : undefined}>
+        <span class="as-Muted as-Small" title={runTokens(run) ? tokensTitle(run) : undefined}>
           {text}
         </span>
       </div>
@@ -110,12 +110,12 @@ function shares({ started_at, ended_at, halted_at, halted_s }: Run): string | nu
 }
 
 function facts(run: Run, commits: number, edits: number | null): string[] {
-  const tokens = tokensOf(run);
+  const tokens = runTokens(run);
   const hits = run.hits.reduce((sum, one) => sum + one.count, 0);
   return [
     shares(run),
-    tokens && `${tokensFigure(tokens)} tokens`,
-    costFigure(run.usage),
+    tokens && `${formatRunTokens(tokens)} tokens`,
+    formatCost(run.usage),
     commits > 0 && count(commits, "commit"),
     edits !== null && edits > 0 && `${count(edits, "message")} edited by a person`,
     hits > 0 && `breakpoints hit ${hits === 1 ? "once" : `${hits.toLocaleString("en-US")} times`}`,

@@ -9,12 +9,12 @@ const COMPACT = new Intl.NumberFormat("en-US", {
 });
 
 /** A number of tokens: "812", "9.8k", "148k", "1.2M"; a dash where none were told. */
-export function tokenFigure(tokens: number | null): string {
+export function formatTokenCount(tokens: number | null): string {
   return tokens === null ? "–" : COMPACT.format(tokens).replace("K", "k");
 }
 
 /** Tokens of both ways together; null where none were told. */
-export function tokensIn(usage: Usage | null): number | null {
+export function totalTokens(usage: Usage | null): number | null {
   if (!usage) return null;
   const { input_tokens: input, output_tokens: output } = usage;
   return input === null && output === null ? null : (input ?? 0) + (output ?? 0);
@@ -26,7 +26,7 @@ const BYTES_A_TOKEN = 4;
 export const NOT_REPORTED = `Estimated by length, ${BYTES_A_TOKEN} bytes a token: the agent reported no figures`;
 
 /** About how many tokens a text of this size is. */
-export function tokensBySize(bytes: number): number {
+export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_A_TOKEN);
 }
 
@@ -36,26 +36,26 @@ const CENTS = new Intl.NumberFormat("en-US", {
 });
 
 /** All tokens of a run, exact or by length. */
-export interface Tokens {
-  readonly n: number;
+export interface TokenTotal {
+  readonly count: number;
   readonly estimated: boolean;
 }
 
 /** The tokens of a run: as its agent told them, else by the length of its queries; null: it asked nothing. */
-export function tokensOf({ usage, query_bytes }: Run): Tokens | null {
-  const told = tokensIn(usage);
-  if (told !== null) return { n: told, estimated: false };
-  return query_bytes > 0 ? { n: tokensBySize(query_bytes), estimated: true } : null;
+export function runTokens({ usage, query_bytes }: Run): TokenTotal | null {
+  const told = totalTokens(usage);
+  if (told !== null) return { count: told, estimated: false };
+  return query_bytes > 0 ? { count: estimateTokens(query_bytes), estimated: true } : null;
 }
 
 /** "9.8k", "≈9.8k" where they are estimated; a dash where there are none. */
-export function tokensFigure(tokens: Tokens | null): string {
-  return `${tokens?.estimated ? "≈" : ""}${tokenFigure(tokens?.n ?? null)}`;
+export function formatRunTokens(tokens: TokenTotal | null): string {
+  return `${tokens?.estimated ? "≈" : ""}${formatTokenCount(tokens?.count ?? null)}`;
 }
 
 /** What is said of a run's tokens and costs where its figure is pointed at. */
 export function tokensTitle(run: Run): string {
-  return tokensOf(run)?.estimated ? NOT_REPORTED : usageText(run.usage);
+  return runTokens(run)?.estimated ? NOT_REPORTED : usageText(run.usage);
 }
 
 /** US dollars: "$1.24", "$0.018", "$0.00042", "$0". */
@@ -68,7 +68,7 @@ export function dollars(cost: number): string {
 }
 
 /** A cost, "≈$0.018" where it is estimated; null where it isn't known. */
-export function costFigure(usage: Usage | null): string | null {
+export function formatCost(usage: Usage | null): string | null {
   if (!usage || usage.cost === null) return null;
   return `${usage.estimated ? "≈" : ""}${dollars(usage.cost)}`;
 }
@@ -80,7 +80,7 @@ export function usageText(usage: Usage | null): string {
   if (!usage) return "The agent reported no tokens";
   const told = (tokens: number | null) => (tokens === null ? "unknown" : WHOLE.format(tokens));
   const tokens = `${told(usage.input_tokens)} in, ${told(usage.output_tokens)} out`;
-  const cost = costFigure(usage);
+  const cost = formatCost(usage);
   if (cost === null) return tokens;
   return `${tokens}; ${cost}${usage.estimated ? ", estimated by the prices that were set" : ""}`;
 }

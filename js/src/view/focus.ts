@@ -97,7 +97,7 @@ interface Scroller {
 }
 
 /** The index a key leads to from line `at`, which may be beyond the list; undefined: not a key of lists. */
-export function targetOf(key: string, at: number, page: number): number | undefined {
+export function lineIndexForKey(key: string, at: number, page: number): number | undefined {
   const to: Record<string, number> = {
     ArrowUp: at - 1,
     ArrowDown: at + 1,
@@ -157,7 +157,7 @@ export function useAnchor<T>(
 // ---- Lists with one tab stop, moved in with the arrow keys.
 
 /** Where a key leads in a list; undefined where it is no key of lists. */
-export function move(key: string, at: number, length: number): number | undefined {
+export function nextItemIndex(key: string, at: number, length: number): number | undefined {
   if (length === 0) return undefined;
   if (key === "ArrowDown") return Math.min(length - 1, at + 1);
   if (key === "ArrowUp") return Math.max(0, at - 1);
@@ -174,7 +174,7 @@ export function focusItem(list: Element, at: number): void {
 }
 
 /** Keys that a list has used go no further: the view has a meaning for some of them, too. */
-export function used(event: KeyboardEvent): void {
+export function consumeKey(event: KeyboardEvent): void {
   event.preventDefault();
   event.stopPropagation();
 }

@@ -60,7 +60,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
 export const clock = (at: number): string => CLOCK.format(at * 1000);
 
 /** When something was, from now: "14:02" today, "Yesterday 17:22", "18 Nov 09:15". */
-export function when(at: number, now = Date.now() / 1000): string {
+export function formatDate(at: number, now = Date.now() / 1000): string {
   const time = clock(at).slice(0, -3);
   const days = dayNumber(now) - dayNumber(at);
   if (days <= 0) return time;
@@ -82,12 +82,12 @@ const HIDDEN =
   /(?![\t\n\r]|(?<=\p{Emoji})[\ufe0e\ufe0f]|(?<=[^\0-\x7f\u200c\u200d])[\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** The text as it is shown; what is copied and sent is the text itself. */
-export function visible(text: string): string {
+export function escapeInvisible(text: string): string {
   return text.replace(HIDDEN, shown);
 }
 
 /** The characters of a text that can't be seen, by their numbers: each once. */
-export function hiddenIn(text: string): string[] {
+export function findInvisible(text: string): string[] {
   return [...new Set(text.match(HIDDEN))].map(number);
 }
 

@@ -1,14 +1,14 @@
 /** The header: who waits for whom, which run, and what can be done about it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { controls, stateIfHere } from "../model/controls";
+import { controls, stateIfAttached } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { useRoving } from "./focus";
-import { visible } from "./format";
-import { cx, type Place } from "./hooks";
+import { escapeInvisible } from "./format";
+import { cx, type ViewPlacement } from "./hooks";
 import { lazy, withStyles } from "./lazy";
 import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
@@ -50,7 +50,7 @@ function isBriefHalt(before: Run | null, now: Run | null): boolean {
 
 interface HeaderProps {
   model: Debugger;
-  place: Place;
+  place: ViewPlacement;
 }
 
 interface PartProps extends DisplayedRun {
@@ -79,7 +79,7 @@ function State({ model, run, pending }: PartProps) {
     opening: model.opening.value !== null,
     breakpoints: model.breakpoints.describe(pending[0]?.stops ?? []),
   });
-  const shown = { ...status, detail: visible(status.detail) };
+  const shown = { ...status, detail: escapeInvisible(status.detail) };
   return <StateLine status={shown} connection={connection} live="polite" />;
 }
 
@@ -146,7 +146,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
 }
 
 /** What is no run control: the page of its own, and the keys. */
-function More({ place }: { place: Place }) {
+function More({ place }: { place: ViewPlacement }) {
   const { pageUrl } = place;
   return (
     <>
@@ -185,7 +185,7 @@ export const RunList = lazy<ListProps>(async () => {
 
 interface PickerProps {
   model: Debugger;
-  place: Place;
+  place: ViewPlacement;
 }
 
 export function RunPicker({ model, place }: PickerProps) {
@@ -198,7 +198,7 @@ export function RunPicker({ model, place }: PickerProps) {
   };
   useOutside(box, open, () => close(false));
   if (model.runs.value.length === 0) return null;
-  const name = visible(model.run.value?.name ?? "All runs");
+  const name = escapeInvisible(model.run.value?.name ?? "All runs");
   const others = othersHalted(model.runs.value, model.run.value);
   return (
     <div ref={box} class="as-RunPicker">
@@ -228,7 +228,9 @@ export function RunPicker({ model, place }: PickerProps) {
 
 /** Which other runs wait for the person, in words; "" where none does. */
 function othersHalted(runs: readonly Run[], shown: Run | null): string {
-  const halted = runs.filter((run) => stateIfHere(run) === "halted" && run.id !== shown?.id).length;
+  const halted = runs.filter(
+    (run) => stateIfAttached(run) === "halted" && run.id !== shown?.id,
+  ).length;
   if (halted === 0) return "";
   return halted === 1 ? "1 other run is halted" : `${halted} other runs are halted`;
 }

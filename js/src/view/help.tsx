@@ -1,7 +1,7 @@
 /** The list of all keys, over the view until it is closed. */
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
-import type { Place, Via } from "./hooks";
+import type { CoreRoute, ViewPlacement } from "./hooks";
 
 export { default as styles } from "../styles/help.css";
 
@@ -30,11 +30,11 @@ const KEYS: [string, string[]][] = [
 ];
 
 /** How this view reaches the Core. */
-function wayToCore(via: Via | undefined): string {
+function wayToCore(via: CoreRoute | undefined): string {
   return via ? `Connected ${via.name}. ${via.why}` : "Connected straight to the Core.";
 }
 
-export function Help({ place }: { place: Place }) {
+export function Help({ place }: { place: ViewPlacement }) {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(document.activeElement);
   const close = () => {

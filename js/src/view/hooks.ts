@@ -31,20 +31,20 @@ export function cx(...names: (string | false | null | undefined)[]): string {
 // ---- What the shell gives the view, and what is open in it for a moment.
 
 /** A way to the Core, and why it is taken: for a person. */
-export interface Via {
+export interface CoreRoute {
   /** A word or two: "through the kernel". */
   name: string;
   /** One or two sentences. */
   why: string;
 }
 
-export interface Place {
+export interface ViewPlacement {
   /** The shell's name: sizes are kept for each. */
   shell: "inline" | "panel" | "page";
   /** The view's address on a page of its own; absent where it is on it, or none is served. */
   pageUrl?: () => string;
   /** How the view reaches the Core, where that isn't straight. */
-  via?: Via;
+  via?: CoreRoute;
   /** Who draws the height: the person by the lower edge, or the shell. */
   resizable: boolean;
   /** The height to begin with, in pixels. */

@@ -2,14 +2,14 @@
 
 import { useEffect } from "preact/hooks";
 import { addBreakpointLike } from "../model/breakpoints";
-import { deniable, isUsable } from "../model/controls";
+import { canDeny, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Tab, TimelineRow } from "../model/model";
 import { rowOf } from "../model/rows";
 import { isInSight } from "./focus";
-import type { Place } from "./hooks";
+import type { ViewPlacement } from "./hooks";
 
-type Act = (model: Debugger, place: Place, root: HTMLElement) => void;
+type Act = (model: Debugger, place: ViewPlacement, root: HTMLElement) => void;
 
 /** As in JupyterLab's debugger; in text fields too. */
 const FUNCTION_KEYS: Record<string, Act> = {
@@ -30,7 +30,7 @@ const LETTERS: Record<string, Act> = {
   },
   d: (model) => {
     const target = toTarget(model);
-    if (target && deniable(target)) model.denying.value = target.id;
+    if (target && canDeny(target)) model.denying.value = target.id;
   },
   o: (model) => {
     model.showOriginal.value = !model.showOriginal.value;
@@ -64,7 +64,7 @@ function toTab(tab: Tab): Act {
 export function onKey(
   event: KeyboardEvent,
   model: Debugger,
-  place: Place,
+  place: ViewPlacement,
   root: HTMLElement,
 ): void {
   const act = actOf(event, model, place, root);
@@ -74,7 +74,12 @@ export function onKey(
   act(model, place, root);
 }
 
-function actOf(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLElement): Act | null {
+function actOf(
+  event: KeyboardEvent,
+  model: Debugger,
+  place: ViewPlacement,
+  root: HTMLElement,
+): Act | null {
   if (event.isComposing) return null;
   if (event.ctrlKey || event.metaKey) return isFind(event) ? find : null;
   if (event.altKey) return chordOf(event);
@@ -144,7 +149,12 @@ function find(model: Debugger): void {
 }
 
 /** Esc: close what lies over the view, else leave the field, else the editor. */
-function back(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLElement): Act | null {
+function back(
+  event: KeyboardEvent,
+  model: Debugger,
+  place: ViewPlacement,
+  root: HTMLElement,
+): Act | null {
   if (place.overlay.value !== null) {
     return () => {
       place.overlay.value = null;

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../icons/icon";
 import { Select } from "./fields";
-import { pageOf, scrollTo, targetOf, useAnchor } from "./focus";
+import { lineIndexForKey, pageOf, scrollTo, useAnchor } from "./focus";
 import { useVirtual } from "./timeline/scroll";
 
 export interface Column<By> {
@@ -48,7 +48,7 @@ export function ColumnHeads<By extends string>({ columns, order, sort }: Sorting
 }
 
 /** The same as a menu, in the list's narrow form. */
-export function OrderMenu<By extends string>({ columns, order, sort }: Sorting<By>) {
+export function SortMenu<By extends string>({ columns, order, sort }: Sorting<By>) {
   return (
     <>
       <Select
@@ -131,7 +131,7 @@ export function useLines<T>(options: LinesOptions<T>) {
     return element && line ? { element, line, index } : null;
   };
   const targetFrom = (key: string, index: number) =>
-    targetOf(key, index, pageOf(scroller.current, height, 2));
+    lineIndexForKey(key, index, pageOf(scroller.current, height, 2));
   const onFocusIn = (event: Event) => {
     const there = from(event);
     if (there) setActive(idOf(there.line));
@@ -147,7 +147,7 @@ export function rowOf(target: EventTarget | null, row: string): HTMLElement | nu
 const SIDEWAYS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
 
 /** Left and Right lead from a row through what can be done with it, and back; whether it was such a key. */
-export function sideways(row: Element, key: string): boolean {
+export function moveFocusSideways(row: Element, key: string): boolean {
   const by = SIDEWAYS[key];
   if (by === undefined) return false;
   const stops = [row, ...row.querySelectorAll("button")] as HTMLElement[];

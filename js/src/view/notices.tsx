@@ -3,9 +3,9 @@ import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Icon } from "../icons/icon";
 import type { Connection } from "../model/model";
-import { obstacle, type Status } from "../model/status";
+import { connectionProblem, type Status } from "../model/status";
 import { Button, CopyButton } from "./button";
-import { visible } from "./format";
+import { escapeInvisible } from "./format";
 import { cx } from "./hooks";
 
 // ---- In the place of what there is nothing of.
@@ -68,7 +68,7 @@ export function NotConnected({ line, why }: { line: Line; why: string }) {
   );
   return (
     <Empty alert title="Not connected" actions={again}>
-      <p>{visible(why)}</p>
+      <p>{escapeInvisible(why)}</p>
     </Empty>
   );
 }
@@ -76,7 +76,7 @@ export function NotConnected({ line, why }: { line: Line; why: string }) {
 /** A button to connect now, while the link doesn't stand. `label` is the class that hides its words. */
 export function RetryNow({ line, label }: { line: Line; label: string }) {
   const connection = line.connection.value;
-  if (connection.kind !== "lost" && !obstacle(connection)) return null;
+  if (connection.kind !== "lost" && !connectionProblem(connection)) return null;
   return (
     <Button
       outline
@@ -172,7 +172,7 @@ export function ErrorBar({ class: look, error }: { class: string; error: Signal<
   };
   return (
     <NoticeBar class={look} onDismiss={dismiss}>
-      <span>{visible(error.value)}</span>
+      <span>{escapeInvisible(error.value)}</span>
     </NoticeBar>
   );
 }
@@ -199,7 +199,7 @@ export function Snippet({ parts }: { parts: readonly string[] }) {
     <>
       {parts.map((part, at) =>
         // Its place is what each is known by.
-        at % 2 === 1 ? <mark key={at}>{visible(part)}</mark> : visible(part),
+        at % 2 === 1 ? <mark key={at}>{escapeInvisible(part)}</mark> : escapeInvisible(part),
       )}
     </>
   );

@@ -5,24 +5,24 @@ import { Icon } from "../icons/icon";
 import { Inspector } from "../inspector";
 import type { Debugger } from "../model/debugger";
 import type { Comparison, Model, Tab } from "../model/model";
-import { obstacle } from "../model/status";
+import { connectionProblem } from "../model/status";
 import { Button } from "./button";
 import type { EndedProps } from "./ended";
 import { useKeepFocus } from "./focus";
-import { visible } from "./format";
+import { escapeInvisible } from "./format";
 import { Header } from "./header";
-import type { Place } from "./hooks";
+import type { ViewPlacement } from "./hooks";
 import { onKey, useSharedKeys } from "./keys";
 import { lazy, withStyles } from "./lazy";
 import { CodeLine, Empty, type EmptyProps } from "./notices";
-import { Edge, ShellName, Split, useHeight } from "./split";
+import { HeightHandle, ShellName, Split, useHeight } from "./split";
 import { Strip } from "./strip";
 import { Panel } from "./tabs";
 import { Timeline } from "./timeline/timeline";
 
 interface RootProps {
   model: Debugger;
-  place: Place;
+  place: ViewPlacement;
 }
 
 export function Root({ model, place }: RootProps) {
@@ -59,7 +59,7 @@ export function Root({ model, place }: RootProps) {
           )}
           {place.overlay.value === "keys" && <Help place={place} />}
         </div>
-        {place.resizable && <Edge height={height} onHeight={setHeight} />}
+        {place.resizable && <HeightHandle height={height} onHeight={setHeight} />}
       </div>
     </ShellName.Provider>
   );
@@ -118,7 +118,7 @@ function Tabs({ model, empty }: TabsProps) {
 /** Under a cell the run control may stand below the window when the agent first halts: scroll there. */
 function useHaltInSight(
   model: Debugger,
-  { shell }: Place,
+  { shell }: ViewPlacement,
   root: { current: HTMLElement | null },
 ): void {
   const halted = (model.run.value?.pending.length ?? 0) > 0;
@@ -151,7 +151,7 @@ export const BreakpointsTab = lazy<{ model: Debugger }>(async () => {
   return withStyles(BreakpointsView, "breakpoints", styles);
 });
 
-export const Help = lazy<{ place: Place }>(async () => {
+export const Help = lazy<{ place: ViewPlacement }>(async () => {
   const { Help, styles } = await import("./help");
   return withStyles(Help, "help", styles);
 });
@@ -187,9 +187,9 @@ export function StoreFailure({ model }: { model: Debugger }) {
   return (
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />
-      <div class="as-Banner-text" title={visible(why)}>
+      <div class="as-Banner-text" title={escapeInvisible(why)}>
         <b>Runs can’t be kept</b>
-        <span class="as-Muted as-Small">{visible(why)}</span>
+        <span class="as-Muted as-Small">{escapeInvisible(why)}</span>
       </div>
     </div>
   );
@@ -199,7 +199,7 @@ export function StoreFailure({ model }: { model: Debugger }) {
 export function BreakpointFailure({ model }: { model: Debugger }) {
   const why = model.target.value?.stop_error;
   if (!why || model.tab.value === "breakpoints") return null;
-  const text = `${visible(why).replace(/\.?$/, ".")} The run halts where the condition fails: correct the condition, or disable the breakpoint.`;
+  const text = `${escapeInvisible(why).replace(/\.?$/, ".")} The run halts where the condition fails: correct the condition, or disable the breakpoint.`;
   return (
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />
@@ -226,7 +226,7 @@ export function BreakpointFailure({ model }: { model: Debugger }) {
 export function emptyState(model: Debugger) {
   const connection = model.connection.value;
   if (model.run.value) return null; // also without a connection: what is here can be read
-  const apart = obstacle(connection);
+  const apart = connectionProblem(connection);
   if (apart) return <Apart model={model} title="This view isn’t connected" why={apart} />;
   if (connection.kind === "lost")
     return <Apart model={model} title="The server does not answer" why={AWAY} />;

@@ -1,13 +1,13 @@
 /** The sizes that a person chooses: of two panes, and of the whole view. */
 import { type ComponentChildren, createContext, type TargetedPointerEvent } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import { browserMemory } from "../model/storage";
-import { cx, type Place } from "./hooks";
+import { browserStorage } from "../model/storage";
+import { cx, type ViewPlacement } from "./hooks";
 
 /** Below this width (that of layout.css) the second pane opens under the first. */
-const NARROW = 560;
-const LEAST = 20;
-const MOST = 75;
+const NARROW_WIDTH_PX = 560;
+const MIN_SHARE_PERCENT = 20;
+const MAX_SHARE_PERCENT = 75;
 const KEY_STEP = 16;
 
 /** Which shell the view sits in: sizes are kept for each. */
@@ -55,7 +55,7 @@ function Splitter({ body, narrow, share, label, onShare }: SplitterProps) {
     const box = body.current?.getBoundingClientRect();
     if (!box) return;
     const part = narrow ? (y - box.top) / wholeHeight(body.current) : (x - box.left) / box.width;
-    onShare(Math.min(MOST, Math.max(LEAST, 100 * part)));
+    onShare(Math.min(MAX_SHARE_PERCENT, Math.max(MIN_SHARE_PERCENT, 100 * part)));
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const by = ARROWS[event.key]?.[narrow ? 1 : 0];
@@ -71,8 +71,8 @@ function Splitter({ body, narrow, share, label, onShare }: SplitterProps) {
       tabIndex={0}
       aria-label={label}
       aria-orientation={narrow ? "horizontal" : "vertical"}
-      aria-valuemin={LEAST}
-      aria-valuemax={MOST}
+      aria-valuemin={MIN_SHARE_PERCENT}
+      aria-valuemax={MAX_SHARE_PERCENT}
       aria-valuenow={Math.round(share ?? 50)}
       title="Drag, or arrow keys; double-click resets"
       onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
@@ -100,7 +100,10 @@ const ARROWS: Record<string, [number, number]> = {
 };
 
 /** Whether an element is too narrow for two things side by side. */
-export function useNarrow(element: { current: HTMLElement | null }, upTo = NARROW): boolean {
+export function useNarrow(
+  element: { current: HTMLElement | null },
+  upTo = NARROW_WIDTH_PX,
+): boolean {
   const [narrow, setNarrow] = useState(false);
   useEffect(() => {
     if (!element.current) return;
@@ -113,7 +116,7 @@ export function useNarrow(element: { current: HTMLElement | null }, upTo = NARRO
   return narrow;
 }
 
-const memory = browserMemory();
+const storage = browserStorage();
 
 /** A share in percent, kept under a key; null is what the stylesheet says. */
 function useStored(key: string): [number | null, (share: number | null) => void] {
@@ -124,46 +127,49 @@ function useStored(key: string): [number | null, (share: number | null) => void]
   const share = stored.key === key ? stored.share : readShare(key);
   const keep = (next: number | null) => {
     setStored({ key, share: next });
-    if (next === null) memory.remove(key);
-    else memory.set(key, next.toFixed(2));
+    if (next === null) storage.remove(key);
+    else storage.set(key, next.toFixed(2));
   };
   return [share, keep];
 }
 
 function readShare(key: string): number | null {
-  const share = Number.parseFloat(memory.get(key) ?? "");
-  return share >= LEAST && share <= MOST ? share : null;
+  const share = Number.parseFloat(storage.get(key) ?? "");
+  return share >= MIN_SHARE_PERCENT && share <= MAX_SHARE_PERCENT ? share : null;
 }
 
 // ---- The lower edge: dragged, or moved by the arrow keys; its height is kept for each shell.
 
-const LOWEST = 240;
-const HIGHEST = 1200;
-const USUAL = 520;
+const MIN_HEIGHT_PX = 240;
+const MAX_HEIGHT_PX = 1200;
+const DEFAULT_HEIGHT_PX = 520;
 
 /** The view's height in pixels, and how to change it; null goes back to the usual one. */
-export function useHeight({ shell, height }: Place): [number, (height: number | null) => void] {
+export function useHeight({
+  shell,
+  height,
+}: ViewPlacement): [number, (height: number | null) => void] {
   const key = `height:${shell}`;
-  const [stored, setStored] = useState(() => Number.parseInt(memory.get(key) ?? "", 10));
-  const usual = clamp(height ?? USUAL);
+  const [stored, setStored] = useState(() => Number.parseInt(storage.get(key) ?? "", 10));
+  const usual = clamp(height ?? DEFAULT_HEIGHT_PX);
   const change = (next: number | null) => {
     setStored(next === null ? Number.NaN : clamp(next));
-    if (next === null) memory.remove(key);
-    else memory.set(key, String(clamp(next)));
+    if (next === null) storage.remove(key);
+    else storage.set(key, String(clamp(next)));
   };
   return [Number.isNaN(stored) ? usual : clamp(stored), change];
 }
 
 function clamp(height: number): number {
-  return Math.round(Math.min(HIGHEST, Math.max(LOWEST, height)));
+  return Math.round(Math.min(MAX_HEIGHT_PX, Math.max(MIN_HEIGHT_PX, height)));
 }
 
-interface EdgeProps {
+interface HeightHandleProps {
   height: number;
   onHeight(height: number | null): void;
 }
 
-export function Edge({ height, onHeight }: EdgeProps) {
+export function HeightHandle({ height, onHeight }: HeightHandleProps) {
   const onPointerMove = (event: TargetedPointerEvent<HTMLElement>) => {
     const edge = event.currentTarget;
     if (!edge.hasPointerCapture(event.pointerId)) return;
@@ -184,8 +190,8 @@ export function Edge({ height, onHeight }: EdgeProps) {
       tabIndex={0}
       aria-orientation="horizontal"
       aria-label="Resize the view"
-      aria-valuemin={LOWEST}
-      aria-valuemax={HIGHEST}
+      aria-valuemin={MIN_HEIGHT_PX}
+      aria-valuemax={MAX_HEIGHT_PX}
       aria-valuenow={height}
       title="Drag, or arrow keys; double-click resets"
       onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}

@@ -4,16 +4,16 @@ import type { VNode } from "preact";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
-import { obstacle } from "../model/status";
+import { connectionProblem } from "../model/status";
 import { Button } from "./button";
-import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
-import { clock, elapsed, visible, when } from "./format";
-import { cx, type Place, useNow, type Via } from "./hooks";
+import { formatCost, formatRunTokens, runTokens, tokensTitle } from "./figures";
+import { clock, elapsed, escapeInvisible, formatDate } from "./format";
+import { type CoreRoute, cx, useNow, type ViewPlacement } from "./hooks";
 import { TabList } from "./tabs";
 
 interface StripProps {
   model: Debugger;
-  place: Place;
+  place: ViewPlacement;
 }
 
 export function Strip({ model, place }: StripProps) {
@@ -66,7 +66,7 @@ function Counted({ n }: { n: number }) {
 
 interface StripEndProps {
   model: Debugger;
-  via: Via | undefined;
+  via: CoreRoute | undefined;
 }
 
 function Figures({ model, via }: StripEndProps) {
@@ -119,7 +119,7 @@ function Agent({ run, away }: { run: Run; away: boolean }) {
 }
 
 function awayText({ detached_at }: Run): string {
-  return detached_at === null ? "Agent away" : `Agent away since ${when(detached_at)}`;
+  return detached_at === null ? "Agent away" : `Agent away since ${formatDate(detached_at)}`;
 }
 
 /** What stands beside the tabs: a warning about the run, which stays, and what is told of it. */
@@ -137,7 +137,7 @@ function StripEnd({ model, via }: StripEndProps) {
 function NoticeOrFigures({ model, via }: StripEndProps) {
   const connection = model.connection.value;
   const problem = model.problem.value;
-  const apart = obstacle(connection);
+  const apart = connectionProblem(connection);
   if (apart) return <StripNotice text={apart} />;
   if (!problem) return <Figures model={model} via={via} />;
   const dismiss = () => {
@@ -167,7 +167,7 @@ function StripNotice({ text, code, onDismiss }: NoticeProps) {
 // no sandbox, say.
 
 function RunNotice({ notice }: { notice: string }) {
-  const text = visible(notice);
+  const text = escapeInvisible(notice);
   const [warning, ...rest] = text.split(":");
   if (!warning) return null;
   return (
@@ -182,12 +182,12 @@ function RunNotice({ notice }: { notice: string }) {
 // ---- What a run has used so far: its tokens and what they cost.
 
 export function Totals({ run }: { run: Run }) {
-  const tokens = tokensOf(run);
+  const tokens = runTokens(run);
   if (!tokens) return null;
-  const cost = costFigure(run.usage);
+  const cost = formatCost(run.usage);
   return (
     <span class="as-Totals as-x-narrow" title={tokensTitle(run)}>
-      <b>{tokensFigure(tokens)}</b> tokens
+      <b>{formatRunTokens(tokens)}</b> tokens
       {cost && <b class="as-Totals-cost">{cost}</b>}
     </span>
   );

@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { outcome, READ_MS } from "../../src/approval/question";
+import { approvalOutcomeText, MIN_READING_MS } from "../../src/approval/question";
 import type { MessageBody, Run, TimelineRow } from "../../src/model/model";
-import type { Place } from "../../src/view/hooks";
+import type { ViewPlacement } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";
@@ -28,7 +28,7 @@ beforeEach(() => {
   unread.length = 0;
   const later = globalThis.setTimeout;
   vi.spyOn(globalThis, "setTimeout").mockImplementation(((then: () => void, ms?: number) =>
-    ms === READ_MS ? unread.push(then) : later(then, ms)) as typeof setTimeout);
+    ms === MIN_READING_MS ? unread.push(then) : later(then, ms)) as typeof setTimeout);
   box = document.body.appendChild(document.createElement("div"));
 });
 
@@ -55,7 +55,7 @@ async function shown(
   const shownRun = run ?? waiting(...pending);
   await all.peer.greet([shownRun], control);
   await all.opens(shownRun, rows);
-  const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };
+  const place: ViewPlacement = { shell: "inline", resizable: true, overlay: signal(null) };
   render(<Root model={all.model} place={place} />, box);
   await drawn();
   const contents = { data: '{"Tool": "rm", "Argument": "build"}', approval: APPROVAL, ...body };
@@ -489,6 +489,8 @@ describe("what was answered", () => {
     ["stop", {}, "The agent was stopped instead of an answer"],
     [null, {}, "Answered"],
   ] as const)("%s %o", (answer, fields, words) => {
-    expect(outcome(answer, { reason: null, always: false, approval: null, ...fields })).toBe(words);
+    expect(
+      approvalOutcomeText(answer, { reason: null, always: false, approval: null, ...fields }),
+    ).toBe(words);
   });
 });

@@ -133,9 +133,9 @@ describe("the bar", () => {
     const { model } = await renderTab([
       aBreakpoint("start", { kind: "program_started", side: null }),
     ]);
-    const { draftOf } = await import("../../src/breakpoints/draft");
+    const { draftFromBreakpoint } = await import("../../src/breakpoints/draft");
     const [breakpoint = aBreakpoint("")] = model.breakpoints.all.value;
-    model.breakpoints.draft.value = draftOf(breakpoint);
+    model.breakpoints.draft.value = draftFromBreakpoint(breakpoint);
     await drawn();
     expect(field("Where").value).toBe("program_started/");
     await click(button("Save breakpoint"));

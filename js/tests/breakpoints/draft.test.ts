@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
   breakpointOf,
-  copyOf,
-  draftLike,
-  draftOf,
-  freshDraft,
+  copyAsDraft,
+  draftFromBreakpoint,
+  draftFromRow,
   isProblem,
+  newDraft,
 } from "../../src/breakpoints/draft";
 import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
 import { aBreakpoint, aRow, aRun } from "../helpers/values";
@@ -33,28 +33,28 @@ const BREAKPOINTS: BreakpointRule[] = [
 
 describe("a breakpoint in the bar", () => {
   test.each(BREAKPOINTS)("$id comes out as it went in", (breakpoint) => {
-    expect(breakpointOf(draftOf(breakpoint), RUN)).toEqual(breakpoint);
+    expect(breakpointOf(draftFromBreakpoint(breakpoint), RUN)).toEqual(breakpoint);
   });
 
   test("a copy is another breakpoint that says the same", () => {
     const [breakpoint = aBreakpoint("")] = BREAKPOINTS;
-    const copied = breakpointOf(copyOf(breakpoint), RUN);
+    const copied = breakpointOf(copyAsDraft(breakpoint), RUN);
     expect(copied).toEqual({ ...breakpoint, id: expect.not.stringMatching(/^plain$/) });
   });
 
   test("a new one is for the shown run's program alone, and for all where none is shown", () => {
-    expect(breakpointOf(freshDraft(), RUN)).toMatchObject({ program: "agent[[]1].py" });
-    expect(breakpointOf(freshDraft(), null)).toMatchObject({ program: "*" });
-    expect(breakpointOf(freshDraft({ program: "*" }), RUN)).toMatchObject({ program: "*" });
+    expect(breakpointOf(newDraft(), RUN)).toMatchObject({ program: "agent[[]1].py" });
+    expect(breakpointOf(newDraft(), null)).toMatchObject({ program: "*" });
+    expect(breakpointOf(newDraft({ program: "*" }), RUN)).toMatchObject({ program: "*" });
   });
 
   test("two new ones are two", () => {
-    expect(freshDraft().id).not.toBe(freshDraft().id);
+    expect(newDraft().id).not.toBe(newDraft().id);
   });
 
   test("one like a row has its kind, side and name", () => {
     const row = aRow(4, { kind: "tool_invocation", side: "end", name: "what?", outcome: "error" });
-    const made = breakpointOf(draftLike(row), RUN);
+    const made = breakpointOf(draftFromRow(row), RUN);
     expect(made).toMatchObject({
       kind: "tool_invocation",
       side: "end",
@@ -76,7 +76,7 @@ describe("figures", () => {
     ["repeated", "1000", { kind: "repeated", times: 1000, in_a_row: true }],
     ["touched", " src/*.py ", { kind: "touched", path: "src/*.py" }],
   ] as const)("%s %j", (watch, amount, wanted) => {
-    expect(breakpointOf(freshDraft({ watch, amount }), null)).toMatchObject({ watch: wanted });
+    expect(breakpointOf(newDraft({ watch, amount }), null)).toMatchObject({ watch: wanted });
   });
 
   test.each([
@@ -93,15 +93,15 @@ describe("figures", () => {
     ["repeated", "1001"],
     ["touched", "  "],
   ] as const)("%s %j is no breakpoint yet", (watch, amount) => {
-    const made = breakpointOf(freshDraft({ watch, amount }), null);
+    const made = breakpointOf(newDraft({ watch, amount }), null);
     expect(isProblem(made) && made.field).toBe("amount");
   });
 
   test.each(["", "0", "x", "-2"])("from hit %j is no breakpoint yet", (nth) => {
-    const made = breakpointOf(freshDraft({ hitCountMode: "from", hitCount: nth }), null);
+    const made = breakpointOf(newDraft({ hitCountMode: "from", hitCount: nth }), null);
     expect(isProblem(made) && made.field).toBe("hitCount");
-    expect(
-      isProblem(breakpointOf(freshDraft({ hitCountMode: "every", hitCount: nth }), null)),
-    ).toBe(false);
+    expect(isProblem(breakpointOf(newDraft({ hitCountMode: "every", hitCount: nth }), null))).toBe(
+      false,
+    );
   });
 });

@@ -9,7 +9,7 @@ import {
   treeLines,
 } from "../../src/changes/tree";
 import type { Commit, TimelineRow } from "../../src/model/model";
-import { move } from "../../src/view/focus";
+import { nextItemIndex } from "../../src/view/focus";
 
 const change = (path: string, more: Partial<FileChange> = {}): FileChange => ({
   path,
@@ -106,10 +106,13 @@ test("a commit leads to the row of its event, else to the last row before it", (
 
 test("keys of lists stay inside", () => {
   expect([
-    move("ArrowDown", 2, 3),
-    move("ArrowUp", 0, 3),
-    move("Home", 2, 3),
-    move("End", 0, 3),
+    nextItemIndex("ArrowDown", 2, 3),
+    nextItemIndex("ArrowUp", 0, 3),
+    nextItemIndex("Home", 2, 3),
+    nextItemIndex("End", 0, 3),
   ]).toEqual([2, 0, 0, 2]);
-  expect([move("ArrowDown", 0, 0), move("x", 0, 3)]).toEqual([undefined, undefined]);
+  expect([nextItemIndex("ArrowDown", 0, 0), nextItemIndex("x", 0, 3)]).toEqual([
+    undefined,
+    undefined,
+  ]);
 });

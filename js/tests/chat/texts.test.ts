@@ -1,9 +1,9 @@
 /** The pure parts of messages: fences, terminals, literals, folds. */
 import { expect, test } from "vitest";
-import { decodeExactly, parseExactly } from "../../src/chat/chat_client";
-import { briefly, literal } from "../../src/chat/messages/call";
-import { earlierFrom, printed, tailFrom } from "../../src/chat/messages/code";
-import { blocksOf, spansOf, within } from "../../src/chat/messages/rich";
+import { decodeLossless, parseLossless } from "../../src/chat/chat_client";
+import { argumentsLine, jsonText } from "../../src/chat/messages/call";
+import { earlierStart, renderConsole, tailStart } from "../../src/chat/messages/code";
+import { blocksOf, spansOf, visiblePart } from "../../src/chat/messages/rich";
 
 const read = (text: string) =>
   blocksOf(text).map(({ kind, info, start, end }) => [kind, info, text.slice(start, end)]);
@@ -80,10 +80,10 @@ test("what is marked within a line", () => {
 test("a block of which a part is shown", () => {
   const text = "0123456789";
   const block = { kind: "text", info: "", start: 2, end: 8 } as const;
-  expect(within(block, text, 0, 10)).toBe("234567");
-  expect(within(block, text, 4, 6)).toBe("45");
-  expect(within(block, text, 8, 10)).toBeNull();
-  expect(within({ ...block, end: 2 }, text, 0, 10)).toBe("");
+  expect(visiblePart(block, text, 0, 10)).toBe("234567");
+  expect(visiblePart(block, text, 4, 6)).toBe("45");
+  expect(visiblePart(block, text, 8, 10)).toBeNull();
+  expect(visiblePart({ ...block, end: 2 }, text, 0, 10)).toBe("");
 });
 
 test.each([
@@ -98,26 +98,26 @@ test.each([
   ["\x9b31mx", "x"],
   ["\b\bx", "x"],
 ])("a terminal shows %j as %j", (output, shown) => {
-  expect(printed(output)).toBe(shown);
+  expect(renderConsole(output)).toBe(shown);
 });
 
 test("much output with many returns is read once", () => {
   const output = `${"x".repeat(200_000)}${"\ry".repeat(200_000)}`;
-  expect(printed(output)).toBe(`y${"x".repeat(199_999)}`);
+  expect(renderConsole(output)).toBe(`y${"x".repeat(199_999)}`);
 });
 
 test("values are written as they are", () => {
   const value = { a: [1, 2.5, null, true], b: 2n ** 70n, "c\n": "<\u2028" };
-  expect(literal(value)).toBe(
+  expect(jsonText(value)).toBe(
     '{"a":[1,2.5,null,true],"b":1180591620717411303424,"c\\n":"<\u2028"}',
   );
-  expect(literal(undefined)).toBe("null");
+  expect(jsonText(undefined)).toBe("null");
   let deep: unknown = 1;
   for (let at = 0; at < 5000; at += 1) deep = [deep];
-  expect(literal(deep).length).toBeLessThan(500);
-  expect(briefly({ a: 1, b: 2, c: 3, d: 4, e: 5 })).toBe("a=1, b=2, c=3, d=4, …");
-  expect(briefly("x".repeat(10 ** 6)).length).toBe(60);
-  expect(briefly(null)).toBe("");
+  expect(jsonText(deep).length).toBeLessThan(500);
+  expect(argumentsLine({ a: 1, b: 2, c: 3, d: 4, e: 5 })).toBe("a=1, b=2, c=3, d=4, …");
+  expect(argumentsLine("x".repeat(10 ** 6)).length).toBe(60);
+  expect(argumentsLine(null)).toBe("");
 });
 
 test("the end of a long text stands still while more comes", () => {
@@ -125,29 +125,29 @@ test("the end of a long text stands still while more comes", () => {
   const froms = new Set<number>();
   for (let n = 0; n < 10_000; n += 10) {
     const text = line.repeat(n);
-    const from = tailFrom(text);
+    const from = tailStart(text);
     expect(text.length - from).toBeLessThanOrEqual(40_000);
     expect(from % line.length).toBe(0);
     froms.add(from);
   }
   expect(froms.size).toBeLessThan(8);
-  expect(tailFrom("😀".repeat(40_000), 1001) % 2).toBe(0);
-  expect(earlierFrom("x", 0, 10)).toBe(0);
+  expect(tailStart("😀".repeat(40_000), 1001) % 2).toBe(0);
+  expect(earlierStart("x", 0, 10)).toBe(0);
 });
 
 test("whole numbers of any size are read as they are", () => {
   const text =
     '{"a":[12345678901234567890,-9007199254740993,1.0000000000000000001],"__proto__":1e300}';
-  expect(parseExactly(text)).toEqual(
+  expect(parseLossless(text)).toEqual(
     Object.fromEntries([
       ["a", [12345678901234567890n, -9007199254740993n, 1]],
       ["__proto__", 1e300],
     ]),
   );
-  expect(parseExactly('{"id":"1234567890123456"}')).toEqual({ id: "1234567890123456" });
-  expect(decodeExactly('{"n":1,"type":"item","body":{"v":12345678901234567890}}')?.body).toEqual({
+  expect(parseLossless('{"id":"1234567890123456"}')).toEqual({ id: "1234567890123456" });
+  expect(decodeLossless('{"n":1,"type":"item","body":{"v":12345678901234567890}}')?.body).toEqual({
     v: 12345678901234567890n,
   });
   for (const none of ["", "[1]", "null", '{"type":1,"body":2}', '{"type":"x"}'])
-    expect(decodeExactly(none)).toBeNull();
+    expect(decodeLossless(none)).toBeNull();
 });

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import {
   align,
   compare,
+  differenceOf,
   idOf,
   nextDifference,
   type Pair,
-  verdictOf,
 } from "../../src/compare/align";
 import type { MessageBody, TimelineRow } from "../../src/model/model";
 import { aBody, aRow } from "../helpers/values";
@@ -123,8 +123,8 @@ const row = aRow(1, { summary: "read_file(a)", size: 12 });
 const body = (data: string, edit: string | null = null): MessageBody => aBody("r1", { data, edit });
 
 test("a row that only one run has", () => {
-  expect(verdictOf({ left: row, right: null }, NONE)).toBe("left");
-  expect(verdictOf({ left: null, right: row }, NONE)).toBe("right");
+  expect(differenceOf({ left: row, right: null }, NONE)).toBe("left");
+  expect(differenceOf({ left: null, right: row }, NONE)).toBe("right");
 });
 
 test.each<[string, Partial<TimelineRow>]>([
@@ -135,19 +135,19 @@ test.each<[string, Partial<TimelineRow>]>([
   ["an edit", { edited: true }],
   ["a stop", { answer: "stop" }],
 ])("%s is a difference before any contents are read", (_, fields) => {
-  expect(verdictOf({ left: row, right: aRow(1, { ...row, ...fields }) }, NONE)).toBe("changed");
+  expect(differenceOf({ left: row, right: aRow(1, { ...row, ...fields }) }, NONE)).toBe("changed");
 });
 
 test("times and numbers are no difference", () => {
   const later = aRow(9, { ...row, id: "x", seq: 9, event: "e9", at: 5, duration: 3 });
-  expect(verdictOf({ left: row, right: later }, NONE)).toBe("same");
+  expect(differenceOf({ left: row, right: later }, NONE)).toBe("same");
 });
 
 test("contents have the last word", () => {
   const pair = { left: row, right: aRow(2, { ...row, id: "y" }) };
-  expect(verdictOf(pair, new Map([[idOf(pair), "changed"]]))).toBe("changed");
+  expect(differenceOf(pair, new Map([[idOf(pair), "changed"]]))).toBe("changed");
   const apart = { left: row, right: aRow(2, { ...row, summary: "by a model" }) };
-  expect(verdictOf(apart, new Map([[idOf(apart), "same"]]))).toBe("same");
+  expect(differenceOf(apart, new Map([[idOf(apart), "same"]]))).toBe("same");
 });
 
 test("contents are compared as the agent went on with them", () => {
@@ -160,10 +160,10 @@ test("contents are compared as the agent went on with them", () => {
 });
 
 test("from difference to difference, and no further than the last", () => {
-  const verdicts = ["same", "left", "same", "same", "changed", "same"] as const;
-  expect(nextDifference(verdicts, -1, 1)).toBe(1);
-  expect(nextDifference(verdicts, 1, 1)).toBe(4);
-  expect(nextDifference(verdicts, 4, 1)).toBeNull();
-  expect(nextDifference(verdicts, 5, -1)).toBe(4);
-  expect(nextDifference(verdicts, 1, -1)).toBeNull();
+  const differences = ["same", "left", "same", "same", "changed", "same"] as const;
+  expect(nextDifference(differences, -1, 1)).toBe(1);
+  expect(nextDifference(differences, 1, 1)).toBe(4);
+  expect(nextDifference(differences, 4, 1)).toBeNull();
+  expect(nextDifference(differences, 5, -1)).toBe(4);
+  expect(nextDifference(differences, 1, -1)).toBeNull();
 });

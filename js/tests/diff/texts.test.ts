@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
+  changedWords,
   diffTexts,
   type Hunk,
   linesBetween,
-  pairs,
   parseUnified,
-  stacked,
-  wordMarks,
+  sideBySideLines,
+  unifiedLines,
 } from "../../src/diff/lines";
 import { align, type Section, sectionsOf } from "../../src/diff/texts_diff";
 import { parse, Value } from "../../src/inspector/json/parse";
 import { parseContent } from "../../src/inspector/parsed/content";
-import type { Shape } from "../../src/inspector/title";
+import type { ContentShape } from "../../src/inspector/title";
 import { pick, seeded } from "../inspector/random_json";
 
 const SIGNS = { same: " ", del: "-", add: "+" };
@@ -34,10 +34,10 @@ describe("lines", () => {
       const plain = (whole: string) => (whole === "" ? [] : whole.replace(/\n$/, "").split("\n"));
       expect(side("add")).toEqual(plain(before));
       expect(side("del")).toEqual(plain(after));
-      expect(pairs(lines).flatMap((one) => (one.left ? [one.left.text] : []))).toEqual(
+      expect(sideBySideLines(lines).flatMap((one) => (one.left ? [one.left.text] : []))).toEqual(
         plain(before),
       );
-      expect(stacked(lines).map((one) => one.line)).toEqual(lines);
+      expect(unifiedLines(lines).map((one) => one.line)).toEqual(lines);
     }
   });
 
@@ -67,7 +67,7 @@ describe("lines", () => {
 
   test("side by side, what was taken out stands beside what was put in", () => {
     const lines = linesBetween("a\nb\nc\nd", "a\nB\nd\ne");
-    expect(pairs(lines).map((one) => [one.left?.text, one.right?.text])).toEqual([
+    expect(sideBySideLines(lines).map((one) => [one.left?.text, one.right?.text])).toEqual([
       ["a", "a"],
       ["b", "B"],
       ["c", undefined],
@@ -110,7 +110,7 @@ describe("git's own diff", () => {
 
 describe("words", () => {
   const drawnWords = (before: string, after: string) =>
-    wordMarks(before, after)?.map((side) =>
+    changedWords(before, after)?.map((side) =>
       side.map((one) => (one.changed ? `[${one.text}]` : one.text)).join(""),
     );
 
@@ -131,7 +131,7 @@ describe("words", () => {
 
 // ---- sections
 
-function sections(shape: Shape, body: unknown): Section[] {
+function sections(shape: ContentShape, body: unknown): Section[] {
   const text = JSON.stringify(body);
   const parsed = parse(text);
   if ("problem" in parsed) throw new Error(text);

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { type Field, fieldsOf, inputText } from "../../src/editor/fields";
-import { replacement } from "../../src/editor/json_pane";
+import { smallestReplacement } from "../../src/editor/json_pane";
 import { EditSession } from "../../src/editor/session";
 import { parse, Value } from "../../src/inspector/json/parse";
-import type { Shape } from "../../src/inspector/title";
+import type { ContentShape } from "../../src/inspector/title";
 import { compact } from "../inspector/compact";
 import { pick, randomJson, seeded } from "../inspector/random_json";
 
 const CALL =
   '{"Tool": "edit_file", "Argument": {"path": "a.py", "n": 1.0, "id": 12345678901234567890, "n": 2}}';
 
-function begin(shape: Shape, original: string, draft?: string, standing = original) {
+function begin(shape: ContentShape, original: string, draft?: string, standing = original) {
   return new EditSession(shape, original, standing, draft);
 }
 function field(session: EditSession, id: string): Field {
@@ -18,7 +18,7 @@ function field(session: EditSession, id: string): Field {
   if (!found) throw new Error(`${id} is none of ${session.fields.value.map((one) => one.id)}`);
   return found;
 }
-const ids = (shape: Shape, body: unknown) =>
+const ids = (shape: ContentShape, body: unknown) =>
   begin(shape, JSON.stringify(body)).fields.value.map((one) => `${one.id}=${inputText(one)}`);
 
 describe("fields", () => {
@@ -274,10 +274,10 @@ test("fields are found in any body without a throw", () => {
 });
 
 test("the smallest replacement between two texts", () => {
-  expect(replacement("abc", "abc")).toBeNull();
-  expect(replacement("abc", "axc")).toEqual({ from: 1, to: 2, insert: "x" });
-  expect(replacement("aa", "aaa")).toEqual({ from: 2, to: 2, insert: "a" });
-  expect(replacement("abab", "ab")).toEqual({ from: 2, to: 4, insert: "" });
+  expect(smallestReplacement("abc", "abc")).toBeNull();
+  expect(smallestReplacement("abc", "axc")).toEqual({ from: 1, to: 2, insert: "x" });
+  expect(smallestReplacement("aa", "aaa")).toEqual({ from: 2, to: 2, insert: "a" });
+  expect(smallestReplacement("abab", "ab")).toEqual({ from: 2, to: 4, insert: "" });
 });
 
 describe("a value that is shown by its repr", () => {

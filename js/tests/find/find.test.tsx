@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Find, nextPlace } from "../../src/find";
+import { Find, nextMatch } from "../../src/find";
 import type { SearchHit } from "../../src/protocol/types.gen";
 import { showing } from "../helpers/debugger";
 import { drawn } from "../helpers/dom";
@@ -54,8 +54,8 @@ const places = () =>
   [...box.querySelectorAll(".as-Find-place")].map(({ textContent }) => textContent);
 
 test("places are stepped through round and round, from either end", () => {
-  expect([nextPlace(-1, 1, 3), nextPlace(-1, -1, 3)]).toEqual([0, 2]);
-  expect([nextPlace(2, 1, 3), nextPlace(0, -1, 3), nextPlace(0, 1, 0)]).toEqual([0, 2, -1]);
+  expect([nextMatch(-1, 1, 3), nextMatch(-1, -1, 3)]).toEqual([0, 2]);
+  expect([nextMatch(2, 1, 3), nextMatch(0, -1, 3), nextMatch(0, 1, 0)]).toEqual([0, 2, -1]);
 });
 
 describe("find in this run", () => {

@@ -6,7 +6,7 @@
  */
 import { mountChat } from "../../src/chat/mount";
 import { elementsOf } from "../../src/inspector/markdown";
-import { browserMemory } from "../../src/model/storage";
+import { browserStorage } from "../../src/model/storage";
 import { mount } from "../../src/mount";
 import { mountSessions } from "../../src/sessions/mount";
 import { putStyle } from "../../src/styles";
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
 
 /** Where the view goes, as wide as was asked, and as if it had never been there. */
 function emptyBox(): HTMLElement {
-  const memory = browserMemory();
+  const memory = browserStorage();
   for (const key of memory.keys("")) memory.remove(key);
   const box = document.getElementById("gallery");
   if (!box) throw new Error("the page has no place for the view");

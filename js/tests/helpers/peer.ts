@@ -1,5 +1,5 @@
 /** A Core without sockets: the test reads what the view sent, and answers. */
-import type { Closed, Link, LinkEvents, Timers, Transport } from "../../src/client/transport";
+import type { CloseInfo, Link, LinkEvents, Timers, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type { FromUi, Run, ToUi } from "../../src/protocol/types.gen";
 import { aHello } from "./values";
@@ -74,7 +74,7 @@ export class Peer implements Transport {
     await this.answer(this.take("hello"), "hello", aHello(runs, { control, version }));
   }
 
-  async drop(why: Partial<Closed> = {}): Promise<void> {
+  async drop(why: Partial<CloseInfo> = {}): Promise<void> {
     const events = this.#events;
     this.#events = null;
     events?.closed({ code: 1006, reason: "", opened: true, ...why });

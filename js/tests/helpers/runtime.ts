@@ -4,10 +4,10 @@ import type {
   Action,
   AgentState,
   AgentStep,
-  AskRuntime,
   Conversation,
   ConversationMessage,
   Participant,
+  RuntimeRequestTypes,
   TopicEvent,
 } from "../../src/protocol/runtime.gen";
 import { settled } from "./peer";
@@ -252,7 +252,7 @@ export class FakeRuntime extends FakeService {
       this.say("item", { value: this.#notice(topic, "begin", this.#begin(topic)) }, id);
       return;
     }
-    const answer = ANSWERS[method as Exclude<keyof AskRuntime, "watch">];
+    const answer = ANSWERS[method as Exclude<keyof RuntimeRequestTypes, "watch">];
     if (!answer) throw new Error(`nobody plays ${method}`);
     const changes = !READS.has(method);
     const refusal = this.refusesOf[method] ?? this.refuses;
@@ -296,7 +296,7 @@ const READS = new Set(["states", "steps", "actions", "conversations", "participa
 
 type Answer = (kept: FakeRuntime["kept"], asked: Record<string, unknown>) => unknown;
 
-const ANSWERS: Record<Exclude<keyof AskRuntime, "watch">, Answer> = {
+const ANSWERS: Record<Exclude<keyof RuntimeRequestTypes, "watch">, Answer> = {
   states: ({ states }, { limit = 100, offset = 0 }) => ({
     states: states.slice(Number(offset), Number(offset) + Number(limit)),
   }),

@@ -1,5 +1,5 @@
 /** A service behind a line, played: it keeps what came, and says hello. */
-import type { Closed, Link, LinkEvents, Transport } from "../../src/client/transport";
+import type { CloseInfo, Link, LinkEvents, Transport } from "../../src/client/transport";
 import { settled } from "./peer";
 
 interface Envelope {
@@ -39,7 +39,7 @@ export abstract class FakeService implements Transport {
 
   abstract explain(): Promise<string | null>;
 
-  async drop(why: Partial<Closed> = {}): Promise<void> {
+  async drop(why: Partial<CloseInfo> = {}): Promise<void> {
     const events = this.#events;
     this.#events = null;
     events?.closed({ code: 1006, reason: "", opened: true, ...why });

@@ -1,5 +1,5 @@
 /** Runs and rows with what a test doesn't care about filled in. */
-import type { Memory } from "../../src/model/storage";
+import type { KeyValueStorage } from "../../src/model/storage";
 import type {
   BreakpointRule,
   Commit,
@@ -224,7 +224,7 @@ export const opened = (run: Run, fields: Partial<Omit<RunOpened, "run">> = {}): 
 /** A browser's memory that a test can look into. */
 export function testMemory(
   kept = new Map<string, string>(),
-): Memory & { kept: Map<string, string> } {
+): KeyValueStorage & { kept: Map<string, string> } {
   const watchers = new Set<(key: string) => void>();
   const written = (key: string) => {
     for (const changed of watchers) changed(key);

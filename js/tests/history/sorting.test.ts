@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { base64, bytesOf, fileName, wireText } from "../../src/history/edit";
-import { grouped } from "../../src/history/results";
-import { durationOf, matches, outcomeOf, sorted, tagsOf } from "../../src/history/sorting";
+import { groupByRun } from "../../src/history/results";
+import { durationOf, matchesFilter, outcomeOf, sortRuns, tagsOf } from "../../src/history/sorting";
 import type { Run, SearchHit } from "../../src/protocol/types.gen";
 import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";
 
@@ -27,12 +27,12 @@ describe("the order of runs", () => {
     ["tokens", true, "b a c"],
     ["duration", true, "a c b"],
   ] as const)("by %s, down: %s", (by, down, wanted) => {
-    expect(ids(sorted(runs, { by, down }, 100))).toBe(wanted);
+    expect(ids(sortRuns(runs, { by, down }, 100))).toBe(wanted);
   });
 
   test("leaves what it was given as it is", () => {
     const before = ids(runs);
-    sorted(runs, { by: "name", down: true }, 100);
+    sortRuns(runs, { by: "name", down: true }, 100);
     expect(ids(runs)).toBe(before);
   });
 });
@@ -51,12 +51,12 @@ test("each way to stand has one word", () => {
 test("the filter looks at names, programs and tags, and at how a run stands", () => {
   const run = { ...endedRun("a"), name: "Fix Tests", program: "cart.py", tags: ["keep me"] };
   for (const text of ["fix", " TESTS ", "cart.p", "keep"]) {
-    expect(matches(run, { ...ANY, text })).toBe(true);
+    expect(matchesFilter(run, { ...ANY, text })).toBe(true);
   }
-  expect(matches(run, { ...ANY, text: "prompt" })).toBe(false);
-  expect(matches(run, { ...ANY, outcome: "finished", tag: "keep me" })).toBe(true);
-  expect(matches(run, { ...ANY, outcome: "crashed" })).toBe(false);
-  expect(matches(run, { ...ANY, tag: "keep" })).toBe(false);
+  expect(matchesFilter(run, { ...ANY, text: "prompt" })).toBe(false);
+  expect(matchesFilter(run, { ...ANY, outcome: "finished", tag: "keep me" })).toBe(true);
+  expect(matchesFilter(run, { ...ANY, outcome: "crashed" })).toBe(false);
+  expect(matchesFilter(run, { ...ANY, tag: "keep" })).toBe(false);
 });
 
 test("tags of all runs by the alphabet, each once", () => {
@@ -72,7 +72,7 @@ test("what is found is told by run, as it came; runs that are gone or unwanted a
   const hit = (run: string, id: string): SearchHit => ({ run, place: "row", id, snippet: [] });
   const hits = [hit("b", "1"), hit("a", "2"), hit("gone", "3"), hit("b", "4"), hit("c", "5")];
   const runs = ["a", "b", "c"].map((id) => aRun(id));
-  const groups = grouped(hits, runs, ({ id }) => id !== "c");
+  const groups = groupByRun(hits, runs, ({ id }) => id !== "c");
   expect(groups.map(({ run, hits: those }) => [run.id, those.map(({ id }) => id)])).toEqual([
     ["b", ["1", "4"]],
     ["a", ["2"]],

@@ -1,11 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { sharesOf, sizesOf } from "../../src/inspector/context";
-import { delta, promptsBefore } from "../../src/inspector/delta";
-import { countLines, cut, FIRST, MORE, moreText, textBytes } from "../../src/inspector/fold";
+import { contextShares, sizesOf } from "../../src/inspector/context";
+import {
+  countLines,
+  foldEnd,
+  INITIAL_LIMIT,
+  moreText,
+  SHOW_MORE_LIMIT,
+  textBytes,
+} from "../../src/inspector/fold";
 import { parse, Value } from "../../src/inspector/json/parse";
 import { oneLine } from "../../src/inspector/json/print";
 import { parseContent } from "../../src/inspector/parsed/content";
 import type { Message } from "../../src/inspector/parsed/parts";
+import { promptDelta, promptsBefore } from "../../src/inspector/prompt_delta";
 import { row } from "./fake_model";
 import { randomJson, seeded } from "./random_json";
 
@@ -25,7 +32,7 @@ test("what a prompt is made of", () => {
   const tool = { type: "function", function: { name: "ls" } };
   const before = [{ role: "system", content: "s" }, said("one")];
   const now = prompt({ messages: [...before, said("two")], tools: [tool] });
-  const groups = delta(now.messages, prompt({ messages: before }).messages);
+  const groups = promptDelta(now.messages, prompt({ messages: before }).messages);
   const sizes = { system: bytes(before[0]), tools: bytes(tool), history: bytes(said("one")) };
   expect(sizesOf(now, { groups, seq: 1 })).toEqual({ ...sizes, new: bytes(said("two")) });
   expect(sizesOf(now, undefined)).toEqual({ ...sizes, history: 2 * sizes.history, new: 0 });
@@ -33,7 +40,7 @@ test("what a prompt is made of", () => {
 
 test("the shares are a hundred percent together, and none that isn't there is told", () => {
   const shares = (system: number, tools: number, history: number, fresh: number) =>
-    sharesOf({ system, tools, history, new: fresh }).map(
+    contextShares({ system, tools, history, new: fresh }).map(
       ({ kind, percent }) => `${kind} ${percent}`,
     );
   expect(shares(1, 1, 1, 0)).toEqual(["system 34", "tools 33", "history 33"]);
@@ -42,7 +49,7 @@ test("the shares are a hundred percent together, and none that isn't there is to
   const random = seeded(3);
   for (let round = 0; round < 500; round += 1) {
     const size = () => Math.floor(random() * 1000);
-    const told = sharesOf({ system: size() + 1, tools: size(), history: size(), new: size() });
+    const told = contextShares({ system: size() + 1, tools: size(), history: size(), new: size() });
     expect(told.reduce((sum, { percent }) => sum + percent, 0)).toBe(100);
   }
 });
@@ -54,7 +61,7 @@ const saidOf = (text: string): Message[] =>
 
 /** "=ab" the same, "~x-2" changed where two are gone, "+c" new. */
 function words(now: string, before: string): string[] {
-  return delta(saidOf(now), saidOf(before)).map(({ fate, messages, gone }) => {
+  return promptDelta(saidOf(now), saidOf(before)).map(({ fate, messages, gone }) => {
     const texts = messages.map(({ source }) => source).join("");
     return `${{ same: "=", changed: "~", new: "+" }[fate]}${texts}${gone > 0 ? `-${gone}` : ""}`;
   });
@@ -88,7 +95,7 @@ describe("a prompt and one before it", () => {
       Array.from({ length: Math.floor(random() * 9) }, () => "abcdef"[Math.floor(random() * 6)]);
     for (let round = 0; round < 2000; round += 1) {
       const [now, before] = [text().join(""), text().join("")];
-      const groups = delta(saidOf(now), saidOf(before));
+      const groups = promptDelta(saidOf(now), saidOf(before));
       if (groups.length === 0) continue;
       const told = groups.flatMap(({ messages }) => messages.map(({ source }) => source));
       expect(told.join("")).toBe(now);
@@ -111,38 +118,38 @@ const lines = (count: number) => Array.from({ length: count }, (_, at) => `line 
 describe("folding", () => {
   test("short texts, and those a little over, are whole", () => {
     for (const text of ["", "a", lines(14), lines(18), "x".repeat(2000)]) {
-      expect(cut(text, 0, FIRST)).toBe(text.length);
+      expect(foldEnd(text, 0, INITIAL_LIMIT)).toBe(text.length);
     }
   });
 
   test("long ones are cut after a line", () => {
     const text = lines(100);
-    const end = cut(text, 0, FIRST);
+    const end = foldEnd(text, 0, INITIAL_LIMIT);
     expect(text.slice(0, end)).toBe(`${lines(14)}\n`);
     expect(moreText(text, end)).toBe("Show 86 more lines · 687 B");
   });
 
   test("one long line is cut by its size, and never inside a character", () => {
     const text = `x${"🙂".repeat(5000)}`;
-    const end = cut(text, 0, FIRST);
+    const end = foldEnd(text, 0, INITIAL_LIMIT);
     expect(text.slice(0, end)).not.toMatch(/[\ud800-\udbff]$/);
-    expect(end).toBeLessThanOrEqual(FIRST.chars);
+    expect(end).toBeLessThanOrEqual(INITIAL_LIMIT.chars);
     expect(moreText(text, end)).toBe("Show 17 KB more");
   });
 
   test("whole lines where they are most of it, else part of the long one", () => {
-    expect(cut(`a\n${"x".repeat(5000)}`, 0, FIRST)).toBe(FIRST.chars);
-    expect(cut(`${"a".repeat(1000)}\n${"x".repeat(5000)}`, 0, FIRST)).toBe(1001);
+    expect(foldEnd(`a\n${"x".repeat(5000)}`, 0, INITIAL_LIMIT)).toBe(INITIAL_LIMIT.chars);
+    expect(foldEnd(`${"a".repeat(1000)}\n${"x".repeat(5000)}`, 0, INITIAL_LIMIT)).toBe(1001);
   });
 
   test("megabytes come to their end piece by piece", () => {
     for (const text of [lines(300_000), "x".repeat(3_000_000), "\n".repeat(50_000)]) {
-      let end = cut(text, 0, FIRST);
+      let end = foldEnd(text, 0, INITIAL_LIMIT);
       let pieces = 1;
       while (end < text.length) {
-        const next = cut(text, end, MORE);
+        const next = foldEnd(text, end, SHOW_MORE_LIMIT);
         expect(next).toBeGreaterThan(end);
-        expect(next - end).toBeLessThanOrEqual(MORE.chars * 1.4);
+        expect(next - end).toBeLessThanOrEqual(SHOW_MORE_LIMIT.chars * 1.4);
         end = next;
         pieces += 1;
       }

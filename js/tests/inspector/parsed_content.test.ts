@@ -2,17 +2,17 @@ import { describe, expect, test } from "vitest";
 import { parse, Value } from "../../src/inspector/json/parse";
 import { parseContent } from "../../src/inspector/parsed/content";
 import type { Arguments, Part } from "../../src/inspector/parsed/parts";
-import { type Shape, shapeOf } from "../../src/inspector/title";
+import { type ContentShape, shapeOf } from "../../src/inspector/title";
 
-function readText(shape: Shape, text: string) {
+function readText(shape: ContentShape, text: string) {
   const parsed = parse(text);
   if ("problem" in parsed) throw new Error(parsed.problem.sentence(text));
   return parseContent(shape, new Value(text, parsed.root));
 }
-const readJson = (shape: Shape, body: unknown) => readText(shape, JSON.stringify(body));
+const readJson = (shape: ContentShape, body: unknown) => readText(shape, JSON.stringify(body));
 
 /** A reading in a few words, so that a whole one fits an assertion. */
-function brief(shape: Shape, body: unknown): unknown {
+function brief(shape: ContentShape, body: unknown): unknown {
   const reading = readJson(shape, body);
   switch (reading.kind) {
     case "prompt":

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { CommandTarget, LIVE } from "../../src/lab/commands";
+import { CommandTarget, LIVE_CLASS } from "../../src/lab/commands";
 import type { RunControl } from "../../src/model/controls";
 import { announceView, shownViews } from "../../src/shells/views";
 import { ENDED, type FakeView, fakeApp, HALTED } from "../helpers/fake_app";
@@ -12,7 +12,7 @@ afterEach(() => {
   document.body.className = "";
 });
 
-const live = () => document.body.classList.contains(LIVE);
+const live = () => document.body.classList.contains(LIVE_CLASS);
 
 /** A view under a cell that is seen, or not. */
 function inline(run: string, seen = true): FakeView {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { makeReminder } from "../../src/lab/extension";
+import { makeHaltNotifier } from "../../src/lab/extension";
 import { findModule, type ShareScope } from "../../src/lab/jupyterlab";
 import { readViewData, sameView } from "../../src/lab/mime";
 import { Widget } from "../helpers/lumino";
@@ -88,7 +88,7 @@ function aReminder() {
   const panel = new Widget();
   const show = vi.fn();
   const notifications = { emit: vi.fn(() => "n1"), dismiss: vi.fn() };
-  const reminder = makeReminder({ Base: Widget, panel, notifications, show });
+  const reminder = makeHaltNotifier({ Base: Widget, panel, notifications, show });
   return { panel, show, notifications, reminder, button: reminder.item.node };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { MimeModel } from "../../src/lab/jupyterlab";
 import { MIME, makeRenderer, viewExtension } from "../../src/lab/mime";
-import { Advice } from "../../src/shells/server";
+import { UserFixableError } from "../../src/shells/server";
 import { fakeApp } from "../helpers/fake_app";
 import { type Played, Widget } from "../helpers/lumino";
 import { settled } from "../helpers/peer";
@@ -151,7 +151,7 @@ test("an output that is scrolled away and back is the same, and where it was", a
 });
 
 test("what stands in the way is said, and can be tried again", async () => {
-  loadApp.mockRejectedValueOnce(new Advice("Install it."));
+  loadApp.mockRejectedValueOnce(new UserFixableError("Install it."));
   const { renderer } = await rendered({ run: "r1" });
   expect(renderer.node.querySelector("[role=alert]")?.textContent).toContain("Install it.");
   renderer.node.querySelector("button")?.click();

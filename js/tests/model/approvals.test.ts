@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { controls, deniable, runControl } from "../../src/model/controls";
+import { canDeny, controls, runControl } from "../../src/model/controls";
 import type { TimelineRow } from "../../src/model/model";
 import { runStatus } from "../../src/model/status";
 import { showing } from "../helpers/debugger";
@@ -149,7 +149,7 @@ test.each<[boolean, Partial<TimelineRow>]>([
   [false, { side: "end" }],
   [false, { pending: false }],
 ])("%s: may be denied: %o", (may, fields) => {
-  expect(deniable(pendingRow(1, fields))).toBe(may);
+  expect(canDeny(pendingRow(1, fields))).toBe(may);
 });
 
 test("what was answered is asked for again: it is known only then", async () => {

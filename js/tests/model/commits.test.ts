@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
+  displayedCommitOf,
   entriesOf,
   eventOf,
   filesOfEvents,
-  shownAs,
   stepsOf,
   titleOf,
 } from "../../src/model/commits";
@@ -44,14 +44,14 @@ describe("the list of commits", () => {
     expect(entries.length).toBe(1);
     expect(only && stepsOf(only)).toEqual([]);
     expect(only && eventOf(only)).toBe("e1");
-    expect(shownAs(entries, "s1")?.id).toBe("n1");
+    expect(displayedCommitOf(entries, "s1")?.id).toBe("n1");
   });
 
   test("a step of several is shown as itself, an unknown commit not at all", () => {
     const entries = entriesOf([aSnapshot("s1", 2), aSnapshot("s2", 4), named("n1", 4)]);
-    expect(shownAs(entries, "s1")?.id).toBe("s1");
-    expect(shownAs(entries, "n1")?.id).toBe("n1");
-    expect(shownAs(entries, "gone")).toBeUndefined();
+    expect(displayedCommitOf(entries, "s1")?.id).toBe("s1");
+    expect(displayedCommitOf(entries, "n1")?.id).toBe("n1");
+    expect(displayedCommitOf(entries, "gone")).toBeUndefined();
     expect(entries[0] && eventOf(entries[0])).toBeNull();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { browserMemory } from "../../src/model/storage";
+import { browserStorage } from "../../src/model/storage";
 import { aModel, showing } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
 import {
@@ -343,7 +343,7 @@ describe("drafts", () => {
   });
 
   test("stay where the browser keeps nothing", async () => {
-    const shut = browserMemory(() => {
+    const shut = browserStorage(() => {
       throw new DOMException("shut");
     });
     const { model, peer, opens } = aModel({ memory: { ...shut } as ReturnType<typeof testMemory> });

@@ -4,7 +4,7 @@ import {
   foldNote,
   foldRows,
   foldRun,
-  PAGE,
+  PAGE_ROWS,
   pageOf,
   Rows,
   replaceCommit,
@@ -46,10 +46,10 @@ describe("rows", () => {
   });
 
   test("that went are missing again", () => {
-    const rows = Rows.NONE.with(rowsTo(3 * PAGE)).without([pageOf(PAGE + 1)]);
-    expect(rows.length).toBe(3 * PAGE);
-    expect(rows.missing([PAGE, PAGE + 1, PAGE + 2, 2 * PAGE + 1])).toEqual([
-      { first: PAGE + 1, last: PAGE + 2 },
+    const rows = Rows.NONE.with(rowsTo(3 * PAGE_ROWS)).without([pageOf(PAGE_ROWS + 1)]);
+    expect(rows.length).toBe(3 * PAGE_ROWS);
+    expect(rows.missing([PAGE_ROWS, PAGE_ROWS + 1, PAGE_ROWS + 2, 2 * PAGE_ROWS + 1])).toEqual([
+      { first: PAGE_ROWS + 1, last: PAGE_ROWS + 2 },
     ]);
   });
 

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { controls } from "../../src/model/controls";
 import type { Connection, Run } from "../../src/model/model";
-import { obstacle, runStatus, viewStatus } from "../../src/model/status";
-import { duration, elapsed, size, when } from "../../src/view/format";
+import { connectionProblem, runStatus, viewStatus } from "../../src/model/status";
+import { duration, elapsed, formatDate, size } from "../../src/view/format";
 import { aRun, endedRun, haltedRun, pendingRow } from "../helpers/values";
 
 const OPEN: Connection = { kind: "open", control: true, core: "" };
@@ -114,11 +114,11 @@ function held(run: Run | null, { connection = OPEN, draftError = null as string 
 }
 
 test("what keeps view and Core apart is said, unless waiting mends it", () => {
-  expect(obstacle({ kind: "refused", message: "log in" })).toBe("log in");
-  expect(obstacle({ ...OPEN, stalled: "busy" })).toBe("busy");
-  expect(obstacle({ kind: "connecting", stalled: "busy" })).toBe("busy");
-  expect(obstacle({ kind: "lost", attempt: 1, retryInMs: 500 })).toBeNull();
-  expect(obstacle(OPEN)).toBeNull();
+  expect(connectionProblem({ kind: "refused", message: "log in" })).toBe("log in");
+  expect(connectionProblem({ ...OPEN, stalled: "busy" })).toBe("busy");
+  expect(connectionProblem({ kind: "connecting", stalled: "busy" })).toBe("busy");
+  expect(connectionProblem({ kind: "lost", attempt: 1, retryInMs: 500 })).toBeNull();
+  expect(connectionProblem(OPEN)).toBeNull();
 });
 
 test("what is possible, and which button is the filled one", () => {
@@ -183,7 +183,7 @@ test("durations, times and sizes", () => {
 
 test("when a run was: less is said the nearer it is", () => {
   const now = new Date(2026, 10, 21, 14, 2).getTime() / 1000;
-  expect(when(now - 60, now)).toBe("14:01");
-  expect(when(now - 86_400, now)).toBe("Yesterday 14:02");
-  expect(when(now - 3 * 86_400, now)).toMatch(/18.* 14:02|Nov.* 14:02/);
+  expect(formatDate(now - 60, now)).toBe("14:01");
+  expect(formatDate(now - 86_400, now)).toBe("Yesterday 14:02");
+  expect(formatDate(now - 3 * 86_400, now)).toMatch(/18.* 14:02|Nov.* 14:02/);
 });

@@ -1,14 +1,14 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { browserMemory } from "../../src/model/storage";
+import { browserStorage } from "../../src/model/storage";
 
 afterEach(() => localStorage.clear());
 
 test("changes are heard of, here and from other tabs, but for those of another storage", () => {
   const heard = vi.fn();
-  const leave = browserMemory().watch(heard);
-  browserMemory().set("a", "1");
-  browserMemory().remove("a");
-  browserMemory(() => sessionStorage).set("b", "1");
+  const leave = browserStorage().watch(heard);
+  browserStorage().set("a", "1");
+  browserStorage().remove("a");
+  browserStorage(() => sessionStorage).set("b", "1");
   const fromTab = (key: string, storageArea: Storage) =>
     window.dispatchEvent(new StorageEvent("storage", { key, storageArea }));
   fromTab("agentstepper:c", localStorage);
@@ -16,7 +16,7 @@ test("changes are heard of, here and from other tabs, but for those of another s
   fromTab("somebody:e", localStorage);
   expect(heard.mock.calls).toEqual([["a"], ["a"], ["c"]]);
   leave();
-  browserMemory().set("a", "1");
+  browserStorage().set("a", "1");
   expect(heard).toHaveBeenCalledTimes(3);
 });
 
@@ -27,7 +27,7 @@ test("what could not be written is not told", () => {
       throw new DOMException("full");
     },
   } as unknown as Storage;
-  const memory = browserMemory(() => full);
+  const memory = browserStorage(() => full);
   memory.watch(heard);
   memory.set("a", "1");
   expect(heard).not.toHaveBeenCalled();

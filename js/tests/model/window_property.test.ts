@@ -1,6 +1,6 @@
 /** Whatever order pushes and pages come in, what is here is what the Core has. */
 import { expect, test } from "vitest";
-import { Window } from "../../src/model/window";
+import { RowWindow } from "../../src/model/row_window";
 import type { GetRows, RowsPage, TimelineRow } from "../../src/protocol/types.gen";
 import { settled } from "../helpers/peer";
 import { aRow } from "../helpers/values";
@@ -22,7 +22,7 @@ class Core {
   /** The numbers of rows that changed while there was no link. */
   readonly unseen = new Set<number>();
   readonly asked: PendingRequest[] = [];
-  readonly window = new Window({
+  readonly window = new RowWindow({
     request: (wanted, take) =>
       new Promise<void>((resolve) => {
         const page = this.read(wanted);

@@ -1,4 +1,4 @@
-/** What the view of sessions knows: what is told is taken in, once, and orders reach whom they are for. */
+/** What the view of sessions knows: what is told is taken in, once, and actions reach whom they are for. */
 import { expect, test, vi } from "vitest";
 import { SessionsModel } from "../../src/sessions/model";
 import { settled, TestTimers } from "../helpers/peer";
@@ -88,22 +88,22 @@ test("an order goes to those chosen that can take it, and is on its way until it
     states: [aState("a"), aState("b", { status: "paused" }), aState("c", { status: "done" })],
   });
   model.chooseAll(["a", "b", "c"]);
-  model.sendOrder("pause");
+  model.sendAction("pause");
   await settled();
   expect(core.done).toEqual([["act", { kind: "agent_pause", session_id: "a" }]]);
-  expect([...model.orders.pending.value]).toEqual([["a", "pause"]]);
+  expect([...model.actions.pending.value]).toEqual([["a", "pause"]]);
   await core.change(aState("a", { status: "paused" }));
   await pass();
-  expect(model.orders.pending.value.size).toBe(0);
+  expect(model.actions.pending.value.size).toBe(0);
 });
 
 test("without a choice an order is for the session that is selected", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
-  expect(model.orderDisabledReason("pause")).toBe("Select a session first");
+  expect(model.actionDisabledReason("pause")).toBe("Select a session first");
   model.select("b");
-  expect(model.orderDisabledReason("resume")).toBe("Only a paused session can be resumed");
-  model.sendOrder("resume");
-  model.sendOrder("pause");
+  expect(model.actionDisabledReason("resume")).toBe("Only a paused session can be resumed");
+  model.sendAction("resume");
+  model.sendAction("pause");
   await settled();
   expect(core.done).toEqual([["act", { kind: "agent_pause", session_id: "b" }]]);
 });
@@ -111,14 +111,14 @@ test("without a choice an order is for the session that is selected", async () =
 test("interrupting asks for words, destroying for a second thought, for those it was asked of", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
   model.select("a");
-  model.sendOrder("interrupt");
-  expect(model.orderForm.value).toEqual({ order: "interrupt", sessions: ["a"] });
+  model.sendAction("interrupt");
+  expect(model.actionForm.value).toEqual({ action: "interrupt", sessions: ["a"] });
   model.select("b");
   model.guidance.value = "tell one about lions";
-  await model.submitOrderForm();
-  model.sendOrder("destroy");
+  await model.submitActionForm();
+  model.sendAction("destroy");
   expect(core.done).toHaveLength(1);
-  await model.submitOrderForm();
+  await model.submitActionForm();
   expect(core.done).toEqual([
     [
       "act",
@@ -135,15 +135,15 @@ test("interrupting asks for words, destroying for a second thought, for those it
 test("input is sent by the same form; words that don't get through stay in it", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
   model.chooseAll(["a", "b"]);
-  model.sendOrder("input");
-  expect(model.orderForm.value).toEqual({ order: "input", sessions: ["a", "b"] });
+  model.sendAction("input");
+  expect(model.actionForm.value).toEqual({ action: "input", sessions: ["a", "b"] });
   model.guidance.value = "and lions";
   core.refuses = { code: "store_error", message: "The disk is full." };
-  await model.submitOrderForm();
-  expect(model.orderForm.value).toEqual({ order: "input", sessions: ["a", "b"] });
+  await model.submitActionForm();
+  expect(model.actionForm.value).toEqual({ action: "input", sessions: ["a", "b"] });
   expect(model.guidance.value).toBe("and lions");
   core.refuses = undefined;
-  await model.submitOrderForm();
+  await model.submitActionForm();
   expect(core.done[0]).toEqual([
     "act",
     {
@@ -153,7 +153,7 @@ test("input is sent by the same form; words that don't get through stay in it", 
       idem_key: expect.any(String),
     },
   ]);
-  expect([model.orderForm.value, model.guidance.value]).toEqual([null, ""]);
+  expect([model.actionForm.value, model.guidance.value]).toEqual([null, ""]);
 });
 
 test("input whose answer was lost is the same action when it is sent again", async () => {
@@ -161,9 +161,9 @@ test("input whose answer was lost is the same action when it is sent again", asy
   const keys: unknown[] = [];
   const send = async () => {
     model.select("a");
-    model.sendOrder("input");
+    model.sendAction("input");
     model.guidance.value = "and lions";
-    const answered = model.submitOrderForm();
+    const answered = model.submitActionForm();
     keys.push(core.received.findLast(({ body }) => body.method === "act")?.body.params);
     return answered;
   };
@@ -173,7 +173,7 @@ test("input whose answer was lost is the same action when it is sent again", asy
   expect(model.guidance.value).toBe("and lions");
   timers.pass(500);
   await settled();
-  await model.submitOrderForm();
+  await model.submitActionForm();
   await send();
   const sent = core.done.map(([, asked]) => asked.idem_key);
   expect((keys[0] as { idem_key: string }).idem_key).toBe(sent[0]);
@@ -198,35 +198,35 @@ test("a post whose answer was lost is said once when it is sent again", async ()
 test("words outlive the form, a broken link, and what was asked meanwhile", async () => {
   const { core, model } = await begun({ states: [aState("a")] });
   model.select("a");
-  model.sendOrder("interrupt");
+  model.sendAction("interrupt");
   model.guidance.value = "half a thou";
-  model.sendOrder("destroy");
-  model.orderForm.value = null;
+  model.sendAction("destroy");
+  model.actionForm.value = null;
   expect(model.guidance.value).toBe("half a thou");
-  model.sendOrder("interrupt");
+  model.sendAction("interrupt");
   await core.drop();
-  expect(model.orderDisabledReason("interrupt", model.statesOf(["a"]))).toBe(
+  expect(model.actionDisabledReason("interrupt", model.statesOf(["a"]))).toBe(
     "Not connected to the Core",
   );
-  await model.submitOrderForm(); // though it can't be
+  await model.submitActionForm(); // though it can't be
   expect(model.guidance.value).toBe("half a thou");
-  expect(model.orderForm.value).not.toBeNull();
+  expect(model.actionForm.value).not.toBeNull();
 });
 
 test("an order that fails is told, also of a session that nobody looks at", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b"), aState("c")] });
   model.chooseAll(["a", "b", "c"]);
-  model.sendOrder("pause");
+  model.sendAction("pause");
   await settled();
   expect(core.topics.filter((topic) => topic.startsWith("session:"))).toHaveLength(3);
   await core.end("act-1", "done");
   await core.end("act-2", "failed", "no worker knows its moniker");
-  expect([...model.orders.pending.value.keys()]).toEqual(["c"]);
-  expect(model.orders.notice.value?.text).toBe(
+  expect([...model.actions.pending.value.keys()]).toEqual(["c"]);
+  expect(model.actions.notice.value?.text).toBe(
     "joker could not be paused: no worker knows its moniker",
   );
   await core.end("act-3", "failed", "nor this one's");
-  expect(model.orders.notice.value?.text).toBe(
+  expect(model.actions.notice.value?.text).toBe(
     "2 of 3 sessions could not be paused: no worker knows its moniker",
   );
   expect(core.topics).toEqual(["sessions", "conversations"]);
@@ -235,31 +235,31 @@ test("an order that fails is told, also of a session that nobody looks at", asyn
 test("one that failed while the link was broken, or before it was listened to, is told too", async () => {
   const { core, model, timers } = await begun({ states: [aState("a")] });
   model.chooseAll(["a"]);
-  model.sendOrder("resume"); // it can't be
-  model.sendOrder("pause");
+  model.sendAction("resume"); // it can't be
+  model.sendAction("pause");
   await settled();
   await core.drop();
   await core.end("act-1", "failed", "it was too late");
-  expect(model.orders.notice.value).toBeNull();
+  expect(model.actions.notice.value).toBeNull();
   timers.pass(500);
   await settled();
-  expect(model.orders.notice.value?.text).toBe("joker could not be paused: it was too late");
-  expect(model.orders.pending.value.size).toBe(0);
+  expect(model.actions.notice.value?.text).toBe("joker could not be paused: it was too late");
+  expect(model.actions.pending.value.size).toBe(0);
 });
 
-test("a thousand orders are given a few at a time, and as few sessions are listened to", async () => {
+test("a thousand actions are sent a few at a time, and as few sessions are listened to", async () => {
   const states = Array.from({ length: 1000 }, (_, at) => aState(`s${at}`));
   const { core, model } = await begun({ states });
   model.chooseAll(ids(model));
-  model.sendOrder("pause");
+  model.sendAction("pause");
   const asked = () => core.received.filter(({ body }) => body.method === "act").length;
   expect(asked()).toBe(64);
   await vi.waitFor(() => expect(asked()).toBe(1000));
   expect(core.topics).toHaveLength(2 + 32);
   await core.end("act-900", "failed", "it hung"); // nobody listens to it yet
   for (let n = 1; n <= 999; n += 1) if (n !== 900) await core.end(`act-${n}`, "done");
-  expect(model.orders.notice.value?.text).toBe("joker could not be paused: it hung");
-  expect([...model.orders.pending.value.keys()]).toEqual(["s999"]);
+  expect(model.actions.notice.value?.text).toBe("joker could not be paused: it hung");
+  expect([...model.actions.pending.value.keys()]).toEqual(["s999"]);
   expect(core.topics).toEqual(["sessions", "conversations", "session:s999"]);
 });
 
@@ -267,12 +267,12 @@ test("what was refused is told, with how many it is of several", async () => {
   const refuses = { code: "session_over", message: "It has ended." };
   const { model } = await begun({ states: [aState("a"), aState("b")], refuses });
   model.chooseAll(["a", "b"]);
-  model.sendOrder("pause");
+  model.sendAction("pause");
   await settled();
-  expect(model.orders.notice.value?.text).toBe(
+  expect(model.actions.notice.value?.text).toBe(
     "2 of 2 sessions could not be paused: It has ended.",
   );
-  expect(model.orders.pending.value.size).toBe(0);
+  expect(model.actions.pending.value.size).toBe(0);
 });
 
 test("an action that failed is told: nothing else would show it", async () => {
@@ -282,7 +282,7 @@ test("an action that failed is told: nothing else would show it", async () => {
   const action = { status: "failed", agent_id: "joker", session_id: "a", error: "no moniker" };
   await core.tell("session:a", "action", { actions: [action as never] });
   await pass();
-  expect(model.orders.notice.value?.text).toBe("joker: no moniker");
+  expect(model.actions.notice.value?.text).toBe("joker: no moniker");
 });
 
 test("a conversation has who takes part and what was said, each message once, in order", async () => {
@@ -323,7 +323,7 @@ test("who can't take part doesn't make a second conversation of the first", asyn
   core.refusesOf = { join: { code: "unknown_session", message: "It is gone." } };
   expect(await model.begin("Lions", ["a"])).toBe(true);
   expect(model.conversationTopic.id.value).toBe("c1");
-  expect(model.orders.notice.value?.text).toBe("It is gone.");
+  expect(model.actions.notice.value?.text).toBe("It is gone.");
 });
 
 test("somebody who leaves a conversation is seen to have left", async () => {
@@ -343,5 +343,5 @@ test("a new conversation is opened with its sessions in it; a refused post keeps
   expect(await model.post("hello")).toBe(true);
   core.refuses = { code: "conversation_closed", message: "It is closed." };
   expect(await model.post("again")).toBe(false);
-  expect(model.orders.notice.value?.text).toBe("It is closed.");
+  expect(model.actions.notice.value?.text).toBe("It is closed.");
 });

@@ -2,18 +2,18 @@
 import { expect, test } from "vitest";
 import {
   type Column,
-  FIRST,
+  DEFAULT_SORTING,
   guidanceOf,
   lastMessage,
-  matches,
+  matchesSessionFilter,
   oneLine,
   refusalReason,
   shortId,
-  sorted,
-  turned,
+  sortSessions,
+  toggleSorting,
 } from "../../src/sessions/status";
-import { keyAct } from "../../src/sessions/table";
-import { targetOf } from "../../src/view/focus";
+import { keyAction } from "../../src/sessions/table";
+import { lineIndexForKey } from "../../src/view/focus";
 import { aState } from "../helpers/runtime";
 
 const STATES = [
@@ -30,16 +30,16 @@ test.each<[Column, string, string]>([
   ["iteration", "cab", "bca"],
 ])("sorted by %s: newest first of those that are alike", (by, down, up) => {
   const order = (turn: boolean) =>
-    sorted(STATES, { by, down: turn })
+    sortSessions(STATES, { by, down: turn })
       .map(({ session_id }) => session_id)
       .join("");
   expect([order(true), order(false)]).toEqual([down, up]);
 });
 
 test("a column asked for again turns around; figures begin with the largest", () => {
-  expect(turned(FIRST, "since")).toEqual({ by: "since", down: false });
-  expect(turned(FIRST, "agent")).toEqual({ by: "agent", down: false });
-  expect(turned(FIRST, "iteration")).toEqual({ by: "iteration", down: true });
+  expect(toggleSorting(DEFAULT_SORTING, "since")).toEqual({ by: "since", down: false });
+  expect(toggleSorting(DEFAULT_SORTING, "agent")).toEqual({ by: "agent", down: false });
+  expect(toggleSorting(DEFAULT_SORTING, "iteration")).toEqual({ by: "iteration", down: true });
 });
 
 test.each([
@@ -50,7 +50,7 @@ test.each([
   [{ text: "joker", state: "error" }, "c"],
   [{ text: "joker-10", state: "error" }, ""],
 ] as const)("the filter %j leaves %s", (filter, left) => {
-  const found = STATES.filter((state) => matches(state, filter));
+  const found = STATES.filter((state) => matchesSessionFilter(state, filter));
   expect(found.map(({ session_id }) => session_id).join("")).toBe(left);
 });
 
@@ -63,14 +63,14 @@ test.each([
   ["Enter", {}, { kind: "select" }],
   [" ", {}, { kind: "choose" }],
   ["o", {}, { kind: "open" }],
-  ["Delete", {}, { kind: "order", order: "destroy" }],
-  ["i", {}, { kind: "order", order: "interrupt" }],
+  ["Delete", {}, { kind: "action", action: "destroy" }],
+  ["i", {}, { kind: "action", action: "interrupt" }],
   ["a", { ctrlKey: true }, { kind: "all" }],
   ["p", { ctrlKey: true }, null],
   ["p", { altKey: true }, null],
   ["x", {}, null],
 ])("the key %j with %j means %j", (key, held, means) => {
-  expect(keyAct({ key, ...NO, ...held }, targetOf(key, 5, 10))).toEqual(means);
+  expect(keyAction({ key, ...NO, ...held }, lineIndexForKey(key, 5, 10))).toEqual(means);
 });
 
 test("last words are one line of what the last step gave, or why it failed", () => {
@@ -89,7 +89,7 @@ test("guidance is shown as it is, whatever it is made of", () => {
   expect(guidanceOf(aState("a"))).toBe(null);
 });
 
-test("orders that a session can't take say why", () => {
+test("actions that a session can't take say why", () => {
   const by = (order: Parameters<typeof refusalReason>[0], status: "paused" | "stopping" | "done") =>
     refusalReason(order, aState("a", { status }));
   expect(by("pause", "paused")).toBe("This session is paused already");

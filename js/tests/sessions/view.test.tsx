@@ -65,7 +65,7 @@ test("of a thousand sessions only those in sight are in the document", async () 
   expect(one('[role="grid"]').getAttribute("aria-rowcount")).toBe("1001");
 });
 
-test("keys lead through the list, choose, and give orders", async () => {
+test("keys lead through the list, choose, and send actions", async () => {
   const { core, row, one, all } = await shown({ states: SEVERAL });
   row("a").focus();
   await press("ArrowDown");

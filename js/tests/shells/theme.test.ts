@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { dress, onPageChange } from "../../src/shells/theme";
+import { applyTheme, onPageChange } from "../../src/shells/theme";
 
 afterEach(() => {
   for (const element of [document.documentElement, document.body]) {
@@ -13,7 +13,7 @@ function host(backdrop = "") {
   const around = document.body.appendChild(document.createElement("div"));
   around.style.backgroundColor = backdrop;
   const host = around.appendChild(document.createElement("div"));
-  dress(host);
+  applyTheme(host);
   return host;
 }
 

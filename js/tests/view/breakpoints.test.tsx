@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { describe, expect, test, vi } from "vitest";
 import type { BreakpointRule, TimelineRow } from "../../src/protocol/types.gen";
-import type { Place } from "../../src/view/hooks";
+import type { ViewPlacement } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
@@ -29,7 +29,7 @@ async function view(rows: TimelineRow[], { control = true } = {}) {
   const hello = aHello([run], { control, stops: BREAKPOINTS });
   await all.peer.answer(all.peer.take("hello"), "hello", hello);
   await all.opens(run, rows);
-  const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };
+  const place: ViewPlacement = { shell: "inline", resizable: true, overlay: signal(null) };
   render(<Root model={all.model} place={place} />, box);
   await drawn();
   return all;

@@ -1,31 +1,31 @@
 import { expect, test } from "vitest";
 import {
-  costFigure,
   dollars,
-  tokenFigure,
-  tokensBySize,
-  tokensFigure,
-  tokensIn,
-  tokensOf,
+  estimateTokens,
+  formatCost,
+  formatRunTokens,
+  formatTokenCount,
+  runTokens,
   tokensTitle,
+  totalTokens,
   usageText,
 } from "../../src/view/figures";
-import { hiddenIn, visible } from "../../src/view/format";
+import { escapeInvisible, findInvisible } from "../../src/view/format";
 import table from "../helpers/hidden_characters.json";
 import { aRun } from "../helpers/values";
 
 test("what hides or turns text around is seen", () => {
-  expect(visible("a\u202eb\x1b[31m\0\x7f\u200b")).toBe("a⟨U+202E⟩b␛[31m␀␡⟨U+200B⟩");
+  expect(escapeInvisible("a\u202eb\x1b[31m\0\x7f\u200b")).toBe("a⟨U+202E⟩b␛[31m␀␡⟨U+200B⟩");
 });
 
 test("what a field can't show is named once each", () => {
-  expect(hiddenIn("a\u202eb\0\0c\n")).toEqual(["U+202E", "U+0000"]);
-  expect(hiddenIn("plain 👩‍👩‍👧‍👦")).toEqual([]);
+  expect(findInvisible("a\u202eb\0\0c\n")).toEqual(["U+202E", "U+0000"]);
+  expect(findInvisible("plain 👩‍👩‍👧‍👦")).toEqual([]);
 });
 
 test("white space, emoji and scripts stay as they are", () => {
   const text = "a\tb\r\n👩‍👩‍👧‍👦 שלום مرحبا";
-  expect(visible(text)).toBe(text);
+  expect(escapeInvisible(text)).toBe(text);
 });
 
 test("all code points are told as in Python", () => {
@@ -36,7 +36,7 @@ test("all code points are told as in Python", () => {
   }
   const others: string[] = [];
   for (let code = 0; code < 0x110000; code++) {
-    const hides = hiddenIn(`a${String.fromCodePoint(code)}`).length > 0;
+    const hides = findInvisible(`a${String.fromCodePoint(code)}`).length > 0;
     if (hides !== told.has(code)) others.push(code.toString(16));
   }
   expect(others).toEqual([]);
@@ -44,14 +44,21 @@ test("all code points are told as in Python", () => {
 
 test("what was not in a list is seen", () => {
   const named = "\u200e\u00ad\u2028\u3164\u034f\u{e0041}";
-  expect(hiddenIn(named)).toEqual(["U+200E", "U+00AD", "U+2028", "U+3164", "U+034F", "U+E0041"]);
-  expect(visible("rm\u3164-rf\u{e0041}")).toBe("rm⟨U+3164⟩-rf⟨U+E0041⟩");
-  expect(visible("a\u200db a\ufe0f")).toBe("a⟨U+200D⟩b a⟨U+FE0F⟩");
+  expect(findInvisible(named)).toEqual([
+    "U+200E",
+    "U+00AD",
+    "U+2028",
+    "U+3164",
+    "U+034F",
+    "U+E0041",
+  ]);
+  expect(escapeInvisible("rm\u3164-rf\u{e0041}")).toBe("rm⟨U+3164⟩-rf⟨U+E0041⟩");
+  expect(escapeInvisible("a\u200db a\ufe0f")).toBe("a⟨U+200D⟩b a⟨U+FE0F⟩");
 });
 
 test("emoji and scripts keep what they are written with", () => {
   for (const text of ["❤\ufe0f\u200d🔥", "1\ufe0f\u20e3", "می\u200cخواهم"]) {
-    expect(visible(text)).toBe(text);
+    expect(escapeInvisible(text)).toBe(text);
   }
 });
 
@@ -65,19 +72,19 @@ const usage = (input: number | null, output: number | null, cost: number | null 
 });
 
 test("tokens", () => {
-  expect([null, 0, 812, 9812, 148_000, 1_210_000].map(tokenFigure)).toEqual([
+  expect([null, 0, 812, 9812, 148_000, 1_210_000].map(formatTokenCount)).toEqual([
     ...["–", "0", "812", "9.8k", "148k", "1.2M"],
   ]);
-  expect([usage(1, 2), usage(null, 2), usage(null, null), null].map(tokensIn)).toEqual([
+  expect([usage(1, 2), usage(null, 2), usage(null, null), null].map(totalTokens)).toEqual([
     ...[3, 2, null, null],
   ]);
-  expect([0, 1, 4, 5].map(tokensBySize)).toEqual([0, 1, 1, 2]);
+  expect([0, 1, 4, 5].map(estimateTokens)).toEqual([0, 1, 1, 2]);
 });
 
 test("a run's tokens are as its agent told them, else by the length of its queries", () => {
   const told = aRun("a", { usage: usage(5, null), query_bytes: 4000 });
   const silent = aRun("a", { usage: usage(null, null), query_bytes: 4000 });
-  expect([told, silent, aRun("a")].map((run) => tokensFigure(tokensOf(run)))).toEqual([
+  expect([told, silent, aRun("a")].map((run) => formatRunTokens(runTokens(run)))).toEqual([
     ...["5", "≈1k", "–"],
   ]);
   expect([told, silent, aRun("a")].map(tokensTitle)).toEqual([
@@ -96,9 +103,9 @@ test("costs say two digits, or cents", () => {
 });
 
 test("what is estimated is marked", () => {
-  expect(costFigure(usage(1, 1))).toBeNull();
-  expect(costFigure(usage(1, 1, 0.018))).toBe("$0.018");
-  expect(costFigure({ ...usage(1, 1, 0.018), estimated: true })).toBe("≈$0.018");
+  expect(formatCost(usage(1, 1))).toBeNull();
+  expect(formatCost(usage(1, 1, 0.018))).toBe("$0.018");
+  expect(formatCost({ ...usage(1, 1, 0.018), estimated: true })).toBe("≈$0.018");
   expect(usageText(usage(6912, null))).toBe("6,912 in, unknown out");
   expect(usageText(usage(6912, 3, 0.5))).toBe("6,912 in, 3 out; $0.50");
   expect(usageText({ ...usage(1, 2, 0.5), estimated: true })).toBe(

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { expect, test } from "vitest";
-import type { Place } from "../../src/view/hooks";
+import type { ViewPlacement } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
@@ -14,7 +14,7 @@ useBox();
 type Shown = Awaited<ReturnType<typeof showing>>;
 
 async function draw(all: Shown) {
-  const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };
+  const place: ViewPlacement = { shell: "inline", resizable: true, overlay: signal(null) };
   render(<Root model={all.model} place={place} />, box);
   await drawn();
   all.peer.inbox.length = 0;

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { describe, expect, test, vi } from "vitest";
-import type { Place } from "../../src/view/hooks";
+import type { ViewPlacement } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
@@ -22,7 +22,7 @@ useLayout();
 useBox();
 
 async function draw(all: Awaited<ReturnType<typeof showing>>) {
-  const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };
+  const place: ViewPlacement = { shell: "inline", resizable: true, overlay: signal(null) };
   render(<Root model={all.model} place={place} />, box);
   await drawn();
   return { ...all, place };

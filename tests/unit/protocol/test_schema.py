@@ -71,7 +71,7 @@ def test_what_the_runtime_tells_fits_the_schema() -> None:
     state = AgentState(agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1)
     notice = TopicEvent(topic="sessions", n=1, event="begin", states=(state,))
     document = json.loads(schema.build_documents()["js/schema/runtime.json"])
-    told = document["$defs"]["RuntimeTells"]["properties"]["watch"]
+    told = document["$defs"]["RuntimeResultTypes"]["properties"]["watch"]
     body = json.loads(msgspec.json.encode(notice))
     validator(document).check_schema(document)
     fit(body, told["$ref"], document)

@@ -4,10 +4,10 @@ import { Icon, type IconName } from "../../icons/icon";
 import { FoldRow, LongText } from "../../inspector/components/long_text";
 import { pretty } from "../../inspector/json/print";
 import { Button, CopyButton } from "../../view/button";
-import { visible } from "../../view/format";
+import { escapeInvisible } from "../../view/format";
 import { cx, useOwnId } from "../../view/hooks";
 import type { ShownMessage, TranscriptModel } from "../types";
-import { Rich } from "./rich";
+import { FormattedText } from "./rich";
 
 type Standing = "running" | "ok" | "failed" | "none";
 
@@ -24,8 +24,8 @@ export function Call({ message }: { message: ShownMessage }) {
   const id = useOwnId();
   const standing = standingOf(message);
   const { icon, words } = STANDINGS[standing];
-  const called = useMemo(() => briefly(message.arguments), [message.arguments]);
-  const given = useMemo(() => (standing === "none" ? "" : short(result)), [result, standing]);
+  const called = useMemo(() => argumentsLine(message.arguments), [message.arguments]);
+  const given = useMemo(() => (standing === "none" ? "" : valueLine(result)), [result, standing]);
   const has = standing === "ok" || standing === "failed";
   return (
     <div class={cx("as-FunctionCall", `as-mod-${standing}`)}>
@@ -39,11 +39,11 @@ export function Call({ message }: { message: ShownMessage }) {
         <Icon name={open ? "down" : "right"} small />
         <Icon name="tools" small />
         <code class="as-Code as-Ellipsis as-FunctionCall-name">
-          <b>{visible(name ?? "") || "(no name)"}</b>
-          <bdi>{`(${visible(called)})`}</bdi>
+          <b>{escapeInvisible(name ?? "") || "(no name)"}</b>
+          <bdi>{`(${escapeInvisible(called)})`}</bdi>
         </code>
         <span class="as-Spring as-Ellipsis as-Muted">
-          {has && <bdi>{`→ ${visible(given)}`}</bdi>}
+          {has && <bdi>{`→ ${escapeInvisible(given)}`}</bdi>}
         </span>
         <span class="as-FunctionCall-standing">
           <Icon name={icon} small spin={standing === "running"} />
@@ -53,10 +53,12 @@ export function Call({ message }: { message: ShownMessage }) {
       <div id={id} hidden={!open} class="as-FunctionCall-opened">
         {open && (
           <>
-            {content && <p class="as-Text">{visible(content)}</p>}
+            {content && <p class="as-Text">{escapeInvisible(content)}</p>}
             <Json label="Arguments" value={message.arguments} />
             {has && <Json label={standing === "failed" ? "Error" : "Result"} value={result} />}
-            {call_id && <p class="as-Muted as-Small as-Text">{`Call ${visible(call_id)}`}</p>}
+            {call_id && (
+              <p class="as-Muted as-Small as-Text">{`Call ${escapeInvisible(call_id)}`}</p>
+            )}
           </>
         )}
       </div>
@@ -87,7 +89,7 @@ export function Confirmation({ model, message }: ConfirmationProps) {
         <Icon name="shield" small />
         <b>{waits ? `Waits for ${barred ? "a" : "your"} choice` : "Asked for a choice"}</b>
       </div>
-      <Rich text={content || "Go on?"} />
+      <FormattedText text={content || "Go on?"} />
       {details !== null && details !== undefined && (
         <FoldRow label="Details" note={aboutOf(details)}>
           {() => <Json label="Details" value={details} />}
@@ -129,18 +131,20 @@ function Choices({ model, message, waits }: ConfirmationProps & { waits: boolean
             outline
             {...(choice === chosen && { icon: "check" as const })}
             class={choice === (chosen ?? sent) ? "as-mod-chosen" : undefined}
-            name={choice === chosen ? `${visible(choice)}: chosen` : visible(choice)}
-            hint={`Answer: ${visible(choice)}`}
+            name={
+              choice === chosen ? `${escapeInvisible(choice)}: chosen` : escapeInvisible(choice)
+            }
+            hint={`Answer: ${escapeInvisible(choice)}`}
             disabledReason={disabledReason}
             onClick={() => void choose(choice)}
           >
-            <span class="as-Ellipsis">{visible(choice) || "(empty)"}</span>
+            <span class="as-Ellipsis">{escapeInvisible(choice) || "(empty)"}</span>
           </Button>
         ))}
       </div>
       {refused !== null && (
         <p class="as-Bad as-Small as-Text" role="alert">
-          {visible(refused)}
+          {escapeInvisible(refused)}
         </p>
       )}
     </>
@@ -153,7 +157,7 @@ function aboutOf(details: unknown): string {
   const { tool, why } = details as { tool?: unknown; why?: unknown };
   return [tool, why]
     .filter((each) => typeof each === "string")
-    .map((each) => visible(each.slice(0, 200)))
+    .map((each) => escapeInvisible(each.slice(0, 200)))
     .join(" · ");
 }
 
@@ -163,36 +167,38 @@ function aboutOf(details: unknown): string {
 const DEEPEST = 200;
 
 /** The JSON text of a value. */
-export function literal(value: unknown, depth = 0): string {
+export function jsonText(value: unknown, depth = 0): string {
   if (typeof value === "bigint") return String(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (depth > DEEPEST) return '"…"';
-  if (Array.isArray(value)) return `[${value.map((each) => literal(each, depth + 1)).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((each) => jsonText(each, depth + 1)).join(",")}]`;
   const members = Object.entries(value).map(
-    ([name, each]) => `${JSON.stringify(name)}:${literal(each, depth + 1)}`,
+    ([name, each]) => `${JSON.stringify(name)}:${jsonText(each, depth + 1)}`,
   );
   return `{${members.join(",")}}`;
 }
 
 /** Letters of a value on one line. */
-const SHORT = 60;
+const MAX_VALUE_CHARS = 60;
 /** Values of a call that are named on its line. */
-const NAMED = 4;
+const MAX_NAMED_ARGUMENTS = 4;
 
 /** The arguments of a call on one line, as a program would write them: `path="a.py", lines=3`. */
-export function briefly(value: unknown): string {
+export function argumentsLine(value: unknown): string {
   if (value === null || value === undefined) return "";
-  if (typeof value !== "object" || Array.isArray(value)) return short(value);
+  if (typeof value !== "object" || Array.isArray(value)) return valueLine(value);
   const members = Object.entries(value);
-  const named = members.slice(0, NAMED).map(([name, each]) => `${name}=${short(each)}`);
-  return [...named, ...(members.length > NAMED ? ["…"] : [])].join(", ");
+  const named = members
+    .slice(0, MAX_NAMED_ARGUMENTS)
+    .map(([name, each]) => `${name}=${valueLine(each)}`);
+  return [...named, ...(members.length > MAX_NAMED_ARGUMENTS ? ["…"] : [])].join(", ");
 }
 
 /** A value on one line, cut where it is long. */
-export function short(value: unknown): string {
+export function valueLine(value: unknown): string {
   // Of a long text only its beginning is written out.
-  const text = literal(typeof value === "string" ? value.slice(0, 2 * SHORT) : value);
-  return text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text;
+  const text = jsonText(typeof value === "string" ? value.slice(0, 2 * MAX_VALUE_CHARS) : value);
+  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS - 1)}…` : text;
 }
 
 // ---- A JSON value, laid out on lines.
@@ -204,7 +210,10 @@ interface JsonProps {
 
 export function Json({ label, value }: JsonProps) {
   // A text is shown as what it says, with its line ends.
-  const text = useMemo(() => (typeof value === "string" ? value : pretty(literal(value))), [value]);
+  const text = useMemo(
+    () => (typeof value === "string" ? value : pretty(jsonText(value))),
+    [value],
+  );
   return (
     <div class="as-Json">
       <div class="as-Json-head">

@@ -3,9 +3,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { LongText } from "../../inspector/components/long_text";
-import { countLines, cut, type Limit, textBytes } from "../../inspector/fold";
+import { countLines, foldEnd, type TextLimit, textBytes } from "../../inspector/fold";
 import { Button, CopyButton } from "../../view/button";
-import { count, size, visible } from "../../view/format";
+import { count, escapeInvisible, size } from "../../view/format";
 import { cx } from "../../view/hooks";
 import type { ShownMessage, TranscriptModel } from "../types";
 
@@ -27,12 +27,12 @@ function Note({ message: { format, path } }: { message: ShownMessage }) {
     <>
       {format !== null && (
         <span class={cx("as-Tag as-Ellipsis", format === "result" && "as-mod-good")}>
-          {visible(format)}
+          {escapeInvisible(format)}
         </span>
       )}
       {path !== null && (
-        <span class="as-Muted as-Ellipsis as-PathStart" title={visible(path)}>
-          <bdi>{visible(path)}</bdi>
+        <span class="as-Muted as-Ellipsis as-PathStart" title={escapeInvisible(path)}>
+          <bdi>{escapeInvisible(path)}</bdi>
         </span>
       )}
     </>
@@ -46,7 +46,12 @@ function FromFile({ model, message }: CodeProps) {
   return (
     <div ref={ref}>
       {fetched.kind === "failed" ? (
-        <NotHere what="The file can’t be shown" why={fetched.why} retry={retry} note={note} />
+        <ContentUnavailable
+          what="The file can’t be shown"
+          why={fetched.why}
+          retry={retry}
+          note={note}
+        />
       ) : (
         <CodeBox
           language={language ?? ""}
@@ -59,7 +64,7 @@ function FromFile({ model, message }: CodeProps) {
   );
 }
 
-interface NotHereProps {
+interface ContentUnavailableProps {
   what: string;
   why: string;
   note?: preact.ComponentChildren;
@@ -67,7 +72,7 @@ interface NotHereProps {
 }
 
 /** Why something can't be shown, and a way to look again. */
-export function NotHere({ what, why, note, retry }: NotHereProps) {
+export function ContentUnavailable({ what, why, note, retry }: ContentUnavailableProps) {
   return (
     <div class="as-NotHere">
       <div class="as-NotHere-head">
@@ -82,7 +87,7 @@ export function NotHere({ what, why, note, retry }: NotHereProps) {
           />
         )}
       </div>
-      <p class="as-Text">{visible(why)}</p>
+      <p class="as-Text">{escapeInvisible(why)}</p>
     </div>
   );
 }
@@ -91,17 +96,17 @@ export function NotHere({ what, why, note, retry }: NotHereProps) {
 // Pure.
 
 /** What a message shows at first. */
-export const MESSAGE: Limit = { lines: 80, chars: 8_000 };
+export const MESSAGE_LIMIT: TextLimit = { lines: 80, chars: 8_000 };
 /** What a block of code shows at first. */
-export const CODE: Limit = { lines: 40, chars: 6_000 };
+export const CODE_LIMIT: TextLimit = { lines: 40, chars: 6_000 };
 /** Letters of a text that is still coming, or of output: its end. */
-export const TAIL = 40_000;
+export const TAIL_CHARS = 40_000;
 
 /**
  * Where the shown end of a text begins. It goes on in steps, so that what is read stands still while
  * more comes, and at a line's beginning where one is near.
  */
-export function tailFrom(text: string, most = TAIL): number {
+export function tailStart(text: string, most = TAIL_CHARS): number {
   if (text.length <= most) return 0;
   const step = most / 2;
   const at = Math.floor((text.length - step) / step) * step;
@@ -109,7 +114,7 @@ export function tailFrom(text: string, most = TAIL): number {
 }
 
 /** As many letters more before what is shown. */
-export function earlierFrom(text: string, from: number, most: number): number {
+export function earlierStart(text: string, from: number, most: number): number {
   return from <= most ? 0 : lineFrom(text, from - most);
 }
 
@@ -122,10 +127,10 @@ function lineFrom(text: string, at: number): number {
 }
 
 /** Up to where a text is shown at first, with a few lines' grace. */
-export const headTo = (text: string, limit: Limit): number => cut(text, 0, limit);
+export const headEnd = (text: string, limit: TextLimit): number => foldEnd(text, 0, limit);
 
 /** What is said of the part before. */
-export const earlierText = (text: string, from: number): string =>
+export const showEarlierLabel = (text: string, from: number): string =>
   `Show the ${size(textBytes(text.slice(0, from)))} before`;
 
 // ---- Code in a box: its language, where it is from, how long it is, and a button that copies it.
@@ -144,7 +149,7 @@ export function CodeBox({ language, text, whole = text, note, streaming = false 
   return (
     <div class="as-CodeBox">
       <div class="as-CodeBox-head">
-        <span class="as-CodeBox-language as-Ellipsis">{visible(language) || "text"}</span>
+        <span class="as-CodeBox-language as-Ellipsis">{escapeInvisible(language) || "text"}</span>
         {note}
         <span class="as-Spring" />
         <span class="as-Muted">{count(countLines(whole), "line")}</span>
@@ -165,11 +170,11 @@ function Lines({ text, streaming }: { text: string; streaming: boolean }) {
     <div ref={ref} class="as-CodeBox-lines">
       {streaming ? (
         <pre class="as-Text as-Code">
-          {visible(text)}
+          {escapeInvisible(text)}
           <Caret />
         </pre>
       ) : (
-        <LongText text={text} code limit={CODE} />
+        <LongText text={text} code limit={CODE_LIMIT} />
       )}
     </div>
   );
@@ -215,7 +220,7 @@ const MOVES = /[\r\b\u0091]/;
 const ERASE = "\u0091";
 
 /** The output as lines of text: what was written over is gone, colours are dropped. */
-export function printed(output: string): string {
+export function renderConsole(output: string): string {
   const text = output
     .replaceAll(ERASE, "")
     .replace(SEQUENCES, (sequence) => (/\[0?K$/.test(sequence) ? ERASE : ""))
@@ -223,12 +228,12 @@ export function printed(output: string): string {
   if (!MOVES.test(text)) return text;
   return text
     .split("\n")
-    .map((line) => (MOVES.test(line) ? written(line) : line))
+    .map((line) => (MOVES.test(line) ? renderLine(line) : line))
     .join("\n");
 }
 
 /** A line as it stands once it was written. */
-function written(line: string): string {
+function renderLine(line: string): string {
   const cells: string[] = [];
   let at = 0;
   for (const char of line) {
@@ -243,9 +248,9 @@ function written(line: string): string {
 // ---- CONSOLE: what a program put out, as a terminal shows it; of much of it the end.
 
 export function Console({ message: { content, streaming } }: { message: ShownMessage }) {
-  const text = useMemo(() => printed(content), [content]);
+  const text = useMemo(() => renderConsole(content), [content]);
   const [back, setBack] = useState(0);
-  const from = earlierFrom(text, tailFrom(text), back);
+  const from = earlierStart(text, tailStart(text), back);
   const ref = useScrolls<HTMLPreElement>(text);
   useStickToEnd(ref, text);
   return (
@@ -253,8 +258,8 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
       <div class="as-CodeBox-head">
         <span class="as-CodeBox-language">output</span>
         {from > 0 && (
-          <button type="button" class="as-Link" onClick={() => setBack(back + TAIL)}>
-            {earlierText(text, from)}
+          <button type="button" class="as-Link" onClick={() => setBack(back + TAIL_CHARS)}>
+            {showEarlierLabel(text, from)}
           </button>
         )}
         <span class="as-Spring" />
@@ -266,7 +271,7 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
         />
       </div>
       <pre ref={ref} class="as-Code as-Console">
-        {visible(text.slice(from)) || (streaming ? "" : "(no output)")}
+        {escapeInvisible(text.slice(from)) || (streaming ? "" : "(no output)")}
       </pre>
     </div>
   );
@@ -286,7 +291,7 @@ function useStickToEnd(ref: { current: HTMLElement | null }, text: string): void
 
 // ---- What a message needs from the kernel, asked for once somebody looks at the message.
 
-export type Fetched<T> =
+export type FetchState<T> =
   | { readonly kind: "waiting" }
   | { readonly kind: "here"; readonly value: T }
   | { readonly kind: "failed"; readonly why: string };
@@ -302,7 +307,7 @@ const AHEAD = "400px";
 export function useFetched<T>(of: string, load: () => Promise<T>) {
   const ref = useRef<HTMLDivElement>(null);
   const [tries, setTries] = useState(0);
-  const [fetched, setFetched] = useState<Fetched<T>>({ kind: "waiting" });
+  const [fetched, setFetched] = useState<FetchState<T>>({ kind: "waiting" });
   useEffect(() => {
     let wanted = true;
     setFetched({ kind: "waiting" });

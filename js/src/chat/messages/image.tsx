@@ -1,9 +1,9 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
-import { size, visible } from "../../view/format";
+import { escapeInvisible, size } from "../../view/format";
 import { bytesOf, useAddress } from "../../view/images";
 import type { ChatImage, ShownMessage, TranscriptModel } from "../types";
-import { NotHere, useFetched } from "./code";
+import { ContentUnavailable, useFetched } from "./code";
 
 // ---- Bytes to something that an `img` may show. Nothing else than these four types ever
 // becomes one.
@@ -42,20 +42,22 @@ export function Image({ model, message, onEnlarge }: ImageProps) {
   const { id, path, content } = message;
   const { ref, fetched, retry } = useFetched(id, () => model.picture(id));
   const note = path !== null && (
-    <span class="as-Muted as-Ellipsis as-PathStart" title={visible(path)}>
-      <bdi>{visible(path)}</bdi>
+    <span class="as-Muted as-Ellipsis as-PathStart" title={escapeInvisible(path)}>
+      <bdi>{escapeInvisible(path)}</bdi>
     </span>
   );
   return (
     <div ref={ref} class="as-Image">
       {fetched.kind === "failed" ? (
-        <NotHere what={FAILED} why={fetched.why} retry={retry} note={note} />
+        <ContentUnavailable what={FAILED} why={fetched.why} retry={retry} note={note} />
       ) : fetched.kind === "waiting" ? (
         <div class="as-Image-room as-Muted as-Late">The picture is on its way…</div>
       ) : (
         <Shown picture={fetched.value} message={message} note={note} onEnlarge={onEnlarge} />
       )}
-      {content && content !== path && <p class="as-Text as-Muted as-Small">{visible(content)}</p>}
+      {content && content !== path && (
+        <p class="as-Text as-Muted as-Small">{escapeInvisible(content)}</p>
+      )}
     </div>
   );
 }
@@ -72,8 +74,8 @@ function Shown({ picture, message, note, onEnlarge }: ShownProps) {
   const address = useAddress(blob);
   const [broken, setBroken] = useState(false);
   const [sides, setSides] = useState("");
-  if (!blob || broken) return <NotHere what={FAILED} why={BROKEN} note={note} />;
-  const alt = visible(message.content) || altOf(message);
+  if (!blob || broken) return <ContentUnavailable what={FAILED} why={BROKEN} note={note} />;
+  const alt = escapeInvisible(message.content) || altOf(message);
   return (
     <>
       <button
@@ -109,6 +111,6 @@ const kindOf = (type: string) => type.slice("image/".length).toUpperCase();
 /** What is said of a picture of which nothing is said. */
 function altOf({ agent_name, path }: ShownMessage): string {
   const name = path?.split(/[\\/]/).at(-1);
-  if (name) return visible(name);
-  return agent_name === null ? "Picture" : `Picture of ${visible(agent_name)}`;
+  if (name) return escapeInvisible(name);
+  return agent_name === null ? "Picture" : `Picture of ${escapeInvisible(agent_name)}`;
 }

@@ -2,13 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Icon } from "../../icons/icon";
-import { clock, visible } from "../../view/format";
+import { clock, escapeInvisible } from "../../view/format";
 import { cx } from "../../view/hooks";
 import type { ShownMessage, TranscriptModel } from "../types";
 import { Call, Confirmation, Json } from "./call";
 import { Code, Console } from "./code";
 import { type Enlarged, Image } from "./image";
-import { Rich } from "./rich";
+import { FormattedText } from "./rich";
 import { roleLabel, speakerOf } from "./rows";
 
 interface MessageProps {
@@ -46,7 +46,7 @@ function Head({ model, message }: { model: TranscriptModel; message: ShownMessag
         {name}
       </b>
       {role !== null && (
-        <span class="as-Tag as-Ellipsis" title={`Role ${visible(role)}`}>
+        <span class="as-Tag as-Ellipsis" title={`Role ${escapeInvisible(role)}`}>
           {roleLabel(role)}
         </span>
       )}
@@ -84,13 +84,13 @@ function Body({ model, message, onEnlarge }: BodyProps): ComponentChildren {
 
 function MessageText({ message: { content, format, streaming } }: { message: ShownMessage }) {
   if (format !== "error") {
-    return <Rich text={content || (streaming ? "" : "(no text)")} streaming={streaming} />;
+    return <FormattedText text={content || (streaming ? "" : "(no text)")} streaming={streaming} />;
   }
   return (
     <div class="as-Failure">
       <Icon name="crash" />
       <div>
-        <Rich text={content || "The turn failed and gave no reason."} />
+        <FormattedText text={content || "The turn failed and gave no reason."} />
       </div>
     </div>
   );
@@ -101,10 +101,10 @@ function Unknown({ message: { type, content, details } }: { message: ShownMessag
   return (
     <div class="as-UnknownType">
       <p class="as-Muted as-Small">
-        This view doesn’t know messages of type <code class="as-Code">{visible(type)}</code>: what
-        they say is shown as text. Upgrade agentstepper_nb and reload the page.
+        This view doesn’t know messages of type <code class="as-Code">{escapeInvisible(type)}</code>
+        : what they say is shown as text. Upgrade agentstepper_nb and reload the page.
       </p>
-      {content && <Rich text={content} />}
+      {content && <FormattedText text={content} />}
       {details !== null && details !== undefined && <Json label="Details" value={details} />}
     </div>
   );

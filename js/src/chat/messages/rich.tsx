@@ -1,34 +1,47 @@
 /** A message's words: paragraphs, lists of code, and the little Markdown that chats have. */
 import { useMemo, useRef, useState } from "preact/hooks";
-import { More } from "../../inspector/components/long_text";
-import type { Limit } from "../../inspector/fold";
-import { visible } from "../../view/format";
-import { Caret, CodeBox, earlierFrom, earlierText, headTo, MESSAGE, TAIL, tailFrom } from "./code";
+import { ShowMore } from "../../inspector/components/long_text";
+import type { TextLimit } from "../../inspector/fold";
+import { escapeInvisible } from "../../view/format";
+import {
+  Caret,
+  CodeBox,
+  earlierStart,
+  headEnd,
+  MESSAGE_LIMIT,
+  showEarlierLabel,
+  TAIL_CHARS,
+  tailStart,
+} from "./code";
 
-interface RichProps {
+interface FormattedTextProps {
   text: string;
   /** More is on its way: its end is in sight, and stays so. */
   streaming?: boolean;
-  limit?: Limit;
+  limit?: TextLimit;
 }
 
-export function Rich({ text, streaming = false, limit = MESSAGE }: RichProps) {
+export function FormattedText({
+  text,
+  streaming = false,
+  limit = MESSAGE_LIMIT,
+}: FormattedTextProps) {
   const came = useRef(streaming); // what was seen coming doesn't fold away at its end
   const [back, setBack] = useState(0);
   const [further, setFurther] = useState<number | null>(null);
   const blocks = useMemo(() => blocksOf(text), [text]);
-  const start = came.current ? earlierFrom(text, tailFrom(text), back) : 0;
-  const end = came.current ? text.length : (further ?? headTo(text, limit));
+  const start = came.current ? earlierStart(text, tailStart(text), back) : 0;
+  const end = came.current ? text.length : (further ?? headEnd(text, limit));
   return (
     <div class="as-Rich">
       {start > 0 && (
-        <button type="button" class="as-Link as-Small" onClick={() => setBack(back + TAIL)}>
-          {earlierText(text, start)}
+        <button type="button" class="as-Link as-Small" onClick={() => setBack(back + TAIL_CHARS)}>
+          {showEarlierLabel(text, start)}
         </button>
       )}
       <Blocks blocks={blocks} text={text} start={start} end={end} streaming={streaming} />
       {streaming && blocks.length === 0 && <Caret />}
-      <More text={text} end={end} further={further !== null} onEnd={setFurther} />
+      <ShowMore text={text} end={end} further={further !== null} onEnd={setFurther} />
     </div>
   );
 }
@@ -46,7 +59,7 @@ function Blocks({ blocks, text, start, end, streaming }: BlocksProps) {
   return (
     <>
       {blocks.map((block, at) => {
-        const part = within(block, text, start, end);
+        const part = visiblePart(block, text, start, end);
         if (part === null) return null;
         const more = streaming && at === last;
         return block.kind === "code" ? (
@@ -72,13 +85,13 @@ function RichText({ text, streaming }: { text: string; streaming: boolean }) {
     <div class="as-Text">
       {spans.map(({ kind, text: part }, at) =>
         kind === "plain" ? (
-          visible(part)
+          escapeInvisible(part)
         ) : kind === "code" ? (
           <code key={at} class="as-Code">
-            {visible(part)}
+            {escapeInvisible(part)}
           </code>
         ) : (
-          <b key={at}>{visible(part)}</b>
+          <b key={at}>{escapeInvisible(part)}</b>
         ),
       )}
       {streaming && <Caret />}
@@ -162,11 +175,11 @@ export interface Span {
 
 const MARKED = /`([^`\n]+)`|\*\*([^*\s][^*\n]*)\*\*/g;
 /** Longer texts are shown as they are: thousands of elements are no help. */
-const MARKED_MOST = 20_000;
+const MAX_MARKED_CHARS = 20_000;
 
 /** The parts of a text. */
 export function spansOf(text: string): Span[] {
-  if (text.length > MARKED_MOST) return [{ kind: "plain", text }];
+  if (text.length > MAX_MARKED_CHARS) return [{ kind: "plain", text }];
   const spans: Span[] = [];
   let from = 0;
   for (const found of text.matchAll(MARKED)) {
@@ -182,7 +195,7 @@ export function spansOf(text: string): Span[] {
 }
 
 /** A block's text where only a part of the whole is shown; null where none of it is. */
-export function within(block: Block, text: string, start: number, end: number): string | null {
+export function visiblePart(block: Block, text: string, start: number, end: number): string | null {
   const from = Math.max(block.start, start);
   const to = Math.min(block.end, end);
   if (from > to || (from === to && block.start !== block.end)) return null;

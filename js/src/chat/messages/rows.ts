@@ -1,7 +1,7 @@
 /** Which rows a transcript has, and how roles and speakers are said. Pure. */
 
 import type { IconName } from "../../icons/icon";
-import { visible } from "../../view/format";
+import { escapeInvisible } from "../../view/format";
 import type { ChatAgentInfo, ChatSessionInfo, ShownMessage } from "../types";
 
 /** What is said across the transcript: where agents read from, and where memory begins. */
@@ -54,7 +54,7 @@ function speakerKey({ role, format, agent_name }: ShownMessage): string {
 }
 
 /** How many messages come after one; 0 where it isn't there. */
-export function after(messages: readonly ShownMessage[], id: string | null): number {
+export function countAfter(messages: readonly ShownMessage[], id: string | null): number {
   const at = messages.findLastIndex((message) => message.id === id);
   return at === -1 ? 0 : messages.length - 1 - at;
 }
@@ -72,7 +72,7 @@ const ROLES: Record<string, string> = {
 
 /** An agent's role in a word; one that an extension added is its own word. */
 export function roleLabel(role: string): string {
-  return Object.hasOwn(ROLES, role) ? (ROLES[role] as string) : visible(role);
+  return Object.hasOwn(ROLES, role) ? (ROLES[role] as string) : escapeInvisible(role);
 }
 
 export interface Speaker {
@@ -88,7 +88,7 @@ export interface Speaker {
 /** Who says a message. */
 export function speakerOf(message: ShownMessage, agents: readonly ChatAgentInfo[]): Speaker {
   const { role, format, agent_name } = message;
-  const name = agent_name === null ? null : visible(agent_name);
+  const name = agent_name === null ? null : escapeInvisible(agent_name);
   if (role === "user") return { name: "You", icon: "user", look: "user", role: null, to: name };
   if (role === "system" && format === "error") {
     return { name: "Error", icon: "crash", look: "system", role: null, to: null };

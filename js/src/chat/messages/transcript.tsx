@@ -2,13 +2,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import { Button } from "../../view/button";
-import { count, visible } from "../../view/format";
+import { count, escapeInvisible } from "../../view/format";
 import { cx } from "../../view/hooks";
 import { useAddress } from "../../view/images";
 import type { ChatAgentInfo, ChatSessionInfo, TranscriptModel } from "../types";
 import type { Enlarged } from "./image";
 import { Message } from "./message";
-import { after, type Divider, roleLabel, rowsOf } from "./rows";
+import { countAfter, type Divider, roleLabel, rowsOf } from "./rows";
 
 interface TranscriptProps {
   model: TranscriptModel;
@@ -28,7 +28,7 @@ function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo })
   const [large, setLarge] = useState<Enlarged | null>(null);
   const seen = useRef<string | null>(null);
   if (!away) seen.current = messages.at(-1)?.id ?? null;
-  const fresh = away ? after(messages, seen.current) : 0;
+  const fresh = away ? countAfter(messages, seen.current) : 0;
   const loading = useLoading(model);
   return (
     <div class="as-Log">
@@ -75,7 +75,7 @@ function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo })
           {fresh > 0 ? `${fresh.toLocaleString("en-US")} new` : "Latest"}
         </button>
       )}
-      {large && <Large picture={large} onClose={() => setLarge(null)} />}
+      {large && <EnlargedImage picture={large} onClose={() => setLarge(null)} />}
     </div>
   );
 }
@@ -146,7 +146,7 @@ function Now({ info, speaks }: { info: ChatSessionInfo; speaks: boolean }) {
         <>
           <Icon name={info.halted ? "pause" : "agent"} small />
           <span class="as-Ellipsis">
-            <bdi>{visible(info.speaking ?? "") || "The agent"}</bdi>
+            <bdi>{escapeInvisible(info.speaking ?? "") || "The agent"}</bdi>
             {info.halted ? " is halted in the debugger" : " is answering…"}
           </span>
         </>
@@ -169,11 +169,11 @@ function EmptyTranscript({ agents }: { agents: readonly ChatAgentInfo[] }) {
         {agents.map(({ name, role, description }) => (
           <li key={name} class="as-Log-agent">
             <Icon name="agent" small />
-            <b class="as-Ellipsis">{visible(name)}</b>
-            <span class="as-Tag" title={`Role ${visible(role)}`}>
+            <b class="as-Ellipsis">{escapeInvisible(name)}</b>
+            <span class="as-Tag" title={`Role ${escapeInvisible(role)}`}>
               {roleLabel(role)}
             </span>
-            {description && <span class="as-Muted as-Text">{visible(description)}</span>}
+            {description && <span class="as-Muted as-Text">{escapeInvisible(description)}</span>}
           </li>
         ))}
       </ul>
@@ -188,7 +188,7 @@ interface LargeProps {
   onClose(): void;
 }
 
-export function Large({ picture: { blob, alt }, onClose }: LargeProps) {
+export function EnlargedImage({ picture: { blob, alt }, onClose }: LargeProps) {
   const address = useAddress(blob);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {

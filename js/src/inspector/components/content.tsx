@@ -2,13 +2,13 @@
 
 import { useState } from "preact/hooks";
 import type { TimelineRow } from "../../model/model";
-import { costFigure, tokenFigure, tokensBySize } from "../../view/figures";
+import { estimateTokens, formatCost, formatTokenCount } from "../../view/figures";
 import { count, duration, size } from "../../view/format";
-import type { Group } from "../delta";
-import { FIRST_ALONE, textBytes } from "../fold";
+import { INITIAL_LIMIT_ALONE, textBytes } from "../fold";
 import { oneLine, pretty } from "../json/print";
 import type { Entry, Message, ParsedContent, Tokens, Tool } from "../parsed/parts";
-import type { Shape } from "../title";
+import type { Group } from "../prompt_delta";
+import type { ContentShape } from "../title";
 import { FoldRow, LongText } from "./long_text";
 import { ArgumentsView, Entries, MessageView } from "./part";
 
@@ -51,8 +51,8 @@ function figuresOf(row: TimelineRow, told?: Tokens): string {
   const output = row.usage?.output_tokens?.toLocaleString("en") ?? told?.output;
   const tokens = [input, output].filter(Boolean).join(" → ");
   const figures = [
-    tokens ? `${tokens} tok` : `≈${tokenFigure(tokensBySize(row.size))} tok`,
-    costFigure(row.usage),
+    tokens ? `${tokens} tok` : `≈${formatTokenCount(estimateTokens(row.size))} tok`,
+    formatCost(row.usage),
     row.duration != null && duration(row.duration),
   ];
   return figures.filter(Boolean).join(" · ");
@@ -60,7 +60,7 @@ function figuresOf(row: TimelineRow, told?: Tokens): string {
 
 interface ContentViewProps {
   row: TimelineRow;
-  shape: Shape;
+  shape: ContentShape;
   reading: ParsedContent;
   known: PreviousPrompts | undefined;
 }
@@ -100,17 +100,17 @@ function Contents({ row, shape, reading, known }: ContentViewProps) {
     case "data":
       return (
         <div class="as-Alone">
-          <LongText text={pretty(reading.value.literal)} code limit={FIRST_ALONE} />
+          <LongText text={pretty(reading.value.literal)} code limit={INITIAL_LIMIT_ALONE} />
         </div>
       );
   }
 }
 
-function AloneText({ shape, text }: { shape: Shape; text: string }) {
+function AloneText({ shape, text }: { shape: ContentShape; text: string }) {
   if (text === "") return <p class="as-Note">{`An empty text (0 characters)`}</p>;
   return (
     <div class="as-Alone">
-      <LongText text={text} code={shape === "result"} limit={FIRST_ALONE} />
+      <LongText text={text} code={shape === "result"} limit={INITIAL_LIMIT_ALONE} />
     </div>
   );
 }

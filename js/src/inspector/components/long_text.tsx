@@ -5,9 +5,16 @@ import { useId, useMemo, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { TimelineRow } from "../../model/model";
 import { Button } from "../../view/button";
-import { visible } from "../../view/format";
+import { escapeInvisible } from "../../view/format";
 import { cx } from "../../view/hooks";
-import { cut, FIRST, FIRST_ALONE, type Limit, MORE, moreText } from "../fold";
+import {
+  foldEnd,
+  INITIAL_LIMIT,
+  INITIAL_LIMIT_ALONE,
+  moreText,
+  SHOW_MORE_LIMIT,
+  type TextLimit,
+} from "../fold";
 import { pretty } from "../json/print";
 
 interface LongTextProps {
@@ -16,14 +23,14 @@ interface LongTextProps {
   code?: boolean | undefined;
   /** In a box of its own. */
   boxed?: boolean | undefined;
-  limit?: Limit | undefined;
+  limit?: TextLimit | undefined;
 }
 
-export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
+export function LongText({ text, code, boxed, limit = INITIAL_LIMIT }: LongTextProps) {
   const [shown, setShown] = useState<{ text: string; end: number } | null>(null);
   // Another text begins folded again.
-  const end = shown?.text === text ? shown.end : cut(text, 0, limit);
-  const part = visible(text.slice(0, end));
+  const end = shown?.text === text ? shown.end : foldEnd(text, 0, limit);
+  const part = escapeInvisible(text.slice(0, end));
   return (
     <>
       {code ? (
@@ -31,7 +38,7 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
       ) : (
         <div class="as-Text">{part}</div>
       )}
-      <More
+      <ShowMore
         text={text}
         end={end}
         further={shown?.text === text}
@@ -41,7 +48,7 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
   );
 }
 
-interface MoreProps {
+interface ShowMoreProps {
   text: string;
   /** Up to where it is shown. */
   end: number;
@@ -52,13 +59,17 @@ interface MoreProps {
 }
 
 /** Links that show more of a text, and less. */
-export function More({ text, end, further, onEnd }: MoreProps) {
+export function ShowMore({ text, end, further, onEnd }: ShowMoreProps) {
   const rest = end < text.length;
   if (!rest && !further) return null;
   return (
     <div class="as-More">
       {rest && (
-        <button type="button" class="as-Link as-Small" onClick={() => onEnd(cut(text, end, MORE))}>
+        <button
+          type="button"
+          class="as-Link as-Small"
+          onClick={() => onEnd(foldEnd(text, end, SHOW_MORE_LIMIT))}
+        >
           {moreText(text, end)}
         </button>
       )}
@@ -114,7 +125,7 @@ export function FoldRow({ label, note, figure, open: first = false, children }: 
 /** Larger texts are shown as sent at first, so that opening Raw stays quick. */
 const LAID_OUT_AT_ONCE = 4_000_000;
 
-export function Raw({ text, note }: { text: string; note: string }) {
+export function RawText({ text, note }: { text: string; note: string }) {
   const [asSent, setAsSent] = useState(text.length > LAID_OUT_AT_ONCE);
   const laid = useMemo(() => (asSent ? text : pretty(text)), [text, asSent]);
   return (
@@ -132,7 +143,7 @@ export function Raw({ text, note }: { text: string; note: string }) {
           {asSent ? "Lay out on lines" : "As sent"}
         </button>
       </div>
-      <LongText text={laid} code limit={FIRST_ALONE} />
+      <LongText text={laid} code limit={INITIAL_LIMIT_ALONE} />
     </div>
   );
 }
@@ -152,7 +163,7 @@ export function Failure({ failure, traceback, onReplace }: FailureProps) {
     <div class="as-Failure">
       <Icon name="crash" />
       <div>
-        <b>{visible(failure.type)}</b>
+        <b>{escapeInvisible(failure.type)}</b>
         {failure.message && <LongText text={failure.message} code />}
         {traceback && (
           <section class="as-Traceback" aria-label="Traceback">
@@ -184,7 +195,7 @@ const ANSWERS: Partial<Record<NonNullable<TimelineRow["answer"]>, string>> = {
 };
 
 /** How a halt point was answered, where the agent did not simply go on. */
-export function AnswerNote({ row }: { row: TimelineRow }) {
+export function AnswerLine({ row }: { row: TimelineRow }) {
   const words = row.answer ? ANSWERS[row.answer] : undefined;
   return words ? <p class="as-Note">{words}</p> : null;
 }

@@ -1,7 +1,7 @@
 /** One message of a call: its parts, its pictures, its values. */
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
-import { size, visible } from "../../view/format";
+import { escapeInvisible, size } from "../../view/format";
 import { cx } from "../../view/hooks";
 import { bytesOf, type ImageHeader, imageHeader, useAddress } from "../../view/images";
 import { lazy, withStyles } from "../../view/lazy";
@@ -31,27 +31,29 @@ interface MessageViewProps {
 
 export function MessageView({ message, fresh, figure }: MessageViewProps) {
   const look = LOOKS[message.role] ?? OTHER;
-  const [marked, setMarked] = useState(false);
+  const [isMarkdown, setMarked] = useState(false);
   const isProse = look.actor !== "tools";
   const markable =
-    isProse && message.parts.some((part) => part.kind === "text" && looksMarked(part.text));
+    isProse && message.parts.some((part) => part.kind === "text" && looksLikeMarkdown(part.text));
   return (
     <article class={cx("as-Message", fresh && "as-mod-new")}>
       <div class="as-Message-head">
         <span class={`as-Actor as-mod-${look.actor}`}>
           <Icon name={look.icon} small />
-          <b class="as-Ellipsis">{visible(message.role)}</b>
+          <b class="as-Ellipsis">{escapeInvisible(message.role)}</b>
         </span>
-        {message.name && <span class="as-Muted as-Code as-Ellipsis">{visible(message.name)}</span>}
+        {message.name && (
+          <span class="as-Muted as-Code as-Ellipsis">{escapeInvisible(message.name)}</span>
+        )}
         <span class="as-Spring" />
         {markable && (
           <button
             type="button"
             class="as-Link as-Small"
-            title={marked ? "Show the text as it was sent" : "Show the text as Markdown"}
-            onClick={() => setMarked(!marked)}
+            title={isMarkdown ? "Show the text as it was sent" : "Show the text as Markdown"}
+            onClick={() => setMarked(!isMarkdown)}
           >
-            {marked ? "As text" : "Markdown"}
+            {isMarkdown ? "As text" : "Markdown"}
           </button>
         )}
         <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
@@ -59,7 +61,7 @@ export function MessageView({ message, fresh, figure }: MessageViewProps) {
         </span>
       </div>
       <div class="as-Message-body">
-        <Parts parts={message.parts} code={!isProse} marked={marked} />
+        <Parts parts={message.parts} code={!isProse} isMarkdown={isMarkdown} />
       </div>
     </article>
   );
@@ -68,13 +70,13 @@ export function MessageView({ message, fresh, figure }: MessageViewProps) {
 // ---- Texts that may be Markdown: whether one looks so, and what shows it.
 
 /** A longer one is shown as text alone: it would be laid out whole. */
-const LONGEST = 100_000;
+const MAX_MARKDOWN_CHARS = 100_000;
 
 const SIGNS = /^\s{0,3}(#{1,6}\s|[-*+]\s|\d+[.)]\s|>|```|~~~|\|.*\|)|\*\*\S|__\S|`[^`\n]+`|\]\(/m;
 
 /** Whether a text has signs of Markdown. */
-export function looksMarked(text: string): boolean {
-  return text.length <= LONGEST && SIGNS.test(text);
+export function looksLikeMarkdown(text: string): boolean {
+  return text.length <= MAX_MARKDOWN_CHARS && SIGNS.test(text);
 }
 
 export const Markdown = lazy<{ text: string }>(async () => {
@@ -89,13 +91,13 @@ interface PartProps {
   /** Whether texts are data rather than prose: what tools say. */
   code?: boolean;
   /** Show a text as Markdown. */
-  marked?: boolean;
+  isMarkdown?: boolean;
 }
 
-function PartView({ part, code, marked }: PartProps) {
+function PartView({ part, code, isMarkdown }: PartProps) {
   switch (part.kind) {
     case "text":
-      if (marked && looksMarked(part.text)) return <Markdown text={part.text} />;
+      if (isMarkdown && looksLikeMarkdown(part.text)) return <Markdown text={part.text} />;
       return <LongText text={part.text} code={code} />;
     case "thinking":
       return (
@@ -118,7 +120,7 @@ function PartView({ part, code, marked }: PartProps) {
           <div class="as-Call-head">
             <Icon name="tools" small />
             <span class="as-Muted">Calls</span>
-            <code class="as-Code">{visible(part.name)}</code>
+            <code class="as-Code">{escapeInvisible(part.name)}</code>
           </div>
           <ArgumentsView args={part.args} />
         </div>
@@ -139,7 +141,7 @@ function ResultView({ part }: { part: Extract<Part, { kind: "result" }> }) {
       <div class="as-Call-head">
         <Icon name="tools" small />
         <span class="as-Muted">Result of</span>
-        <code class="as-Code">{visible(part.name ?? "a tool")}</code>
+        <code class="as-Code">{escapeInvisible(part.name ?? "a tool")}</code>
         {part.failed && <span class="as-Tag as-mod-bad">failed</span>}
       </div>
       <Parts parts={part.parts} code />
@@ -151,12 +153,12 @@ interface PartsProps extends Omit<PartProps, "part"> {
   parts: readonly Part[];
 }
 
-export function Parts({ parts, code = false, marked = false }: PartsProps) {
+export function Parts({ parts, code = false, isMarkdown = false }: PartsProps) {
   if (parts.length === 0) return <p class="as-Muted as-Small">Empty</p>;
   return (
     <>
       {parts.map((part, at) => (
-        <PartView key={at} part={part} code={code} marked={marked} />
+        <PartView key={at} part={part} code={code} isMarkdown={isMarkdown} />
       ))}
     </>
   );
@@ -221,23 +223,23 @@ const INLINE = 72;
 /** Looked at whole only up to here, before it is laid out on one line. */
 const INLINE_SOURCE = 400;
 /** More entries than this come in pieces. */
-export const MOST_ENTRIES = 100;
+export const MAX_ENTRIES = 100;
 
 export function Entries({ entries }: { entries: readonly Entry[] }) {
   if (entries.length === 0) return null;
   return (
     <dl class="as-Facts as-mod-values">
-      {entries.slice(0, MOST_ENTRIES).map((entry, at) => (
+      {entries.slice(0, MAX_ENTRIES).map((entry, at) => (
         // A key may stand twice: its place is what tells it apart.
         <div key={at} class={cx("as-Fact", isBlock(entry.value) && "as-mod-block")}>
-          <dt title={visible(entry.name)}>{visible(entry.name)}</dt>
+          <dt title={escapeInvisible(entry.name)}>{escapeInvisible(entry.name)}</dt>
           <dd>
             <ValueView value={entry.value} />
           </dd>
         </div>
       ))}
-      {entries.length > MOST_ENTRIES && (
-        <p class="as-Muted as-Small">{`${entries.length - MOST_ENTRIES} more values: see Raw.`}</p>
+      {entries.length > MAX_ENTRIES && (
+        <p class="as-Muted as-Small">{`${entries.length - MAX_ENTRIES} more values: see Raw.`}</p>
       )}
     </dl>
   );
@@ -264,7 +266,8 @@ export function ValueView({ value }: { value: Value }) {
   const text = value.string;
   if (text !== undefined) return <StringView text={text} />;
   const line = inline(value);
-  if (line !== undefined) return <code class={cx("as-Code", classOf(value))}>{visible(line)}</code>;
+  if (line !== undefined)
+    return <code class={cx("as-Code", classOf(value))}>{escapeInvisible(line)}</code>;
   return <LongText text={pretty(value.literal)} code boxed />;
 }
 
@@ -273,7 +276,9 @@ function StringView({ text }: { text: string }) {
   if (isLong(text)) return <LongText text={text} code boxed />;
   // The text “5” is not the number 5.
   return (
-    <code class="as-Code as-Text">{readsAsOther(text) ? JSON.stringify(text) : visible(text)}</code>
+    <code class="as-Code as-Text">
+      {readsAsOther(text) ? JSON.stringify(text) : escapeInvisible(text)}
+    </code>
   );
 }
 

@@ -1,6 +1,6 @@
 /** What a prompt is made of: system, tools' schemas, what was said before, what is new. */
 import styles from "../../styles/context.css";
-import { NOT_REPORTED, tokenFigure, tokensBySize } from "../../view/figures";
+import { estimateTokens, formatTokenCount, NOT_REPORTED } from "../../view/figures";
 import type { PreviousPrompts } from "../components/content";
 import { textBytes } from "../fold";
 import type { ParsedContent } from "../parsed/parts";
@@ -24,7 +24,7 @@ interface Share {
 
 export function Context({ prompt, known, tokens }: ContextProps) {
   const sizes = sizesOf(prompt, known);
-  const shares = sharesOf(sizes);
+  const shares = contextShares(sizes);
   if (shares.length === 0) return null;
   const bytes = Object.values(sizes).reduce((sum, one) => sum + one, 0);
   const words = shares.map(({ label, percent }) => `${label} ${percent}%`);
@@ -33,7 +33,11 @@ export function Context({ prompt, known, tokens }: ContextProps) {
       <div class="as-Context-head">
         <span title={tokens === null ? NOT_REPORTED : "As the model's provider counted them"}>
           Context{" "}
-          <b>{tokens === null ? `≈${tokenFigure(tokensBySize(bytes))}` : tokenFigure(tokens)}</b>{" "}
+          <b>
+            {tokens === null
+              ? `≈${formatTokenCount(estimateTokens(bytes))}`
+              : formatTokenCount(tokens)}
+          </b>{" "}
           <span class="as-Muted">tokens</span>
         </span>
         <span class="as-Muted">by length</span>
@@ -81,7 +85,7 @@ const LABELS: readonly [Share["kind"], string][] = [
 ];
 
 /** Whole percents that are a hundred together: the largest remainders are rounded up. */
-export function sharesOf(sizes: Sizes): Share[] {
+export function contextShares(sizes: Sizes): Share[] {
   const whole = Object.values(sizes).reduce((sum, one) => sum + one, 0);
   const exact = LABELS.filter(([kind]) => sizes[kind] > 0).map(([kind, label]) => ({
     kind,

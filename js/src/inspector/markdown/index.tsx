@@ -10,7 +10,7 @@ import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import styles from "../../styles/markdown.css";
-import { visible } from "../../view/format";
+import { escapeInvisible } from "../../view/format";
 
 export { styles };
 
@@ -39,7 +39,7 @@ const marked = new Marked({
 
 /** What is shown of a text: made of elements that can do nothing. */
 export function elementsOf(text: string): DocumentFragment {
-  return DOMPurify.sanitize(marked.parse(visible(text)) as string, ALLOWED);
+  return DOMPurify.sanitize(marked.parse(escapeInvisible(text)) as string, ALLOWED);
 }
 
 export function Markdown({ text }: { text: string }) {

@@ -2,7 +2,7 @@
 
 import type { MessageBody } from "../../model/model";
 import { parse, Value } from "../json/parse";
-import type { Shape } from "../title";
+import type { ContentShape } from "../title";
 import {
   type Calls,
   type Entry,
@@ -18,11 +18,11 @@ import {
 } from "./parts";
 
 /** Read a body. What no shape fits is shown as the data that it is, never refused. */
-export function parseContent(shape: Shape, value: Value): ParsedContent {
+export function parseContent(shape: ContentShape, value: Value): ParsedContent {
   return PARSERS[shape](value) ?? parseAny(value);
 }
 
-const PARSERS: Record<Shape, (value: Value) => ParsedContent | undefined> = {
+const PARSERS: Record<ContentShape, (value: Value) => ParsedContent | undefined> = {
   prompt: parsePrompt,
   answer: parseAnswer,
   call: parseToolCall,

@@ -6,7 +6,7 @@ import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
 import { Button } from "../button";
 import { SearchField } from "../fields";
-import { count, visible, when } from "../format";
+import { count, escapeInvisible, formatDate } from "../format";
 import { StateMark } from "../notices";
 
 /** More runs than this are only found by the filter. */
@@ -134,7 +134,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
   const { model, run, onClose } = props;
   const status = runStatus(run);
   const { words, detail } = status;
-  const name = visible(run.name);
+  const name = escapeInvisible(run.name);
   const current = model.run.value?.id === run.id;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "F2" && model.control.value) props.onRename();
@@ -150,7 +150,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
         type="button"
         class="as-RunItem-name"
         aria-current={current}
-        title={visible(`${name}\n${words}${detail ? `: ${detail}` : ""}\n${run.program}`)}
+        title={escapeInvisible(`${name}\n${words}${detail ? `: ${detail}` : ""}\n${run.program}`)}
         onKeyDown={onKeyDown}
         onClick={() => {
           model.openRun(run.id);
@@ -161,7 +161,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
         <span class="as-Ellipsis">{name}</span>
         <span class="as-Muted as-Small">{words.replace("…", "")}</span>
         <span class="as-Spring" />
-        <span class="as-RunItem-when as-Muted as-Small">{when(run.started_at)}</span>
+        <span class="as-RunItem-when as-Muted as-Small">{formatDate(run.started_at)}</span>
       </button>
       {model.control.value && (
         <span class="as-RunItem-acts">
@@ -201,7 +201,7 @@ function Renaming({ model, run, onDone }: ItemProps & { onDone(): void }) {
       <input
         ref={input}
         class="as-Input"
-        aria-label={`A new name for ${visible(run.name)}`}
+        aria-label={`A new name for ${escapeInvisible(run.name)}`}
         defaultValue={run.name}
         onKeyDown={onKeyDown}
       />
@@ -220,7 +220,7 @@ function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
   return (
     <span ref={keep} class="as-RunItem-edit">
       <span class="as-Ellipsis as-Spring">
-        Delete <bdi>{visible(run.name)}</bdi>
+        Delete <bdi>{escapeInvisible(run.name)}</bdi>
         <span class="as-x-narrow"> and its {count(run.rows, "event")}</span>?
       </span>
       <Button

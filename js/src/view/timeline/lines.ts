@@ -233,7 +233,7 @@ function names({ change: { path, previous_path } }: StepFile, word: string): boo
 }
 
 /** What a filter leaves. */
-export interface Left {
+export interface FilteredRows {
   /** By what. */
   readonly filter: string;
   /** The numbers of the rows, rising: the last ones where there are very many. */
@@ -247,12 +247,12 @@ export interface Left {
  *
  * @param found What the Core has found last, maybe by an earlier text.
  */
-export function leftBy(
+export function rowsLeftByFilter(
   filter: string,
   rows: Rows,
   files: FilesOfRows,
   found: Matches | null,
-): Left | null {
+): FilteredRows | null {
   if (filter === "") return null;
   const numbers = (some: readonly TimelineRow[], text: string) =>
     filterRows(some, text, files).map(({ seq }) => seq);

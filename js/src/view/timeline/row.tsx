@@ -4,8 +4,8 @@ import { Icon } from "../../icons/icon";
 import type { Breakpoints } from "../../model/breakpoints";
 import type { TimelineRow } from "../../model/model";
 import type { Actor } from "../../protocol/types.gen";
-import { tokenFigure, usageText } from "../figures";
-import { actorIcon, actorLabel, clock, count, duration, visible } from "../format";
+import { formatTokenCount, usageText } from "../figures";
+import { actorIcon, actorLabel, clock, count, duration, escapeInvisible } from "../format";
 import { cx } from "../hooks";
 
 // ---- What breakpoints made of a row: that one halted there, that it was only logged, or that its
@@ -28,7 +28,7 @@ function BreakpointMarks({ row, breakpoints }: BreakpointMarkProps) {
           class="as-Bad"
           role="img"
           aria-label="a breakpoint’s condition failed"
-          title={`A breakpoint’s condition failed here: ${visible(row.stop_error)}`}
+          title={`A breakpoint’s condition failed here: ${escapeInvisible(row.stop_error)}`}
         >
           <Icon name="warn" small />
         </span>
@@ -59,7 +59,7 @@ const MOST_GUIDES = 5;
 const ASKS = /^Asks: /;
 
 /** Where a line stands in the timeline. */
-export interface PlaceProps {
+export interface RowPositionProps {
   /** From 1. */
   index: number;
   top: number;
@@ -69,7 +69,11 @@ export interface PlaceProps {
 }
 
 /** What all lines have in common. */
-export function placed({ index, top, selected, active }: PlaceProps, id: string, level: number) {
+export function rowPositionProps(
+  { index, top, selected, active }: RowPositionProps,
+  id: string,
+  level: number,
+) {
   return {
     "data-row": id,
     "aria-level": level,
@@ -80,7 +84,7 @@ export function placed({ index, top, selected, active }: PlaceProps, id: string,
   } as const;
 }
 
-interface RowLineProps extends PlaceProps {
+interface RowLineProps extends RowPositionProps {
   row: TimelineRow;
   /** How many tokens the prompt was, where its answer has told it. */
   asked: number | undefined;
@@ -113,7 +117,7 @@ export function RowLine(props: RowLineProps) {
     onAddBreakpoint,
     ...place
   } = props;
-  const summary = visible(row.summary);
+  const summary = escapeInvisible(row.summary);
   const marked =
     row.edited ||
     row.approval ||
@@ -126,7 +130,7 @@ export function RowLine(props: RowLineProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
-      {...placed(place, row.id, row.depth + 1)}
+      {...rowPositionProps(place, row.id, row.depth + 1)}
       role="row"
       class={cx(
         "as-Row",
@@ -170,11 +174,11 @@ export function BlankRow({
   seq,
   onSelect,
   ...place
-}: PlaceProps & { seq: number; onSelect(): void }) {
+}: RowPositionProps & { seq: number; onSelect(): void }) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
-      {...placed(place, `#${seq}`, 1)}
+      {...rowPositionProps(place, `#${seq}`, 1)}
       role="row"
       class="as-Row as-mod-blank"
       aria-busy
@@ -210,7 +214,7 @@ function Twist({ files, open, onFold }: Pick<RowLineProps, "files" | "open" | "o
 function Actors({ row }: { row: TimelineRow }) {
   return (
     <span class="as-Actors" role="gridcell">
-      <Guides depth={row.depth} />
+      <IndentGuides depth={row.depth} />
       <ActorName actor={row.source} />
       <span class="as-Muted" role="img" aria-label="to">
         →
@@ -221,7 +225,7 @@ function Actors({ row }: { row: TimelineRow }) {
 }
 
 /** A line for each level that something stands in. */
-export function Guides({ depth }: { depth: number }) {
+export function IndentGuides({ depth }: { depth: number }) {
   const levels = Math.min(depth, MOST_GUIDES);
   return (
     <>
@@ -246,7 +250,7 @@ const PAIRED = { begin: "Begin of the selected event", end: "End of the selected
 
 /** A call is read best with its tool set apart, and so is what came of it: `read_file(src/cart.py)`. */
 function Summary({ row: { name, kind, side }, summary }: { row: TimelineRow; summary: string }) {
-  const tool = name && visible(name);
+  const tool = name && escapeInvisible(name);
   if (!tool) return <>{summary}</>;
   if (summary.startsWith(`${tool}(`) && summary.endsWith(")"))
     return <AnswerMark tool={tool} text={summary.slice(tool.length + 1, -1)} />;
@@ -302,7 +306,7 @@ function Decision({ row: { pending, answer, reason } }: { row: TimelineRow }) {
     );
   }
   const denied = answer === "deny";
-  const words = denied ? `denied${reason ? `: ${visible(reason)}` : ""}` : "approved";
+  const words = denied ? `denied${reason ? `: ${escapeInvisible(reason)}` : ""}` : "approved";
   if (!denied && answer !== "resume") return null;
   return (
     <span class={denied ? "as-Bad" : "as-Muted"} role="img" aria-label={words} title={words}>
@@ -313,7 +317,7 @@ function Decision({ row: { pending, answer, reason } }: { row: TimelineRow }) {
 
 /** A note as a tooltip: the beginning of a long one. */
 function noted(note: string): string {
-  return visible(note.length > MOST_NOTE ? `${note.slice(0, MOST_NOTE)}…` : note);
+  return escapeInvisible(note.length > MOST_NOTE ? `${note.slice(0, MOST_NOTE)}…` : note);
 }
 
 const MOST_NOTE = 300;
@@ -338,7 +342,7 @@ function Figure({ row, asked, children }: FigureProps) {
       {row.duration !== null && duration(row.duration)}
       {row.duration === null && asked !== undefined && (
         <>
-          {tokenFigure(asked)}
+          {formatTokenCount(asked)}
           <span class="as-x-medium"> tok</span>
         </>
       )}

@@ -1,17 +1,24 @@
 /** The lines themselves: a tree grid of which only the part in sight is in the document. */
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Diffstat, Letter } from "../../changes/marks";
+import { ChangeLetter, Diffstat } from "../../changes/change_badges";
 import { addBreakpointLike } from "../../model/breakpoints";
 import type { Debugger } from "../../model/debugger";
 import { nextFrame } from "../../model/inbox";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
-import { pageOf, targetOf } from "../focus";
-import { count, visible } from "../format";
+import { lineIndexForKey, pageOf } from "../focus";
+import { count, escapeInvisible } from "../format";
 import type { FileLine, Line, Lines, MoreLine } from "./lines";
-import { BlankRow, Guides, type PlaceProps, placed, RowLine } from "./row";
-import { ROW, type Scroller, useScroller, useStay, useStick, useVirtual } from "./scroll";
+import { BlankRow, IndentGuides, RowLine, type RowPositionProps, rowPositionProps } from "./row";
+import {
+  ROW_HEIGHT_PX,
+  type Scroller,
+  useFollowEnd,
+  useLineAnchor,
+  useScroller,
+  useVirtual,
+} from "./scroll";
 
 interface RowsProps {
   model: Debugger;
@@ -25,10 +32,10 @@ export function Rows({ model, lines }: RowsProps) {
   const selected = lines.at(at)?.id ?? null;
   const active = Math.max(pendingSeq(model, lines) ?? at, 0);
   const sticks = model.isAtEnd.value;
-  useStick(scroller, sticks, lines.count);
+  useFollowEnd(scroller, sticks, lines.count);
   const indexes = useVirtual({ scroller, count: lines.count, active });
   useVisibleRows(model, lines, indexes);
-  const stay = useStay(scroller, { lines, at, moves: sticks });
+  const stay = useLineAnchor(scroller, { lines, at, moves: sticks });
   const focus = useFocus(scroller, lines.at(active)?.id ?? null);
   useShow(model, lines, selected, scroller);
 
@@ -54,7 +61,8 @@ export function Rows({ model, lines }: RowsProps) {
     const line = lines.at(active);
     if (!line || event.altKey || event.ctrlKey || event.metaKey) return;
     const to =
-      targetOf(event.key, active, pageOf(scroller.current, ROW, 1)) ?? sideways(event.key, active);
+      lineIndexForKey(event.key, active, pageOf(scroller.current, ROW_HEIGHT_PX, 1)) ??
+      sideways(event.key, active);
     if (to !== undefined) go(to);
     else if (line.kind === "row" && line.files > 0 && FOLDS[event.key] !== undefined)
       fold(line, FOLDS[event.key] === true);
@@ -84,7 +92,7 @@ export function Rows({ model, lines }: RowsProps) {
         role="treegrid"
         aria-label="Events"
         aria-rowcount={lines.count}
-        style={{ height: `${lines.count * ROW}px`, ...numberColumn(lines.lastSeq) }}
+        style={{ height: `${lines.count * ROW_HEIGHT_PX}px`, ...numberColumn(lines.lastSeq) }}
         onKeyDown={onKeyDown}
       >
         {indexes.map((index) => {
@@ -92,7 +100,7 @@ export function Rows({ model, lines }: RowsProps) {
           if (!line) return null;
           const place = {
             index: index + 1,
-            top: index * ROW,
+            top: index * ROW_HEIGHT_PX,
             selected: line.id === selected,
             active: index === active,
           };
@@ -242,27 +250,28 @@ function useVisibleRows(model: Debugger, lines: Lines, indexes: readonly number[
 
 // ---- The lines under a row: a file that it changed, and the count of those that are too many.
 
-interface FileRowProps extends PlaceProps {
+interface FileRowProps extends RowPositionProps {
   line: FileLine;
   onSelect(): void;
 }
 
 export function FileRow({ line, onSelect, ...place }: FileRowProps) {
   const { change } = line.file;
-  const path = visible(change.path);
-  const before = change.previous_path === null ? "" : `, before ${visible(change.previous_path)}`;
+  const path = escapeInvisible(change.path);
+  const before =
+    change.previous_path === null ? "" : `, before ${escapeInvisible(change.previous_path)}`;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
-      {...placed(place, line.id, line.row.depth + 2)}
+      {...rowPositionProps(place, line.id, line.row.depth + 2)}
       role="row"
       class="as-Row as-mod-file"
       title={`${path}${before}: Enter shows it in Changes`}
       onClick={onSelect}
     >
       <span class="as-FileLine" role="gridcell">
-        <Guides depth={line.row.depth + 1} />
-        <Letter kind={change.kind} />
+        <IndentGuides depth={line.row.depth + 1} />
+        <ChangeLetter kind={change.kind} />
         <span class="as-Ellipsis as-PathStart">
           <bdi>{path}</bdi>
         </span>
@@ -274,7 +283,7 @@ export function FileRow({ line, onSelect, ...place }: FileRowProps) {
   );
 }
 
-interface MoreRowProps extends PlaceProps {
+interface MoreRowProps extends RowPositionProps {
   line: MoreLine;
   onSelect(): void;
 }
@@ -283,14 +292,14 @@ export function MoreRow({ line, onSelect, ...place }: MoreRowProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
-      {...placed(place, line.id, line.row.depth + 2)}
+      {...rowPositionProps(place, line.id, line.row.depth + 2)}
       role="row"
       class="as-Row as-mod-file"
       title="Show all files of this step in Changes (Enter)"
       onClick={onSelect}
     >
       <span class="as-FileLine" role="gridcell">
-        <Guides depth={line.row.depth + 1} />
+        <IndentGuides depth={line.row.depth + 1} />
         <span class="as-Link as-Ellipsis">{`… ${count(line.count, "more file")}`}</span>
       </span>
     </div>

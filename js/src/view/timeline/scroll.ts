@@ -37,8 +37,8 @@ function makeScroller(): Scroller {
   };
   /** Scroll so that this is the last row in sight. Whole rows stay whole: what is left over is air. */
   const putLast = (index: number) => {
-    const over = (index + 1) * ROW - (element?.clientHeight ?? 0);
-    put(Math.max(0, Math.ceil(over / ROW) * ROW));
+    const over = (index + 1) * ROW_HEIGHT_PX - (element?.clientHeight ?? 0);
+    put(Math.max(0, Math.ceil(over / ROW_HEIGHT_PX) * ROW_HEIGHT_PX));
   };
   return {
     get current() {
@@ -49,31 +49,33 @@ function makeScroller(): Scroller {
     },
     toEnd() {
       // A row of air stands below the last one.
-      if (element) putLast(Math.round(element.scrollHeight / ROW) - 2);
+      if (element) putLast(Math.round(element.scrollHeight / ROW_HEIGHT_PX) - 2);
     },
     toRow(index) {
       if (!element) return;
-      const top = index * ROW;
+      const top = index * ROW_HEIGHT_PX;
       const { scrollTop, clientHeight } = element;
       if (top < scrollTop) put(top);
-      else if (top + ROW > scrollTop + clientHeight) putLast(index);
+      else if (top + ROW_HEIGHT_PX > scrollTop + clientHeight) putLast(index);
     },
     toMiddle(index) {
       if (!element) return;
       const { scrollTop, clientHeight } = element;
-      const top = index * ROW;
-      if (top >= scrollTop && top + ROW <= scrollTop + clientHeight) return;
-      put(Math.max(0, index - Math.floor(clientHeight / ROW / 2)) * ROW);
+      const top = index * ROW_HEIGHT_PX;
+      if (top >= scrollTop && top + ROW_HEIGHT_PX <= scrollTop + clientHeight) return;
+      put(Math.max(0, index - Math.floor(clientHeight / ROW_HEIGHT_PX / 2)) * ROW_HEIGHT_PX);
     },
     along(lines) {
-      if (element && lines !== 0) put(element.scrollTop + lines * ROW);
+      if (element && lines !== 0) put(element.scrollTop + lines * ROW_HEIGHT_PX);
     },
     first() {
-      return Math.ceil((element?.scrollTop ?? 0) / ROW);
+      return Math.ceil((element?.scrollTop ?? 0) / ROW_HEIGHT_PX);
     },
     isVisible(index) {
       const { scrollTop = 0, clientHeight = 0 } = element ?? {};
-      return index * ROW < scrollTop + clientHeight && (index + 1) * ROW > scrollTop;
+      return (
+        index * ROW_HEIGHT_PX < scrollTop + clientHeight && (index + 1) * ROW_HEIGHT_PX > scrollTop
+      );
     },
     wentBack() {
       if (!element) return false;
@@ -87,20 +89,20 @@ function makeScroller(): Scroller {
 }
 
 /** Hold the timeline at its end while it sticks there, whatever comes or changes size. */
-export function useStick(scroller: Scroller, sticks: boolean, count: number): void {
+export function useFollowEnd(scroller: Scroller, follows: boolean, count: number): void {
   useLayoutEffect(() => {
-    if (sticks) scroller.toEnd();
-  }, [sticks, count]);
+    if (follows) scroller.toEnd();
+  }, [follows, count]);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (!sticks || !element) return;
+    if (!follows || !element) return;
     const observer = new ResizeObserver(() => scroller.toEnd());
     observer.observe(element);
     return () => observer.disconnect();
-  }, [sticks]);
+  }, [follows]);
 }
 
-interface Stay {
+interface LineAnchorOptions {
   lines: Lines;
   /** The index of the selected line. */
   at: number;
@@ -112,7 +114,7 @@ interface Stay {
  * Lines that come or go above what a person reads move nothing: the selected line stays where it is, or
  * the first one in sight. Gives back a function that makes another line stay at the next change.
  */
-export function useStay(scroller: Scroller, { lines, at, moves }: Stay) {
+export function useLineAnchor(scroller: Scroller, { lines, at, moves }: LineAnchorOptions) {
   const before = useRef({ lines, at });
   const named = useRef<Line | null>(null);
   useLayoutEffect(() => {
@@ -121,12 +123,11 @@ export function useStay(scroller: Scroller, { lines, at, moves }: Stay) {
     const { current } = named;
     named.current = null;
     if (moves || old.lines === lines || old.lines.filter !== lines.filter) return;
-    const disabledReason = old.at >= 0 && scroller.isVisible(old.at) ? old.at : scroller.first();
-    const line = current ?? old.lines.at(disabledReason);
+    const anchorIndex = old.at >= 0 && scroller.isVisible(old.at) ? old.at : scroller.first();
+    const line = current ?? old.lines.at(anchorIndex);
     if (!line) return;
     const now = lines.indexOf(line);
-    if (now >= 0)
-      scroller.along(now - (current === null ? disabledReason : old.lines.indexOf(line)));
+    if (now >= 0) scroller.along(now - (current === null ? anchorIndex : old.lines.indexOf(line)));
   });
   return (line: Line) => {
     named.current = line;
@@ -136,7 +137,7 @@ export function useStay(scroller: Scroller, { lines, at, moves }: Stay) {
 // ---- The lines that are worth having in the document: those in sight, some around, and the active one.
 
 /** The height of a line, that of `--as-row`. */
-export const ROW = 26;
+export const ROW_HEIGHT_PX = 26;
 const OVERSCAN = 12;
 
 interface Options {
@@ -149,7 +150,7 @@ interface Options {
 }
 
 /** The indexes to draw, in order. */
-export function useVirtual({ scroller, count, active, height = ROW }: Options): number[] {
+export function useVirtual({ scroller, count, active, height = ROW_HEIGHT_PX }: Options): number[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   const sight = useRef<VisibleRange>({ first: 0, last: -1 });
   useLayoutEffect(() => {

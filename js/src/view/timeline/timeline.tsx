@@ -8,7 +8,7 @@ import { SearchField } from "../fields";
 import { count } from "../format";
 import { lazy, withStyles } from "../lazy";
 import { Empty } from "../notices";
-import { filesOfRows, type Left, Lines, leftBy } from "./lines";
+import { type FilteredRows, filesOfRows, Lines, rowsLeftByFilter } from "./lines";
 import { Rows } from "./rows";
 
 // ---- The search in a run, a chunk of its own.
@@ -69,13 +69,13 @@ function useShown(model: Debugger) {
   return useComputed(() => {
     const rows = model.window.rows.value;
     const files = filesOfRows(rows.all, model.files.value);
-    const left = leftBy(model.filter.value.trim(), rows, files, model.finder.found.value);
+    const left = rowsLeftByFilter(model.filter.value.trim(), rows, files, model.finder.found.value);
     const folded = model.foldedRows.value;
     return { left, lines: new Lines({ rows, files, folded, ...(left ?? {}) }) };
   });
 }
 
-function Filter({ model, left }: { model: Debugger; left: Left | null }) {
+function Filter({ model, left }: { model: Debugger; left: FilteredRows | null }) {
   const input = useRef<HTMLInputElement>(null);
   const toRows = () => {
     const pane = input.current?.closest(".as-Pane");
@@ -110,7 +110,7 @@ function Filter({ model, left }: { model: Debugger; left: Left | null }) {
 }
 
 /** How many rows the filter leaves. */
-function Counted({ model, left }: { model: Debugger; left: Left | null }) {
+function Counted({ model, left }: { model: Debugger; left: FilteredRows | null }) {
   const words =
     left?.filter === model.filter.value.trim() ? left.total.toLocaleString("en-US") : "…";
   const last = left && left.seqs.length < left.total;

@@ -40,7 +40,7 @@ export interface Group {
  *
  * @returns None where nothing is told: no message is the same, or all are, with nothing gone.
  */
-export function delta(messages: readonly Message[], before: readonly Message[]): Group[] {
+export function promptDelta(messages: readonly Message[], before: readonly Message[]): Group[] {
   const stood = alignment(sources(messages), sources(before));
   const last = stood.findLastIndex((at) => at !== GONE);
   if (last < 0 || (stood.length === before.length && stood.every((at, n) => at === n))) return [];

@@ -5,22 +5,27 @@ import { ROLES, type Role } from "./fields";
 import type { EditSession } from "./session";
 
 /** What takes the focus once a change is drawn: a new object for each change. */
-export interface Focused {
+export interface FocusTarget {
   readonly selector: string;
 }
 
-interface ActsProps {
+interface MessageActionsProps {
   session: EditSession;
   /** How many messages there are. */
   many: number;
-  onFocus(next: Focused): void;
+  onFocus(next: FocusTarget): void;
 }
 
-const within = (message: number, selector: string): Focused => ({
+const within = (message: number, selector: string): FocusTarget => ({
   selector: `[data-message="${message}"] ${selector}`,
 });
 
-export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: number }) {
+export function MessageActions({
+  session,
+  at,
+  many,
+  onFocus,
+}: MessageActionsProps & { at: number }) {
   const disabledReason = session.messagesHeld.value;
   return (
     <span class="as-MessageActs">
@@ -59,7 +64,7 @@ export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: nu
   );
 }
 
-export function AddMessage({ session, many, onFocus }: ActsProps) {
+export function AddMessage({ session, many, onFocus }: MessageActionsProps) {
   const [role, setRole] = useState<Role>("user");
   return (
     <div class="as-FormAdd">

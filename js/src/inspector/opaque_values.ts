@@ -2,9 +2,9 @@
 
 import { type Member, type Parsed, Problem, parse, Value } from "./json/parse";
 import { documentOf } from "./parsed/content";
-import type { Shape } from "./title";
+import type { ContentShape } from "./title";
 
-interface Mark {
+interface OpaqueValue {
   /** The object's repr. */
   readonly text: string;
   /** Why it can't be edited. */
@@ -12,31 +12,31 @@ interface Mark {
 }
 
 /** The mark that a value is, if it is one. */
-export function markOf(value: Value): Mark | undefined {
+export function opaqueValueOf(value: Value): OpaqueValue | undefined {
   const text = value.str("$repr");
   if (text === undefined || !value.get("$ref")) return undefined;
   return { text, why: value.str("$why") ?? "JSON can’t carry it" };
 }
 
 /** What is wrong with an edit that changes a mark, or puts another value in its place. */
-export function markProblem(original: string, edited: Value): Problem | null {
+export function opaqueValueProblem(original: string, edited: Value): Problem | null {
   const sent = original.includes('"$repr"') ? documentOf(original) : undefined;
   if (!sent && !edited.text.includes("$repr")) return null;
-  const known = new Set(sent ? [...marksIn(sent)].map(keyOf) : []);
+  const known = new Set(sent ? [...opaqueValuesIn(sent)].map(keyOf) : []);
   const left = new Set<string>();
-  for (const mark of marksIn(edited)) {
-    const key = keyOf(mark);
-    if (!known.has(key)) return problemAt(mark, mark);
+  for (const opaque of opaqueValuesIn(edited)) {
+    const key = keyOf(opaque);
+    if (!known.has(key)) return problemAt(opaque, opaque);
     left.add(key);
   }
-  for (const [mark, other] of sent ? replaced(sent, edited) : []) {
-    if (!left.has(keyOf(mark))) return problemAt(other, mark);
+  for (const [opaque, other] of sent ? replaced(sent, edited) : []) {
+    if (!left.has(keyOf(opaque))) return problemAt(other, opaque);
   }
   return null;
 }
 
-function problemAt({ node }: Value, mark: Value): Problem {
-  const why = markOf(mark)?.why ?? "";
+function problemAt({ node }: Value, opaque: Value): Problem {
+  const why = opaqueValueOf(opaque)?.why ?? "";
   return new Problem(
     node.start,
     node.end,
@@ -44,10 +44,10 @@ function problemAt({ node }: Value, mark: Value): Problem {
   );
 }
 
-function* marksIn(root: Value): Generator<Value> {
+function* opaqueValuesIn(root: Value): Generator<Value> {
   const todo = [root];
   for (let value = todo.pop(); value; value = todo.pop()) {
-    if (markOf(value)) yield value;
+    if (opaqueValueOf(value)) yield value;
     else todo.push(...(value.items ?? value.members?.map(([, item]) => item) ?? []));
   }
 }
@@ -57,8 +57,8 @@ function* replaced(sent: Value, edited: Value): Generator<[Value, Value]> {
   const todo: [Value, Value][] = [[sent, edited]];
   for (let pair = todo.pop(); pair; pair = todo.pop()) {
     const [one, other] = pair;
-    if (markOf(one)) {
-      if (!markOf(other)) yield [one, other];
+    if (opaqueValueOf(one)) {
+      if (!opaqueValueOf(other)) yield [one, other];
     } else if (one.members && other.members) {
       for (const [key, item] of one.members) {
         const now = other.get(key);
@@ -75,8 +75,8 @@ function* replaced(sent: Value, edited: Value): Generator<[Value, Value]> {
 }
 
 /** The same for marks that say the same, whatever the order of their keys. */
-function keyOf(mark: Value): string {
-  return JSON.stringify(Object.entries(JSON.parse(mark.literal)).sort());
+function keyOf(opaque: Value): string {
+  return JSON.stringify(Object.entries(JSON.parse(opaque.literal)).sort());
 }
 
 // ---- What the Core would refuse an edit for.
@@ -87,14 +87,14 @@ function keyOf(mark: Value): string {
  * @param original What the agent sent.
  */
 export function problemOf(
-  shape: Shape,
+  shape: ContentShape,
   original: string,
   text: string,
   parsed: Parsed = parse(text),
 ): Problem | null {
   if ("problem" in parsed) return parsed.problem;
   const root = new Value(text, parsed.root);
-  return (shape === "call" ? callProblem(root) : null) ?? markProblem(original, root);
+  return (shape === "call" ? callProblem(root) : null) ?? opaqueValueProblem(original, root);
 }
 
 /** A tool call must stay {"Tool": text, "Argument": any}: the Core refuses anything else. */

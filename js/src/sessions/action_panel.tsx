@@ -1,46 +1,51 @@
-/** What an order needs before it is given: words for the next step, or a second thought. */
+/** What an action needs before it is sent: words for the next step, or a second thought. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../view/button";
 import { sendsOnEnter } from "../view/fields";
-import { count, visible } from "../view/format";
-import type { OrderForm, SessionsModel } from "./model";
+import { count, escapeInvisible } from "../view/format";
+import type { ActionForm, SessionsModel } from "./model";
 
 /** Over the end of the list: nothing moves for it. */
-export function OrderPanel({ model }: { model: SessionsModel }) {
-  const orderForm = model.orderForm.value;
-  if (!orderForm) return null;
-  if (orderForm.order !== "destroy") return <GuidanceForm model={model} orderForm={orderForm} />;
+export function ActionPanel({ model }: { model: SessionsModel }) {
+  const actionForm = model.actionForm.value;
+  if (!actionForm) return null;
+  if (actionForm.action !== "destroy")
+    return <GuidanceForm model={model} actionForm={actionForm} />;
   return (
-    <DestroyConfirmation key={orderForm.sessions.join(" ")} model={model} orderForm={orderForm} />
+    <DestroyConfirmation
+      key={actionForm.sessions.join(" ")}
+      model={model}
+      actionForm={actionForm}
+    />
   );
 }
 
-interface OrderPanelProps {
+interface ActionPanelProps {
   model: SessionsModel;
-  orderForm: OrderForm;
+  actionForm: ActionForm;
 }
 
 /** The two ways to tell a next step something, and how many letters each takes. */
 const GUIDANCE_KINDS = [
-  { order: "interrupt", label: "Interrupt", means: "in place of earlier messages", most: 100_000 },
-  { order: "input", label: "Send input", means: "after earlier messages", most: 1_000_000 },
+  { action: "interrupt", label: "Interrupt", means: "in place of earlier messages", most: 100_000 },
+  { action: "input", label: "Send input", means: "after earlier messages", most: 1_000_000 },
 ] as const;
 
-function GuidanceForm({ model, orderForm }: OrderPanelProps) {
+function GuidanceForm({ model, actionForm }: ActionPanelProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [sending, setSending] = useState(false);
   useEffect(() => {
     field.current?.focus();
     field.current?.select(); // what was left unsent
   }, []);
-  const who = subject(model, orderForm);
-  const disabledReason = guidanceDisabledReason(model, orderForm);
+  const who = subject(model, actionForm);
+  const disabledReason = guidanceDisabledReason(model, actionForm);
   const send = async () => {
     if (disabledReason !== null || sending) return;
     setSending(true);
-    await model.submitOrderForm();
+    await model.submitActionForm();
     setSending(false);
     field.current?.focus();
   };
@@ -56,7 +61,7 @@ function GuidanceForm({ model, orderForm }: OrderPanelProps) {
   );
   return (
     <Form model={model} label={`Tell ${who}`} onSubmit={() => void send()} button={button}>
-      <GuidanceKinds model={model} orderForm={orderForm} />
+      <GuidanceKinds model={model} actionForm={actionForm} />
       <textarea
         ref={field}
         class="as-Input as-SessAsk-field"
@@ -74,17 +79,17 @@ function GuidanceForm({ model, orderForm }: OrderPanelProps) {
   );
 }
 
-function GuidanceKinds({ model, orderForm }: OrderPanelProps) {
+function GuidanceKinds({ model, actionForm }: ActionPanelProps) {
   return (
     <fieldset class="as-SessAsk-ways as-Small" aria-label="How the message is delivered">
-      {GUIDANCE_KINDS.map(({ order, label, means: explanation }) => (
-        <label key={order}>
+      {GUIDANCE_KINDS.map(({ action, label, means: explanation }) => (
+        <label key={action}>
           <input
             type="radio"
             name="as-way"
-            checked={orderForm.order === order}
+            checked={actionForm.action === action}
             onChange={() => {
-              model.orderForm.value = { ...orderForm, order };
+              model.actionForm.value = { ...actionForm, action };
             }}
           />
           <span>
@@ -99,25 +104,25 @@ function GuidanceKinds({ model, orderForm }: OrderPanelProps) {
 /** Why it can't be sent now; null where it can. */
 function guidanceDisabledReason(
   model: SessionsModel,
-  { order, sessions }: OrderForm,
+  { action, sessions }: ActionForm,
 ): string | null {
   const words = model.guidance.value;
-  const disabledReason = model.orderDisabledReason(order, model.statesOf(sessions));
+  const disabledReason = model.actionDisabledReason(action, model.statesOf(sessions));
   if (disabledReason !== null) return disabledReason;
   if (words.trim() === "") return "Write a message to the next step";
-  const most = GUIDANCE_KINDS.find((way) => way.order === order)?.most ?? 0;
-  return words.length > most ? tooLong(most) : null;
+  const most = GUIDANCE_KINDS.find((way) => way.action === action)?.most ?? 0;
+  return words.length > most ? tooLongText(most) : null;
 }
 
 /** Said of a text that the Core wouldn't take. */
-export const tooLong = (most: number): string =>
+export const tooLongText = (most: number): string =>
   `Too long: ${most.toLocaleString("en-US")} letters at most`;
 
-function DestroyConfirmation({ model, orderForm }: OrderPanelProps) {
-  const who = subject(model, orderForm);
-  const disabledReason = model.orderDisabledReason("destroy", model.statesOf(orderForm.sessions));
+function DestroyConfirmation({ model, actionForm }: ActionPanelProps) {
+  const who = subject(model, actionForm);
+  const disabledReason = model.actionDisabledReason("destroy", model.statesOf(actionForm.sessions));
   const destroy = () => {
-    if (disabledReason === null) void model.submitOrderForm();
+    if (disabledReason === null) void model.submitActionForm();
   };
   const button = (
     <Button
@@ -132,7 +137,7 @@ function DestroyConfirmation({ model, orderForm }: OrderPanelProps) {
   return (
     <Form model={model} label={`Destroy ${who}`} onSubmit={destroy} button={button} leave="Keep">
       <span class="as-SessAsk-words">
-        End <bdi>{who}</bdi> for good? {orderForm.sessions.length === 1 ? "Its" : "Their"} steps
+        End <bdi>{who}</bdi> for good? {actionForm.sessions.length === 1 ? "Its" : "Their"} steps
         stay.
       </span>
     </Form>
@@ -156,7 +161,7 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
     if (leave) buttons.current?.querySelector<HTMLElement>(".as-mod-outline")?.focus();
   }, []);
   const letBe = () => {
-    model.orderForm.value = null;
+    model.actionForm.value = null;
   };
   return (
     <form
@@ -187,8 +192,8 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
   );
 }
 
-function subject(model: SessionsModel, { sessions }: OrderForm): string {
+function subject(model: SessionsModel, { sessions }: ActionForm): string {
   const [first] = model.statesOf(sessions);
-  if (sessions.length === 1 && first) return visible(first.agent_id);
+  if (sessions.length === 1 && first) return escapeInvisible(first.agent_id);
   return count(sessions.length, "session");
 }

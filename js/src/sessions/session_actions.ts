@@ -2,8 +2,8 @@
 import { signal } from "@preact/signals";
 import { LinkLost } from "../client/core_client";
 import type { Action, ActionKind, AgentState, TopicEvent } from "../protocol/runtime.gen";
-import { count, visible } from "../view/format";
-import { type OrderKind, refusalReason } from "./status";
+import { count, escapeInvisible } from "../view/format";
+import { refusalReason, type SessionActionKind } from "./status";
 import type { RuntimeClient } from "./topics";
 
 /** Lets what was sent, and never answered, be sent again without being done twice. */
@@ -37,12 +37,12 @@ function newKey(): string {
 }
 
 /** Something that a person is told, until they dismiss it. */
-export interface OrderNotice {
+export interface ActionNotice {
   readonly tone: "bad" | "good";
   readonly text: string;
 }
 
-const KINDS: Record<OrderKind, ActionKind> = {
+const ACTION_KINDS: Record<SessionActionKind, ActionKind> = {
   pause: "agent_pause",
   resume: "agent_resume",
   interrupt: "agent_interrupt",
@@ -50,7 +50,7 @@ const KINDS: Record<OrderKind, ActionKind> = {
   destroy: "agent_destroy",
 };
 
-const FAILURES: Record<OrderKind, string> = {
+const FAILURES: Record<SessionActionKind, string> = {
   pause: "could not be paused",
   resume: "could not be resumed",
   interrupt: "could not be told",
@@ -61,17 +61,17 @@ const FAILURES: Record<OrderKind, string> = {
 /** Requests that are open at once: the Core takes no more than a thousand. */
 const MAX_REQUESTS = 64;
 
-/** One order to several sessions, and those of them that it went wrong with so far. */
-interface SentOrder {
-  readonly order: OrderKind;
+/** One action for several sessions, and those of them that it failed for so far. */
+interface SentAction {
+  readonly action: SessionActionKind;
   readonly of: number;
   readonly wrong: { readonly state: AgentState; readonly why: string }[];
 }
 
-export class Orders {
-  /** Orders that are on their way, by session: what becomes of them shows in its state. */
-  readonly pending = signal<ReadonlyMap<string, OrderKind>>(new Map());
-  readonly notice = signal<OrderNotice | null>(null);
+export class SessionActions {
+  /** Actions that are on their way, by session: what becomes of them shows in its state. */
+  readonly pending = signal<ReadonlyMap<string, SessionActionKind>>(new Map());
+  readonly notice = signal<ActionNotice | null>(null);
   readonly #client: RuntimeClient;
   readonly #actionOutcomes: ActionOutcomes;
   /** Input that may have been taken though no answer came: sent again, it is the same action. */
@@ -82,32 +82,32 @@ export class Orders {
     this.#actionOutcomes = new ActionOutcomes(client, (error) => this.fail(error.message));
   }
 
-  /** Give an order to each of these that can take it; gives back those that it didn't reach. */
+  /** Send an action to each of these that can take it; gives back those that it didn't reach. */
   async send(
-    order: OrderKind,
+    action: SessionActionKind,
     states: readonly AgentState[],
     guidance = "",
   ): Promise<AgentState[]> {
-    const able = states.filter((state) => refusalReason(order, state) === null);
-    const sentOrder: SentOrder = { order, of: able.length, wrong: [] };
+    const able = states.filter((state) => refusalReason(action, state) === null);
+    const sentAction: SentAction = { action, of: able.length, wrong: [] };
     this.notice.value = null;
-    this.#markPending(able.map(({ session_id }) => [session_id, order]));
+    this.#markPending(able.map(({ session_id }) => [session_id, action]));
     const left = able.values();
     const sendNext = async () => {
-      for (const state of left) await this.#sendTo(state, sentOrder, guidance);
+      for (const state of left) await this.#sendTo(state, sentAction, guidance);
     };
     await Promise.all(Array.from({ length: Math.min(MAX_REQUESTS, able.length) }, sendNext));
-    return sentOrder.wrong.map(({ state }) => state);
+    return sentAction.wrong.map(({ state }) => state);
   }
 
   /** These sessions changed, or won't: nothing is on its way to them any more. */
-  settled(ids: readonly string[]): void {
+  markSettled(ids: readonly string[]): void {
     const pending = new Map(this.pending.peek());
     const some = ids.filter((id) => pending.delete(id));
     if (some.length > 0) this.pending.value = pending;
   }
 
-  /** Whether this action is an order of this view's, whose end is told here. */
+  /** Whether this view sent this action, and shows its end here. */
   awaits(action: string): boolean {
     return this.#actionOutcomes.has(action);
   }
@@ -117,24 +117,28 @@ export class Orders {
   }
 
   /** Gives back once it is taken; what becomes of it is told when it is known. */
-  async #sendTo(state: AgentState, sentOrder: SentOrder, guidance: string): Promise<void> {
+  async #sendTo(state: AgentState, sentAction: SentAction, guidance: string): Promise<void> {
     const { session_id } = state;
     try {
-      const action = await this.#requestAction(sentOrder.order, session_id, guidance);
+      const action = await this.#requestAction(sentAction.action, session_id, guidance);
       void this.#actionOutcomes.of(action).then(({ status, error }) => {
-        if (status === "failed") this.#recordFailure(state, sentOrder, error ?? "it says no more");
-        else this.settled([session_id]);
+        if (status === "failed") this.#recordFailure(state, sentAction, error ?? "it says no more");
+        else this.markSettled([session_id]);
       });
     } catch (error) {
-      this.#recordFailure(state, sentOrder, (error as Error).message);
+      this.#recordFailure(state, sentAction, (error as Error).message);
     }
   }
 
   /** All but input may be said twice: it changes nothing more. */
-  async #requestAction(order: OrderKind, session_id: string, guidance: string): Promise<Action> {
-    const fields = { kind: KINDS[order], session_id };
-    if (order !== "input") {
-      const payloadFields = order === "interrupt" && { payload: { guidance: guidance } };
+  async #requestAction(
+    action: SessionActionKind,
+    session_id: string,
+    guidance: string,
+  ): Promise<Action> {
+    const fields = { kind: ACTION_KINDS[action], session_id };
+    if (action !== "input") {
+      const payloadFields = action === "interrupt" && { payload: { guidance: guidance } };
       return (await this.#client.request("act", { ...fields, ...payloadFields })).action;
     }
     const payload = { text: guidance };
@@ -143,20 +147,20 @@ export class Orders {
     });
   }
 
-  #recordFailure(state: AgentState, { order, of, wrong }: SentOrder, why: string): void {
+  #recordFailure(state: AgentState, { action, of, wrong }: SentAction, why: string): void {
     wrong.push({ state, why });
-    this.settled([state.session_id]);
+    this.markSettled([state.session_id]);
     const n = wrong.length;
-    const who = n === 1 ? visible(state.agent_id) : `${n} of ${count(of, "session")}`;
-    this.fail(`${who} ${FAILURES[order]}: ${wrong[0]?.why ?? why}`);
+    const who = n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${count(of, "session")}`;
+    this.fail(`${who} ${FAILURES[action]}: ${wrong[0]?.why ?? why}`);
   }
 
-  #markPending(orders: readonly (readonly [string, OrderKind])[]): void {
-    if (orders.length > 0) this.pending.value = new Map([...this.pending.peek(), ...orders]);
+  #markPending(actions: readonly (readonly [string, SessionActionKind])[]): void {
+    if (actions.length > 0) this.pending.value = new Map([...this.pending.peek(), ...actions]);
   }
 }
 
-// ---- What became of orders that were taken: an action may still fail, also one for a session that nobody
+// ---- What became of actions that were taken: one may still fail, also one for a session that nobody
 // looks at, whose topic is the only place where that is told.
 
 /** Sessions that are listened to at once: the others wait for their turn, and miss nothing by it. */

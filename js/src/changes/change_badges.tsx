@@ -9,7 +9,7 @@ const KINDS: Record<FileChange["kind"], { letter: string; look: string }> = {
   renamed: { letter: "R", look: "as-Changed" },
 };
 
-export function Letter({ kind }: { kind: FileChange["kind"] }) {
+export function ChangeLetter({ kind }: { kind: FileChange["kind"] }) {
   const { letter, look } = KINDS[kind];
   return (
     <span class={cx("as-Letter", look)} title={kind} role="img" aria-label={kind}>

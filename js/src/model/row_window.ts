@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/core_client";
 import type { GetRows, RowsPage, TimelineRow } from "../protocol/types.gen";
-import { PAGE, pageOf, type Range, Rows, rangeOf } from "./rows";
+import { PAGE_ROWS, pageOf, type Range, Rows, rangeOf } from "./rows";
 
 /** So many pages are kept, beside those that are in use. */
 const MAX_PAGES = 40;
@@ -43,7 +43,7 @@ interface PageRequest {
 
 const NO_ROWS: VisibleRows = { seqs: [], dense: true };
 
-export class Window {
+export class RowWindow {
   /** What is here, of how many. */
   readonly rows: ReadonlySignal<Rows>;
   readonly #rows = signal(Rows.NONE);
@@ -133,7 +133,7 @@ export class Window {
       const found = this.#contiguousBefore(seq);
       const first = found[0]?.seq ?? seq;
       if (first <= 1 || tries === LOOK_BACK || this.#run !== run || enough(found)) return found;
-      await this.#fetchRange({ first: Math.max(1, first - PAGE), last: first - 1 });
+      await this.#fetchRange({ first: Math.max(1, first - PAGE_ROWS), last: first - 1 });
     }
   }
 
@@ -192,7 +192,7 @@ export class Window {
   #fetchAround(id: string, isSilent: boolean): Promise<void> {
     const underway = this.#fetchesById.get(id);
     if (underway) return underway;
-    const query = { run: this.#run, around: id, first: 1, last: PAGE };
+    const query = { run: this.#run, around: id, first: 1, last: PAGE_ROWS };
     const fetch = this.#fetch(query, null, isSilent);
     this.#fetchesById.set(id, fetch);
     const excess = () => this.#fetchesById.get(id) === fetch && this.#fetchesById.delete(id);
