@@ -61,15 +61,15 @@ def _store(about: FolderReport) -> Iterator[Finding]:
             "Upgrade agentstepper_nb, or choose another folder.",
         )
         return
-    if about.unreadable:
+    if about.unreadable_reason:
         yield _wrong(
             "store",
-            f"The store can't be read: {about.unreadable}.",
+            f"The store can't be read: {about.unreadable_reason}.",
             "Check the file's permissions and its disk; the content may be undamaged.",
         )
         return
-    if about.unopened_store:
-        yield from _make_set_aside_findings(about.unopened_store, about)
+    if about.unopenable_store:
+        yield from _make_set_aside_findings(about.unopenable_store, about)
         return
     if about.version < about.latest_version:
         yield _note(
@@ -80,7 +80,7 @@ def _store(about: FolderReport) -> Iterator[Finding]:
             "after that to check the runs.",
         )
     else:
-        mib = about.size // _MIB
+        mib = about.size_bytes // _MIB
         yield _well(
             "store",
             f"{about.folder} holds {_many(about.runs, 'run')} in a store of version "
@@ -103,7 +103,7 @@ def _file(about: FolderReport) -> Iterator[Finding]:
 def _runs(about: FolderReport) -> Iterator[Finding]:
     yield from _make_damage_findings(about.damaged, about)
     looked = about.exists and about.version == about.latest_version
-    if looked and not (about.unreadable or about.unopened_store or about.damaged):
+    if looked and not (about.unreadable_reason or about.unopenable_store or about.damaged):
         yield _well("runs", "Every run matches its checksums.")
     for each in about.missing:
         name = f" ({each.name!r})" if each.name else ""
@@ -121,17 +121,17 @@ def _runs(about: FolderReport) -> Iterator[Finding]:
             "An agent that reconnected has sent again what it still had. --repair tags "
             "the run as damaged, and removes this finding.",
         )
-    if about.damaged_rules:
+    if about.damaged_config_rows:
         yield _wrong(
             "rules",
-            f"{_many(about.damaged_rules, 'row')} of the breakpoints and prices can't be "
+            f"{_many(about.damaged_config_rows, 'row')} of the breakpoints and prices can't be "
             "read, so a Core leaves them out.",
             f"{_repair(about)} Then set the missing breakpoints and prices again.",
         )
-    if about.damaged_marks:
+    if about.damaged_counters:
         yield _note(
             "marks",
-            f"{_many(about.damaged_marks, 'mark')} beside the journal can't be read, so "
+            f"{_many(about.damaged_counters, 'mark')} beside the journal can't be read, so "
             "losses of as many runs can't be detected.",
         )
 
@@ -145,7 +145,7 @@ def _make_damage_findings(runs: Iterable[DamagedRun], about: FolderReport) -> It
 def _make_set_aside_findings(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
     yield from _unopened(aside, about)
     yield from _make_damage_findings(aside.damaged, about)
-    for run in aside.lost:
+    for run in aside.lost_run_ids:
         yield _wrong(
             "run",
             f"Run {run} is lost: {aside.file} has none of its data.",
@@ -174,8 +174,8 @@ def _unopened(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
 
 
 def _agents(about: FolderReport) -> Iterator[Finding]:
-    if about.agents:
-        first, *more = about.agents
+    if about.agent_store_problems:
+        first, *more = about.agent_store_problems
         others = f", and {_many(len(more), 'thing')} more" if more else ""
         file = f"{about.folder}/runtime.sqlite"
         yield _wrong(
@@ -191,10 +191,10 @@ def _agents(about: FolderReport) -> Iterator[Finding]:
 
 
 def _other_files(about: FolderReport) -> Iterator[Finding]:
-    if about.search:
+    if about.search_problem:
         yield _note(
             "search",
-            f"The index for search can't be used: {about.search}.",
+            f"The index for search can't be used: {about.search_problem}.",
             "Nothing is lost: the next Core builds the index again.",
         )
     for name, why in about.unreadable_run_files:
@@ -221,10 +221,10 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
             f"since: {', '.join(about.store_copies)}.",
             "Delete these files when you miss nothing.",
         )
-    if about.others:
+    if about.other_core_folders:
         yield _note(
             "others",
-            f"Other Cores store runs in other folders: {', '.join(about.others)}.",
+            f"Other Cores store runs in other folders: {', '.join(about.other_core_folders)}.",
             "Pass --data with one of these folders to check it.",
         )
     if about.leftover_files:
@@ -236,17 +236,17 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
 
 
 def _place(about: FolderReport) -> Iterator[Finding]:
-    if about.network:
+    if about.network_file_system:
         yield _note(
             "network",
-            f"{about.folder} is on a network file system ({about.network}), where each "
+            f"{about.folder} is on a network file system ({about.network_file_system}), where each "
             "change is synced, which is slower.",
             "Choose a folder on a disk of this machine.",
         )
-    if about.free < _LOW_SPACE_BYTES:
+    if about.free_bytes < _LOW_SPACE_BYTES:
         yield _note(
             "room",
-            f"Only {about.free // _MIB} MiB are free in {about.folder}.",
+            f"Only {about.free_bytes // _MIB} MiB are free in {about.folder}.",
             "Agents wait when the disk is full. Delete some runs, or use another disk.",
         )
     if about.sqlite < _MIN_SQLITE_VERSION:

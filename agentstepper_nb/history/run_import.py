@@ -59,7 +59,7 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
 
 async def _import_into_folder(folder: Path, data: bytes) -> Run:
     history = load_run_file(data, str(uuid_utils.uuid7()))
-    store = open_store(folder, what="agentstepper_nb.history")
+    store = open_store(folder, program="agentstepper_nb.history")
     try:
         synced_event = asyncio.Event()
         store.append([ImportedRunSaved(history=history)], on_synced=synced_event.set)

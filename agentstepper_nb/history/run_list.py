@@ -72,7 +72,7 @@ def search_runs(
 
 
 async def _search(folder: Path, words: str, run: str | None, limit: int) -> list[SearchHit]:
-    store = open_store(folder, what=_LOCK_OWNER)
+    store = open_store(folder, program=_LOCK_OWNER)
     try:
         return await store.search(words, run, limit)
     finally:

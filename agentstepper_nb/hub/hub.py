@@ -55,7 +55,7 @@ class Hub(RunService):
 
     async def start(self) -> None:
         """Begin, on the loop: who was connected to the Core before is waited for."""
-        self.store.on_trouble = self._on_trouble
+        self.store.on_write_trouble = self._on_trouble
         self.store_info = replace(await self.store.info(), size=None)
         for run in self.runs():
             if not run.live or run.id in self._agents:

@@ -122,7 +122,7 @@ class RunService:
 
     def call_when_listed(self, notify: Callable[[list[Run]], None]) -> None:
         """Give the headers of all runs, oldest first, once what they say is recorded."""
-        self.store.call_when_settled(partial(notify, self.runs()))
+        self.store.call_when_recorded(partial(notify, self.runs()))
 
     async def wait_listed(self) -> list[Run]:
         """As `call_when_listed`."""
@@ -285,7 +285,7 @@ class RunService:
         Raises:
             CommandError: `store_failed`.
         """
-        if self.store.is_stuck and self.store_info.trouble is not None:
+        if self.store.is_write_blocked and self.store_info.trouble is not None:
             raise CommandError(
                 "store_failed", f"This Core can't store runs now: {self.store_info.trouble}"
             )
@@ -353,7 +353,7 @@ class RunService:
 
     async def wait_store_settled(self) -> None:
         """Wait until all that was performed so far is recorded, where anything can be."""
-        await _wait_for_callback(self.store.call_when_settled)
+        await _wait_for_callback(self.store.call_when_recorded)
 
     def _notify_all(
         self, outputs: Sequence[Output], saved: Sequence[RecordOutput], origin: ViewPeer | None

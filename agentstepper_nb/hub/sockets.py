@@ -64,7 +64,7 @@ def make_fair_scheduler(hub: RunService) -> FairScheduler:
         if hub.closing:  # its store calls nobody back any more
             done()
         else:
-            hub.store.call_when_settled(done)
+            hub.store.call_when_recorded(done)
 
     return FairScheduler(when_settled)
 

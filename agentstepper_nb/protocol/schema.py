@@ -140,7 +140,10 @@ def build_documents() -> dict[str, str]:
             RuntimeResultTypes=_runtime_results,
         ),
         "js/schema/chat.json": build_schema(
-            "ChatProtocol", ("ChatResultTypes",), ChatRequestTypes=_chat_requests, ChatResultTypes=_chat_results
+            "ChatProtocol",
+            ("ChatResultTypes",),
+            ChatRequestTypes=_chat_requests,
+            ChatResultTypes=_chat_results,
         ),
         "docs/schema/agent.json": build_schema(
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent

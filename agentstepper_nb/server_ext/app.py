@@ -172,7 +172,7 @@ class AgentStepperExtension(ExtensionApp):
         """
         wanted = Path(self.data_dir)
         holder = folder_lock.find_lock_holder(wanted)
-        folder, lock = folder_lock.lock_free_folder(wanted, self._lock_owner)
+        folder, lock = folder_lock.lock_first_free_folder(wanted, self._lock_owner)
         if folder != wanted:
             self.log.warning(
                 "AgentStepper: the runs in %s belong to %s. This server stores its own runs in %s.",

@@ -58,10 +58,10 @@ class Store(Protocol):
     """
 
     #: Called on the loop with how it stands where it can't keep all that comes, and where it can again.
-    on_trouble: Callable[[StoreInfo], None]
+    on_write_trouble: Callable[[StoreInfo], None]
 
     @property
-    def is_stuck(self) -> bool:
+    def is_write_blocked(self) -> bool:
         """Whether nothing can be written for the moment, so that what is appended waits."""
 
     def load(self) -> Iterable[Record]:
@@ -90,10 +90,11 @@ class Store(Protocol):
             on_synced: Called once they are durable, which is at most `MAX_SYNC_DELAY_S` later.
         """
 
-    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
+    def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
         """Call back after all calls of what was appended before, where anything can be written.
 
-        Where nothing can right now, it isn't waited for: `is_stuck` and `on_trouble` tell so.
+        Where nothing can right now, it isn't waited for: `is_write_blocked` and `on_write_trouble`
+        tell so.
         """
 
     async def history(self, run: str) -> RunHistory:

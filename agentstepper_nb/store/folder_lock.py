@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -36,21 +36,21 @@ class LockHolder:
     Args:
         pid: The process; 0 where the file doesn't say.
         host: Its machine.
-        what: What it is: "agentstepper serve".
-        since: When it took the folder, POSIX seconds.
+        program: What it is: "agentstepper serve".
+        locked_at: When it took the folder, POSIX seconds.
     """
 
     pid: int = 0
     host: str = ""
-    what: str = ""
-    since: float = 0.0
+    program: str = ""
+    locked_at: float = 0.0
 
     def __str__(self) -> str:
         if not self.pid:
             return "another process"
-        day = "" if time.time() - self.since < 12 * 3600 else "%Y-%m-%d "
-        began = time.strftime(f"{day}%H:%M", time.localtime(self.since))
-        return f"{self.what} (pid {self.pid} on {self.host}, since {began})"
+        day = "" if time.time() - self.locked_at < 12 * 3600 else "%Y-%m-%d "
+        began = time.strftime(f"{day}%H:%M", time.localtime(self.locked_at))
+        return f"{self.program} (pid {self.pid} on {self.host}, since {began})"
 
 
 class FolderLock:
@@ -86,12 +86,12 @@ class FolderLock:
         self.release()
 
 
-def lock_folder(folder: Path, what: str) -> FolderLock:
+def lock_folder(folder: Path, program: str) -> FolderLock:
     """Become a folder's owner.
 
     Args:
         folder: Made where it is missing, for this user alone.
-        what: What this process is, for whoever comes second: "agentstepper serve".
+        program: What this process is, for whoever comes second: "agentstepper serve".
 
     Raises:
         StoreLockedError: Another process, or this one, holds it already.
@@ -115,7 +115,7 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
         raise StoreError(_explain_lock_failure(folder, error)) from error
     lock = FolderLock(folder, file)
     try:
-        _write(path, LockHolder(os.getpid(), socket.gethostname(), what, time.time()))
+        _write(path, LockHolder(os.getpid(), socket.gethostname(), program, time.time()))
     except BaseException:
         lock.release()
         raise
@@ -151,12 +151,12 @@ def find_lock_holder(folder: Path) -> LockHolder | None:
     return None
 
 
-def lock_free_folder(base: Path, what: str) -> tuple[Path, FolderLock]:
+def lock_first_free_folder(base: Path, program: str) -> tuple[Path, FolderLock]:
     """Take the first of `base`, `base/2`, `base/3` and so on that nobody holds.
 
     Args:
         base: The folder that is wanted.
-        what: As for `take`.
+        program: As for `lock_folder`.
 
     Raises:
         StoreError: A folder can't be made or locked.
@@ -164,7 +164,7 @@ def lock_free_folder(base: Path, what: str) -> tuple[Path, FolderLock]:
     for number in count(1):
         folder = base if number == 1 else base / str(number)
         try:
-            return folder, lock_folder(folder, what)
+            return folder, lock_folder(folder, program)
         except StoreLockedError:
             continue
     raise AssertionError("unreachable")
@@ -177,12 +177,19 @@ def _read(path: Path) -> LockHolder:
         return LockHolder(
             pid=int(document["pid"]),
             host=str(document["host"]),
-            what=str(document["what"]),
-            since=float(document["since"]),
+            program=str(document["what"]),
+            locked_at=float(document["since"]),
         )
     except (ValueError, TypeError, KeyError, OSError):
         return LockHolder()
 
 
 def _write(path: Path, holder: LockHolder) -> None:
-    path.write_bytes(json.dumps(asdict(holder)).encode() + b"\n")
+    # Another version of this program may read it: its keys stay.
+    document = {
+        "pid": holder.pid,
+        "host": holder.host,
+        "what": holder.program,
+        "since": holder.locked_at,
+    }
+    path.write_bytes(json.dumps(document).encode() + b"\n")

@@ -75,7 +75,9 @@ class MemoryStore:
     def __init__(self) -> None:
         self._runs: dict[str, _MemoryRun] = {}
         self._search: SearchService | None = None  # from the first search on
-        self.on_trouble: Callable[[StoreInfo], None] = lambda info: None  # memory doesn't fail
+        self.on_write_trouble: Callable[[StoreInfo], None] = lambda info: (
+            None
+        )  # memory doesn't fail
 
     def load(self) -> Iterable[Record]:
         """Nothing: it has just begun."""
@@ -101,11 +103,11 @@ class MemoryStore:
             on_synced()
 
     @property
-    def is_stuck(self) -> bool:
+    def is_write_blocked(self) -> bool:
         """Never: memory doesn't fail."""
         return False
 
-    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
+    def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
         """Call back at once."""
         on_recorded()
 

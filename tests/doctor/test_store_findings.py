@@ -10,7 +10,7 @@ from agentstepper_nb.doctor.findings import Finding, FindingStatus, format_findi
 from agentstepper_nb.doctor.store_findings import make_store_findings
 from agentstepper_nb.store.checkup import DamagedRun, FolderReport, SetAsideStore
 
-WELL = FolderReport(folder="data", size=3 << 20, version=2, latest_version=2, runs=7)
+WELL = FolderReport(folder="data", size_bytes=3 << 20, version=2, latest_version=2, runs=7)
 HURT = DamagedRun("id", "Run #1", "its header is damaged")
 REPAIR = "Run `agentstepper doctor --data data --repair`."
 
@@ -68,7 +68,12 @@ def test_a_core_has_to_let_go_first() -> None:
             FindingStatus.NOTE,
             "has version 1, and this agentstep",
         ),
-        (replace(WELL, unreadable="why"), "store", FindingStatus.WRONG, "can't be read: why."),
+        (
+            replace(WELL, unreadable_reason="why"),
+            "store",
+            FindingStatus.WRONG,
+            "can't be read: why.",
+        ),
         (
             replace(WELL, structure_problems=("a", "b")),
             "structure",
@@ -90,14 +95,19 @@ def test_a_core_has_to_let_go_first() -> None:
             "A damaged journal lost data earlier: run id is lost whole.",
         ),
         (
-            replace(WELL, damaged_rules=1),
+            replace(WELL, damaged_config_rows=1),
             "rules",
             FindingStatus.WRONG,
             "1 row of the breakpoints and prices",
         ),
-        (replace(WELL, damaged_marks=2), "marks", FindingStatus.NOTE, "2 marks beside the journal"),
         (
-            replace(WELL, search="why"),
+            replace(WELL, damaged_counters=2),
+            "marks",
+            FindingStatus.NOTE,
+            "2 marks beside the journal",
+        ),
+        (
+            replace(WELL, search_problem="why"),
             "search",
             FindingStatus.NOTE,
             "The index for search can't be used: why.",
@@ -121,7 +131,12 @@ def test_a_core_has_to_let_go_first() -> None:
             "your files: the folder, b.",
         ),
         (replace(WELL, store_copies=("x",)), "copies", FindingStatus.NOTE, "deleted since: x."),
-        (replace(WELL, others=("data/2",)), "others", FindingStatus.NOTE, "other folders: data/2."),
+        (
+            replace(WELL, other_core_folders=("data/2",)),
+            "others",
+            FindingStatus.NOTE,
+            "other folders: data/2.",
+        ),
         (
             replace(WELL, leftover_files=("x.part",)),
             "leftovers",
@@ -129,12 +144,17 @@ def test_a_core_has_to_let_go_first() -> None:
             "behind: x.part.",
         ),
         (
-            replace(WELL, network="nfs4"),
+            replace(WELL, network_file_system="nfs4"),
             "network",
             FindingStatus.NOTE,
             "network file system (nfs4)",
         ),
-        (replace(WELL, free=1 << 20), "room", FindingStatus.NOTE, "Only 1 MiB are free in data."),
+        (
+            replace(WELL, free_bytes=1 << 20),
+            "room",
+            FindingStatus.NOTE,
+            "Only 1 MiB are free in data.",
+        ),
         (
             replace(WELL, sqlite=(3, 40, 1)),
             "sqlite",
@@ -151,7 +171,7 @@ def test_a_finding(facts: FolderReport, what: str, sign: FindingStatus, text: st
     assert has_problems(make_store_findings(facts)) is (sign is FindingStatus.WRONG)
 
 
-@pytest.mark.parametrize("where", ["set_aside_stores", "unopened_store"])
+@pytest.mark.parametrize("where", ["set_aside_stores", "unopenable_store"])
 def test_a_store_that_cannot_be_opened(where: str) -> None:
     damaged = SetAsideStore("store.sqlite.damaged-1", intact_runs=3, damaged=(HURT,))
     value = (damaged,) if where == "set_aside_stores" else damaged
@@ -166,8 +186,8 @@ def test_a_store_that_cannot_be_opened(where: str) -> None:
 
 
 def test_a_store_of_which_nothing_can_be_read() -> None:
-    empty = SetAsideStore("store.sqlite", lost=("a", "b"), problem="the file is empty")
-    lost = replace(WELL, unopened_store=empty)
+    empty = SetAsideStore("store.sqlite", lost_run_ids=("a", "b"), problem="the file is empty")
+    lost = replace(WELL, unopenable_store=empty)
     (store,) = about(lost, "damaged store")
     assert "All runs in it are lost." in store.text
     assert [finding.text for finding in about(lost, "run")] == [

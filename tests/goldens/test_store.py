@@ -70,7 +70,11 @@ def test_a_golden_store_is_sound(folder: Path) -> None:
     about = examine_folder(folder)
     assert about.runs == len(TOLD.runs)
     assert not (
-        about.damaged or about.missing or about.structure_problems or about.agents or about.search
+        about.damaged
+        or about.missing
+        or about.structure_problems
+        or about.agent_store_problems
+        or about.search_problem
     )
 
 

@@ -24,11 +24,11 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store.checkup import FolderReport, examine_folder, repair_folder
 from agentstepper_nb.store.sqlite import migrations
-from agentstepper_nb.store.sqlite.database import MARKS_FILE, STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.database import COUNTERS_FILE, STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
+from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.histories import rows_of
 from tests.helpers.stage import Stage
 
@@ -145,7 +145,7 @@ def build(folder: Path, *, emptied: bool) -> Built:
     """
     kept = records()
     connection = open_writer(folder / STORE_FILE)
-    marks = TransactionMarks(folder / MARKS_FILE)
+    marks = TransactionCounters(folder / COUNTERS_FILE)
     tables = RecordWriter(connection)
     try:
         for at, transaction in enumerate(kept):
@@ -236,20 +236,23 @@ async def whole(history: object, run: str) -> RunHistory | None:
 
 def named(about: FolderReport) -> set[str]:
     """The runs that the doctor names."""
-    stores = [*about.set_aside_stores, *([about.unopened_store] if about.unopened_store else [])]
+    stores = [
+        *about.set_aside_stores,
+        *([about.unopenable_store] if about.unopenable_store else []),
+    ]
     hurt = [
         *about.damaged,
         *about.missing,
         *about.past_losses,
         *(run for store in stores for run in store.damaged),
     ]
-    return {run.id for run in hurt} | {id for store in stores for id in store.lost}
+    return {run.id for run in hurt} | {id for store in stores for id in store.lost_run_ids}
 
 
 def rules(folder: Path) -> tuple[Record, ...]:
     """What leads to the stops and prices of a folder's store."""
     with contextlib.closing(StoreReader(folder / STORE_FILE)) as reader:
-        return reader.rules().records
+        return reader.read_config_rows().records
 
 
 def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderReport:
@@ -267,7 +270,9 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
     (built.lay_out(folder) / harmed_file).write_bytes(data)
     about = examine_folder(folder)
     known = named(about)
-    gone = about.unopened_store is not None  # its list of runs as well, perhaps: the doctor says so
+    gone = (
+        about.unopenable_store is not None
+    )  # its list of runs as well, perhaps: the doctor says so
     core = folder.with_name("core")
     shutil.rmtree(core, ignore_errors=True)
     shutil.copytree(folder, core)
@@ -278,7 +283,7 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
         assert gone or about.structure_problems or about.damaged, error
     else:
         if rules(core) != built.rules and "-wal" not in harmed_file:  # no mark counts stops
-            assert gone or about.structure_problems or about.damaged_rules, about
+            assert gone or about.structure_problems or about.damaged_config_rows, about
         put_aside = examine_folder(core).set_aside_stores
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
@@ -291,7 +296,7 @@ def see_repaired(built: Built, folder: Path, known: set[str], gone: bool) -> Non
     """Repair a folder, and see that each run is whole or was said to be hurt."""
     repair_folder(folder)
     again = examine_folder(folder)
-    assert not again.damaged_store and not again.missing and not again.damaged_marks, again
+    assert not again.damaged_store and not again.missing and not again.damaged_counters, again
     back = histories(folder)
     if (folder / STORE_FILE).exists():
         assert set(rules(folder)) <= set(built.rules)

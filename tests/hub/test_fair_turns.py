@@ -86,7 +86,7 @@ class Slow(MemoryStore):
     def append(self, records: Sequence[Record], *args: Any, **named: Any) -> None:
         raise AssertionError
 
-    def call_when_settled(self, done: Callable[[], None]) -> None:
+    def call_when_recorded(self, done: Callable[[], None]) -> None:
         self.waiting.append(done)
 
 

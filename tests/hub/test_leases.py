@@ -133,7 +133,7 @@ class SlowStore(MemoryStore):
         if on_synced is not None:
             self.durable.append(on_synced)
 
-    def call_when_settled(self, done: Any) -> None:
+    def call_when_recorded(self, done: Any) -> None:
         self.recorded.append(done)
 
     def tell(self, calls: list[Any]) -> None:

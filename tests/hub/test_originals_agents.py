@@ -93,12 +93,12 @@ def test_a_refused_breakpoint_is_a_lost_connection(
 class Full(MemoryStore):
     """A store on a full disk."""
 
-    is_stuck = True
+    is_write_blocked = True
 
 
 async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:
     hub, line = await a_hub(Full()), Line()
-    hub.store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
+    hub.store.on_write_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
     agent = hub.connect_agent(line, 1)
     started = '{"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": "P"}'
     agent.receive(f'{{"message": "event", "data": {started}}}')

@@ -130,7 +130,7 @@ class Full(MemoryStore):
     full = False
 
     @property
-    def is_stuck(self) -> bool:
+    def is_write_blocked(self) -> bool:
         return self.full
 
 
@@ -139,11 +139,11 @@ async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins(
     hub = await a_hub(store)
     agent = await a_run(hub)
     person = Person(hub)
-    store.on_trouble(StoreInfo(kind="sqlite", trouble="some of a run wasn't kept."))
+    store.on_write_trouble(StoreInfo(kind="sqlite", trouble="some of a run wasn't kept."))
     assert (await person.line.expect("store"))["store"]["trouble"].startswith("some of")
     assert "code" not in await Agent(run="before").connect(hub)
     store.full = True
-    store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
+    store.on_write_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
     assert (await person.line.expect("store"))["store"]["trouble"] == "the disk is full."
     refused = await Agent(run="new").connect(hub)
     assert (refused["code"], "the disk is full." in refused["message"]) == ("store_failed", True)
@@ -153,7 +153,7 @@ async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins(
     agent.hang_up()
     assert "code" not in await agent.connect(hub, waiting=["b"])  # who was there goes on
     store.full = False
-    store.on_trouble(StoreInfo(kind="sqlite"))
+    store.on_write_trouble(StoreInfo(kind="sqlite"))
     assert (await person.line.expect("store"))["store"]["trouble"] is None
     assert "code" not in await Agent(run="new").connect(hub)
     await hub.close()

@@ -24,5 +24,5 @@ def test_nothing_is_silently_wrong(file: str, harm: Harm, tmp_path: Path) -> Non
     for _ in range(TIMES[harm]):
         data = harmed(built.files[file], harm, chance)
         about = endure(built, tmp_path / "data", file, data)
-        hurt += bool(about.damaged_store or about.missing or about.damaged_marks)
+        hurt += bool(about.damaged_store or about.missing or about.damaged_counters)
     assert bool(hurt) is (file not in OTHERS)  # some of it hit what counts

@@ -19,10 +19,10 @@ from ..atomic_files import find_network_file_system
 from ..folder_lock import LOCK_FILE, find_lock_holder
 from ..runtime.sqlite.runtime_file import RUNTIME_FILE
 from ..sqlite import migrations
-from ..sqlite.database import DAMAGED_SUFFIX, MARKS_FILE, STORE_FILE, connect
-from ..sqlite.reader import LOGS_FOLDER, StoreReader
+from ..sqlite.database import COUNTERS_FILE, DAMAGED_SUFFIX, STORE_FILE, connect
+from ..sqlite.reader import RUN_FILES_FOLDER, StoreReader
 from ..sqlite.store import SEARCH_FILE
-from ..sqlite.transaction_marks import MarksReport, compare_marks, read_losses
+from ..sqlite.transaction_counters import CountersReport, compare_counters, read_losses
 from .salvage import join_losses, open_damaged_store
 
 #: The agent token, the control token and the worker token.
@@ -36,7 +36,7 @@ _OWN_FILE_PATTERNS: Final = (
     *_CORE_FILE_PATTERNS,
     f"{SEARCH_FILE}*",
     f"{RUNTIME_FILE}*",
-    MARKS_FILE,
+    COUNTERS_FILE,
     LOCK_FILE,
 )
 _OTHERS_MODE_BITS: Final = 0o077
@@ -76,14 +76,14 @@ class SetAsideStore:
         file: Its name.
         intact_runs: How many of its runs can be read as they were.
         damaged: Those of which something is lost.
-        lost: The ids of those of which nothing is left, as far as the search still knows them.
+        lost_run_ids: The ids of those of which nothing is left, as far as the search still knows them.
         problem: Why nothing can be read of it; empty where something can.
     """
 
     file: str
     intact_runs: int = 0
     damaged: tuple[DamagedRun, ...] = ()
-    lost: tuple[str, ...] = ()
+    lost_run_ids: tuple[str, ...] = ()
     problem: str = ""
 
 
@@ -95,98 +95,106 @@ class FolderReport:
         folder: The folder.
         exists: Whether there is a store in it.
         holder: Who has it, in words; empty where nobody does.
-        network: The network file system it lies on; empty where it is this machine's.
+        network_file_system: The network file system it lies on; empty where it is this machine's.
         sqlite: SQLite's version.
-        free: Bytes that are free there.
-        size: Bytes of its files, and of those of version 1.
+        free_bytes: Bytes that are free there.
+        size_bytes: Bytes of its files, and of those of version 1.
         open_to_others: Files, and "." for the folder, that others may read or write.
         version: The store's version; 0 where it can't be told.
         latest_version: The version that this program reads.
-        unreadable: Why the store can't be read now, which needn't be its own fault: rights, the disk.
-        unopened_store: The store, where it is too damaged to be opened.
+        unreadable_reason: Why the store can't be read now, which needn't be its own fault: rights,
+            the disk.
+        unopenable_store: The store, where it is too damaged to be opened.
         structure_problems: What SQLite finds wrong with the file itself.
         runs: How many runs there are.
         damaged: Those of which something is damaged.
         missing: The runs of which the journal lost something.
         past_losses: The same, of an earlier damage: Cores have gone on since.
-        damaged_rules: How many of the breakpoints and prices are damaged.
-        damaged_marks: How many marks can't be read.
-        search: Why the search's file can't be used; empty where it can.
+        damaged_config_rows: How many of the breakpoints and prices are damaged.
+        damaged_counters: How many marks can't be read.
+        search_problem: Why the search's file can't be used; empty where it can.
         set_aside_stores: The stores that were put aside.
         store_copies: Files that keep an earlier state: from before a migration or a repair.
         leftover_files: Files that an interrupted write left.
         unreadable_run_files: `.run` files that can't be read, each with the reason.
-        others: Folders below it in which other Cores keep their runs.
+        other_core_folders: Folders below it in which other Cores keep their runs.
         tokens: The files of tokens that can't be used, each with the reason.
-        agents: What SQLite finds wrong with the file of agents that run on their own.
+        agent_store_problems: What SQLite finds wrong with the file of agents that run on their own.
         set_aside_agent_stores: Such files that couldn't be read and were put aside.
     """
 
     folder: str
     exists: bool = True
     holder: str = ""
-    network: str = ""
+    network_file_system: str = ""
     sqlite: tuple[int, ...] = (3, 99, 0)
-    free: int = 1 << 40
-    size: int = 0
+    free_bytes: int = 1 << 40
+    size_bytes: int = 0
     open_to_others: tuple[str, ...] = ()
     version: int = 0
     latest_version: int = 0
-    unreadable: str = ""
-    unopened_store: SetAsideStore | None = None
+    unreadable_reason: str = ""
+    unopenable_store: SetAsideStore | None = None
     structure_problems: tuple[str, ...] = ()
     runs: int = 0
     damaged: tuple[DamagedRun, ...] = ()
     missing: tuple[DamagedRun, ...] = ()
     past_losses: tuple[DamagedRun, ...] = ()
-    damaged_rules: int = 0
-    damaged_marks: int = 0
-    search: str = ""
+    damaged_config_rows: int = 0
+    damaged_counters: int = 0
+    search_problem: str = ""
     set_aside_stores: tuple[SetAsideStore, ...] = ()
     store_copies: tuple[str, ...] = ()
     leftover_files: tuple[str, ...] = ()
     unreadable_run_files: tuple[tuple[str, str], ...] = ()
-    others: tuple[str, ...] = ()
+    other_core_folders: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
-    agents: tuple[str, ...] = ()
+    agent_store_problems: tuple[str, ...] = ()
     set_aside_agent_stores: tuple[str, ...] = ()
 
     @property
     def damaged_store(self) -> bool:
         """Whether the store has to be built anew to be well again."""
-        hurt = (self.unopened_store, self.structure_problems, self.damaged, self.damaged_rules)
+        hurt = (
+            self.unopenable_store,
+            self.structure_problems,
+            self.damaged,
+            self.damaged_config_rows,
+        )
         return any(hurt)
 
 
-def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
+def examine_folder(folder: Path, *, is_locked_here: bool = False) -> FolderReport:
     """Look at everything in a folder. Takes as long as reading it whole.
 
     Args:
         folder: A Core's data folder.
-        own: Whether it is the caller who holds it.
+        is_locked_here: Whether it is the caller who holds it.
     """
     path, agents = folder / STORE_FILE, folder / RUNTIME_FILE
-    owner = None if own else find_lock_holder(folder)
+    owner = None if is_locked_here else find_lock_holder(folder)
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    leftovers = list_leftover_files(folder, held=owner is not None)
+    leftovers = list_leftover_files(folder, is_locked=owner is not None)
     report = FolderReport(
         folder=str(folder),
         exists=path.exists(),
         holder=str(owner) if owner else "",
-        network=find_network_file_system(folder) or "",
+        network_file_system=find_network_file_system(folder) or "",
         sqlite=sqlite3.sqlite_version_info,
-        free=shutil.disk_usage(there).free,
-        size=sum(map(_size, (*folder.glob("*"), *(folder / LOGS_FOLDER).glob("*")))),
+        free_bytes=shutil.disk_usage(there).free,
+        size_bytes=sum(map(_size, (*folder.glob("*"), *(folder / RUN_FILES_FOLDER).glob("*")))),
         open_to_others=tuple(_find_open_to_others(folder)),
         latest_version=migrations.VERSION,
-        search=_check_search(folder / SEARCH_FILE),
+        search_problem=_check_search(folder / SEARCH_FILE),
         set_aside_stores=tuple(map(_examine_set_aside_store, list_set_aside_stores(path))),
         store_copies=tuple(each.name for each in list_store_copies(path)),
         leftover_files=tuple(each.name for each in leftovers),
-        unreadable_run_files=tuple(_find_unreadable_run_files(folder / LOGS_FOLDER)),
-        others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
+        unreadable_run_files=tuple(_find_unreadable_run_files(folder / RUN_FILES_FOLDER)),
+        other_core_folders=tuple(
+            str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))
+        ),
         tokens=tuple(_tokens(folder)),
-        agents=tuple(_check_structure(agents)) if agents.exists() else (),
+        agent_store_problems=tuple(_check_structure(agents)) if agents.exists() else (),
         set_aside_agent_stores=tuple(map(str, list_set_aside_stores(agents))),
     )
     return _examine_store(report, path) if report.exists else report
@@ -212,9 +220,9 @@ def list_store_copies(path: Path) -> list[Path]:
     return [*migrations.list_migration_copies(path), *salvaged]
 
 
-def list_leftover_files(folder: Path, *, held: bool) -> list[Path]:
+def list_leftover_files(folder: Path, *, is_locked: bool) -> list[Path]:
     """What interrupted writes left; of a folder that is held nobody can say."""
-    return [] if held else sorted(folder.glob(f"{STORE_FILE}*.part*"))
+    return [] if is_locked else sorted(folder.glob(f"{STORE_FILE}*.part*"))
 
 
 # ---- the store --------------------------------------------------------------------------------------
@@ -225,12 +233,16 @@ def _examine_store(report: FolderReport, path: Path) -> FolderReport:
         with contextlib.closing(StoreReader(path)) as reader:
             runs = reader.list_runs()
             names = {each.run.id: each.run.name for each in runs}
-            damaged_rules = reader.rules().damaged
+            damaged_config_rows = reader.read_config_rows().damaged
             orphans = list(_find_orphaned_runs(path, set(names)))
             damaged_runs = [*_find_damaged_runs(reader, [each.run for each in runs]), *orphans]
             held = bool(report.holder)  # a running Core has compared them when it began
-            changes = {each.run.id: each.changes for each in runs if not each.damaged}
-            marks = MarksReport() if held else compare_marks(path.with_name(MARKS_FILE), changes)
+            changes = {each.run.id: each.change_count for each in runs if not each.damaged}
+            marks = (
+                CountersReport()
+                if held
+                else compare_counters(path.with_name(COUNTERS_FILE), changes)
+            )
             known = {*changes, *(run.id for run in damaged_runs)}
         return replace(
             report,
@@ -240,20 +252,20 @@ def _examine_store(report: FolderReport, path: Path) -> FolderReport:
             damaged=tuple(damaged_runs),
             missing=tuple(_find_missing_changes(marks, names, known)),
             past_losses=tuple(_find_past_losses(path, names)),
-            damaged_rules=damaged_rules,
-            damaged_marks=marks.damaged,
+            damaged_config_rows=damaged_config_rows,
+            damaged_counters=marks.damaged,
         )
     except NewerStoreError:
         return replace(report, version=_version(path))
     except (StoreError, sqlite3.Error) as error:
         cause = error.__cause__ if isinstance(error, StoreError) else error
         if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE_CODES:
-            return replace(report, unreadable=str(cause))
+            return replace(report, unreadable_reason=str(cause))
         older = _version(path)
         if 0 < older < migrations.VERSION:  # the next Core migrates it
             return replace(report, version=older, structure_problems=tuple(_check_structure(path)))
         known = _read_search_run_ids(path.with_name(SEARCH_FILE))
-        return replace(report, unopened_store=_examine_set_aside_store(path, known))
+        return replace(report, unopenable_store=_examine_set_aside_store(path, known))
 
 
 def _find_damaged_runs(reader: StoreReader, runs: list[Run]) -> Iterator[DamagedRun]:
@@ -283,10 +295,10 @@ def _find_orphaned_runs(path: Path, listed: set[str]) -> Iterator[DamagedRun]:
 
 
 def _find_missing_changes(
-    marks: MarksReport, names: dict[str, str], known: set[str]
+    marks: CountersReport, names: dict[str, str], known: set[str]
 ) -> Iterator[DamagedRun]:
     for each in marks.missing:
-        if each.known or each.run not in known:
+        if each.is_run_known or each.run not in known:
             yield DamagedRun(each.run, names.get(each.run, ""), str(each))
 
 
@@ -319,13 +331,13 @@ def _examine_set_aside_store(path: Path, known: Set[str] = frozenset()) -> SetAs
         with open_damaged_store(path) as found:
             for each in found.runs():
                 lost.discard(each.history.run.id)
-                if each.lost:
+                if each.losses:
                     run = each.history.run
-                    damaged_runs.append(DamagedRun(run.id, run.name, join_losses(each.lost)))
+                    damaged_runs.append(DamagedRun(run.id, run.name, join_losses(each.losses)))
                 else:
                     intact_runs += 1
     except (sqlite3.Error, OSError) as error:
-        return SetAsideStore(path.name, lost=tuple(sorted(known)), problem=str(error))
+        return SetAsideStore(path.name, lost_run_ids=tuple(sorted(known)), problem=str(error))
     problem = "" if intact_runs or damaged_runs else "no run can be found in it"
     return SetAsideStore(path.name, intact_runs, tuple(damaged_runs), tuple(sorted(lost)), problem)
 

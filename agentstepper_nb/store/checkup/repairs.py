@@ -27,16 +27,23 @@ from ...protocol.records import (
 from ..folder_lock import lock_folder
 from ..sqlite import migrations
 from ..sqlite.database import (
+    COUNTERS_FILE,
     DAMAGED_SUFFIX,
-    MARKS_FILE,
     STORE_FILE,
     open_writer,
     set_aside_database,
 )
 from ..sqlite.record_writer import RecordWriter
-from ..sqlite.row_codec import RunRow, is_intact, make_replace, make_select, read_rules, seal_row
+from ..sqlite.row_codec import (
+    RunRow,
+    add_checksum,
+    is_intact,
+    make_replace,
+    make_select,
+    read_config_rows,
+)
 from ..sqlite.store import SEARCH_FILE
-from ..sqlite.transaction_marks import delete_losses
+from ..sqlite.transaction_counters import delete_losses
 from . import folder_report
 from .folder_report import FolderReport
 from .salvage import SalvagedRun, SalvageReader, add_damaged_tag, join_losses, open_damaged_store
@@ -63,26 +70,26 @@ def repair_folder(folder: Path) -> list[str]:
     if not folder_report.list_core_files(folder):
         raise StoreError(f"No Core has stored anything in {folder}: name the folder of the runs.")
     with lock_folder(folder, _LOCK_OWNER):
-        report = folder_report.examine_folder(folder, own=True)
+        report = folder_report.examine_folder(folder, is_locked_here=True)
         return list(_repair_all(folder, report))
 
 
 def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
     path = folder / STORE_FILE
-    migrations.refuse_newer(report.version, path)
+    migrations.refuse_newer_version(report.version, path)
     yield from _close_to_others(folder, report)
     if report.damaged_store:
         name = set_aside_database(path)
         yield f"The damaged store is saved as {name}."
     for each in folder_report.list_set_aside_stores(path):
         yield from _restore_runs(path, each)
-    yield from _repair_marks(folder, report)
-    if report.search or report.damaged_store or report.set_aside_stores:
+    yield from _repair_counters(folder, report)
+    if report.search_problem or report.damaged_store or report.set_aside_stores:
         for end in ("", "-wal", "-shm", "-journal"):
             (folder / f"{SEARCH_FILE}{end}").unlink(missing_ok=True)
-    if report.search:
+    if report.search_problem:
         yield "The search index was damaged and is deleted: the next Core rebuilds it."
-    for each in folder_report.list_leftover_files(folder, held=False):
+    for each in folder_report.list_leftover_files(folder, is_locked=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
     for name, _ in report.tokens:
@@ -97,7 +104,7 @@ def _close_to_others(folder: Path, report: FolderReport) -> Iterator[str]:
         yield f"Only the owner can read {path} now."
 
 
-def _repair_marks(folder: Path, report: FolderReport) -> Iterator[str]:
+def _repair_counters(folder: Path, report: FolderReport) -> Iterator[str]:
     """What the journal lost can't be brought back: its runs say so from now on."""
     lost = (*report.missing, *report.past_losses)
     if lost:
@@ -106,10 +113,10 @@ def _repair_marks(folder: Path, report: FolderReport) -> Iterator[str]:
             for each in lost:
                 _tag_damaged_run(connection, each.id)
                 yield f"Repair can't undo that {each.damage}."
-    if report.damaged_marks:
+    if report.damaged_counters:
         yield "The damaged marks are deleted: the next Core starts new marks."
-    if report.missing or report.damaged_marks:
-        (folder / MARKS_FILE).unlink(missing_ok=True)
+    if report.missing or report.damaged_counters:
+        (folder / COUNTERS_FILE).unlink(missing_ok=True)
 
 
 def _tag_damaged_run(connection: sqlite3.Connection, id: str) -> None:
@@ -175,9 +182,9 @@ class _RunRestorer:
                 continue
             restored_ids.add(run.id)
             self._restore_run(each)
-            if each.lost:
+            if each.losses:
                 yield (
-                    f"Run {run.name!r} ({run.id}) is restored, without {join_losses(each.lost)}."
+                    f"Run {run.name!r} ({run.id}) is restored, without {join_losses(each.losses)}."
                 )
             else:
                 self.intact_runs += 1
@@ -189,7 +196,7 @@ class _RunRestorer:
 
     def _restore_rules(self) -> None:
         """Take breakpoints and prices, beside what was set since."""
-        since = read_rules(self._connection).records
+        since = read_config_rows(self._connection).records
         breakpoints = {
             record.breakpoint.id for record in since if isinstance(record, BreakpointSaved)
         }
@@ -216,7 +223,7 @@ class _RunRestorer:
         ((n,),) = execute("SELECT n FROM runs WHERE id = ?", (id,))
         ((last,),) = execute("SELECT coalesce(max(n), 0) FROM sentences")
         for at, (key, text) in enumerate(model_summaries, last + 1):
-            execute(make_replace("sentences"), seal_row("sentences", id, at, n, key, text))
+            execute(make_replace("sentences"), add_checksum("sentences", id, at, n, key, text))
 
 
 def _records(run: SalvagedRun) -> Iterator[Record]:

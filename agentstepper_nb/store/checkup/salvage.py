@@ -38,7 +38,7 @@ from ..sqlite.row_codec import (
     RUN,
     RUN_TABLES,
     RunRow,
-    decode_rules,
+    decode_config_rows,
     is_intact,
     make_select,
 )
@@ -74,14 +74,14 @@ class SalvagedRun:
         proof: By what its agent is known.
         received_count: The last number of its agent's messages.
         model_summaries: What a model once made of something of it, by its key.
-        lost: What couldn't be read, in words; empty where it is as it was.
+        losses: What couldn't be read, in words; empty where it is as it was.
     """
 
     history: RunHistory
     proof: AgentCredentials | None = None
     received_count: int = 0
     model_summaries: tuple[tuple[str, str], ...] = ()
-    lost: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ class SalvageReader:
     def rules(self) -> tuple[Record, ...]:
         """What leads to the breakpoints and prices."""
         found = (self.row("rules", n) for n in self.row_numbers("rules", 0))
-        return decode_rules([row for row in found if row is not None]).records
+        return decode_config_rows([row for row in found if row is not None]).records
 
     # ---- rows ---------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class _DamagedRunReader(RunRowReader):
         known = own if own is not None and self._is_known else (n, id, b"", None, None)
         contents = ContentReader(rows.connection, n, id, has_step_cache=True)
         self._read_from(rows.connection, RunRow.of(known), contents)
-        self._lost = [] if self._is_known else ["its header"]
+        self._losses = [] if self._is_known else ["its header"]
         self._lost_contents = 0  # how many
 
     @property
@@ -257,9 +257,9 @@ class _DamagedRunReader(RunRowReader):
         """What there is of it."""
         history = _repair_history(self.history(), ended=not self._is_known)
         if self._lost_contents:
-            self._lost.append(_format_count(self._lost_contents, "content"))
+            self._losses.append(_format_count(self._lost_contents, "content"))
         proof = self.proof if history.run.live else None
-        lost = tuple(self._lost) or ("what ties it together",)
+        lost = tuple(self._losses) or ("what ties it together",)
         return SalvagedRun(history, proof, self._row.heard, model_summaries, lost)
 
     def _rows(self, table: str) -> list[Row]:
@@ -268,7 +268,7 @@ class _DamagedRunReader(RunRowReader):
             present = len(self._salvage.row_numbers(table, self._row.n))
             lost = max(present, getattr(self._row, table)) - len(intact)
             if lost:
-                self._lost.append(_format_count(lost, table[:-1]))
+                self._losses.append(_format_count(lost, table[:-1]))
         return intact
 
     def _all(self, table: str, read: Callable[[Row], T]) -> list[T]:
@@ -281,7 +281,9 @@ class _DamagedRunReader(RunRowReader):
     def _commit(self, row: Row, changes: Sequence[FileChange] | None) -> Commit:
         present = len(changes or ())
         if present < row[4]:
-            self._lost.append(f"{_format_count(row[4] - present, 'file')} of commit {row[2][:12]}")
+            self._losses.append(
+                f"{_format_count(row[4] - present, 'file')} of commit {row[2][:12]}"
+            )
         return super()._commit((*row[:4], present, row[5]), changes or ())
 
     def _text(self, content: Any) -> str | None:
@@ -379,9 +381,9 @@ def add_damaged_tag(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tags if DAMAGED_TAG in tags else (*tags, DAMAGED_TAG)
 
 
-def join_losses(lost: tuple[str, ...]) -> str:
+def join_losses(losses: tuple[str, ...]) -> str:
     """What is lost, in a row."""
-    *others, last = lost
+    *others, last = losses
     return f"{', '.join(others)} and {last}" if others else last
 
 

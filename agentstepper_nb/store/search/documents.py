@@ -35,7 +35,7 @@ PRAGMA user_version = {VERSION};
 """
 
 #: Says in the file's header that bytes of deleted runs may still be in it.
-NEEDS_CLEANUP: Final = 1
+NEEDS_CLEANUP_APPLICATION_ID: Final = 1
 
 #: Characters from which a string is taken in once a run: what an agent says again isn't new.
 _MIN_SHARED_CHARS: Final = 24
@@ -51,7 +51,7 @@ class Documents:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def number(self, run: str) -> int:
+    def ensure_run_number(self, run: str) -> int:
         """What stands for a run in the tables; a new run gets one."""
         found = self._db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None:
@@ -94,7 +94,7 @@ class Documents:
         for table in ("documents", "seen"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         self._db.execute("DELETE FROM runs WHERE number = ?", (run,))
-        self._db.execute(f"PRAGMA application_id = {NEEDS_CLEANUP}")
+        self._db.execute(f"PRAGMA application_id = {NEEDS_CLEANUP_APPLICATION_ID}")
 
     def add_all_strings(self, run: int, data: str) -> list[str]:
         """The strings in a content, whether or not the run had them; from now on it has."""

@@ -49,7 +49,7 @@ class IndexFollower:
         self._journal = journal or _journal(path)
         self._index: SearchIndex | None = None
         self._read: Callable[[str], RunHistory] | None = None
-        self._changes: dict[str, int] = {}  # of all runs, as the store last said them
+        self._change_counts: dict[str, int] = {}  # of all runs, as the store last said them
         self._stale_runs: dict[str, None] = {}  # runs to take in whole, in this order
         self._trouble: str | None = None
         self._failures = 0  # in a row
@@ -79,26 +79,28 @@ class IndexFollower:
             f"The search index is being built: {what} still missing. Search again in a moment."
         )
 
-    def apply(self, records: Sequence[Record], changes: Mapping[str, int]) -> None:
+    def apply(self, records: Sequence[Record], change_counts: Mapping[str, int]) -> None:
         """Take records in, as `Search.apply` has them."""
-        self._changes.update(changes)
+        self._change_counts.update(change_counts)
         for record in records:
             if isinstance(record, RunDeleted):
-                self._changes.pop(record.run, None)
+                self._change_counts.pop(record.run, None)
                 self._stale_runs.pop(record.run, None)
         # A run that is to be taken in whole has its number only then.
-        numbers = {run: number for run, number in changes.items() if run not in self._stale_runs}
+        numbers = {
+            run: number for run, number in change_counts.items() if run not in self._stale_runs
+        }
         try:
             self._try(lambda index: index.apply(records, numbers))
         except Exception:
             self._stale_runs.update(
-                dict.fromkeys(changes)
+                dict.fromkeys(change_counts)
             )  # so that what is good of it is taken in
             raise
 
-    def catch_up(self, changes: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
+    def catch_up(self, change_counts: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
         """Compare with a store: `Search.mend`."""
-        self._changes = dict(changes)
+        self._change_counts = dict(change_counts)
         self._read = read
         self._try(self._compare)
 
@@ -173,7 +175,7 @@ class IndexFollower:
         if _is_about_the_file(error):
             for suffix in _SUFFIXES:
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-            self._stale_runs = dict.fromkeys(self._changes)
+            self._stale_runs = dict.fromkeys(self._change_counts)
 
     def _set_trouble(self, trouble: str) -> None:
         if trouble != self._trouble:
@@ -181,15 +183,15 @@ class IndexFollower:
         self._trouble = trouble
 
     def _compare(self, index: SearchIndex) -> None:
-        known = index.changes()
+        known = index.read_change_counts()
         self._stale_runs = {
-            run: None for run, number in self._changes.items() if known.get(run) != number
+            run: None for run, number in self._change_counts.items() if known.get(run) != number
         }
-        for run in known.keys() - self._changes.keys():
+        for run in known.keys() - self._change_counts.keys():
             index.forget(run)
 
     def _reindex(self, index: SearchIndex, run: str) -> None:
-        if self._read is None or run not in self._changes:
+        if self._read is None or run not in self._change_counts:
             return
         try:
             history = self._read(run)
@@ -197,7 +199,7 @@ class IndexFollower:
             log.warning("Run %s can't be searched: %s", run, error)
             index.forget(run)
             return
-        index.replace(history, self._changes[run])
+        index.replace(history, self._change_counts[run])
 
 
 def _journal(path: Path | None) -> str:

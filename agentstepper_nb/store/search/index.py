@@ -28,7 +28,7 @@ from ...protocol.records import (
 )
 from ...protocol.run_queries import SearchHit, SearchHitPlace
 from .documents import (
-    NEEDS_CLEANUP,
+    NEEDS_CLEANUP_APPLICATION_ID,
     SCHEMA,
     VERSION,
     Documents,
@@ -89,42 +89,44 @@ class SearchIndex:
             self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         elif version != VERSION:
             raise sqlite3.DatabaseError(f"the index is of version {version}")
-        self.needs_cleanup = run("PRAGMA application_id").fetchone()[0] == NEEDS_CLEANUP
+        self.needs_cleanup = (
+            run("PRAGMA application_id").fetchone()[0] == NEEDS_CLEANUP_APPLICATION_ID
+        )
         run("SELECT count(*) FROM words, runs, documents, seen WHERE words MATCH '\"a\"' LIMIT 0")
 
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
 
-    def changes(self) -> dict[str, int | None]:
+    def read_change_counts(self) -> dict[str, int | None]:
         """The number of each run that is known, as `apply` was told it."""
         return dict(self._db.execute("SELECT id, changes FROM runs"))
 
-    def apply(self, records: Iterable[Record], changes: Mapping[str, int]) -> None:
+    def apply(self, records: Iterable[Record], change_counts: Mapping[str, int]) -> None:
         """Take records in, all of them or none.
 
         Args:
             records: In their order.
-            changes: The number of each run that they touch.
+            change_counts: The number of each run that they touch.
         """
         with self._transaction():
             for record in records:
                 apply = RECORD_HANDLERS.get(type(record))
                 if apply is not None:
                     apply(self, record)
-            self._set_change_numbers(changes)
+            self._set_change_numbers(change_counts)
         self.needs_cleanup = self.needs_cleanup or self._has_free_pages()
 
-    def replace(self, history: RunHistory, changes: int) -> None:
+    def replace(self, history: RunHistory, change_count: int) -> None:
         """Take a run in whole, in place of what is known of it.
 
         Args:
             history: The run.
-            changes: Its number.
+            change_count: Its number.
         """
         with self._transaction():
             self._replace(history)
-            self._set_change_numbers({history.run.id: changes})
+            self._set_change_numbers({history.run.id: change_count})
 
     def forget(self, run: str) -> None:
         """Forget a run. Its bytes are gone after `clean_up`."""
@@ -188,7 +190,7 @@ class SearchIndex:
 
     def _forget(self, run: str) -> None:
         if self._documents.has_run(run):
-            self._documents.forget(self._documents.number(run))
+            self._documents.forget(self._documents.ensure_run_number(run))
             self.needs_cleanup = True
 
     def _run(self, run: Run) -> None:
@@ -215,7 +217,7 @@ class SearchIndex:
         self, run: str, row: str, words: list[str], data: str, *, is_incremental: bool
     ) -> None:
         """Take a row in: of its content all, or only what is new in the run."""
-        number = self._documents.number(run)
+        number = self._documents.ensure_run_number(run)
         # It never changes, and what is in it is no longer new: a second time nothing would be left.
         if self._documents.find(number, SearchHitPlace.ROW, row, _CONTENT) is None:
             strings = (
@@ -227,11 +229,13 @@ class SearchIndex:
             self._documents.put(number, SearchHitPlace.ROW, row, _CONTENT, text)
 
     def _edit(self, run: str, row: str, edit: str | None) -> None:
-        new = self._documents.find_unseen_strings(self._documents.number(run), edit or "")
+        new = self._documents.find_unseen_strings(
+            self._documents.ensure_run_number(run), edit or ""
+        )
         self._put(run, SearchHitPlace.ROW, row, _EDIT, join_texts(new))
 
     def _commit(self, commit: Commit) -> None:
-        number = self._documents.number(commit.run)
+        number = self._documents.ensure_run_number(commit.run)
         self._documents.put(
             number, SearchHitPlace.COMMIT, commit.id, _CONTENT, collect_commit_texts(commit)
         )
@@ -241,14 +245,14 @@ class SearchIndex:
 
     def _index_text_of_summary(self, run: str, id: str, text: str) -> None:
         commit = self._documents.find(
-            self._documents.number(run), SearchHitPlace.COMMIT, id, _CONTENT
+            self._documents.ensure_run_number(run), SearchHitPlace.COMMIT, id, _CONTENT
         )
         place = SearchHitPlace.ROW if commit is None else SearchHitPlace.COMMIT
         self._put(run, place, id, _SENTENCE, join_texts([text]))
 
     def _put(self, run: str, place: SearchHitPlace, id: str, part: str, text: str) -> None:
         """Set a document; an empty one isn't kept."""
-        number = self._documents.number(run)
+        number = self._documents.ensure_run_number(run)
         if text:
             self._documents.put(number, place, id, part, text)
         else:
@@ -283,8 +287,8 @@ class SearchIndex:
 
     # ---- SQLite -------------------------------------------------------------------------------------
 
-    def _set_change_numbers(self, changes: Mapping[str, int]) -> None:
-        rows = [(number, run) for run, number in changes.items()]
+    def _set_change_numbers(self, change_counts: Mapping[str, int]) -> None:
+        rows = [(number, run) for run, number in change_counts.items()]
         self._db.executemany("UPDATE runs SET changes = ? WHERE id = ?", rows)
 
     def _has_free_pages(self) -> bool:

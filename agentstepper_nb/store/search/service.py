@@ -32,7 +32,7 @@ _SEARCH_TIMEOUT_S: Final = 10.0
 
 class _Batch(NamedTuple):
     records: Sequence[Record]
-    changes: Mapping[str, int]
+    change_counts: Mapping[str, int]
 
 
 class _SearchRequest(NamedTuple):
@@ -61,26 +61,28 @@ class SearchService:
         self._thread = threading.Thread(target=self._run, name="agentstepper-search", daemon=True)
         self._thread.start()
 
-    def apply(self, records: Sequence[Record], changes: Mapping[str, int] | None = None) -> None:
+    def apply(
+        self, records: Sequence[Record], change_counts: Mapping[str, int] | None = None
+    ) -> None:
         """Take records in, soon. Cheap, from any thread; called once the store has recorded them.
 
         Args:
             records: In the order they became true.
-            changes: For each run that they touch its number afterwards, which grows with every change
-                (what `catch_up` compares). None where the store has no such numbers.
+            change_counts: For each run that they touch its number afterwards, which grows with
+                every change (what `catch_up` compares). None where the store has no such numbers.
         """
-        self._put(_Batch(records, changes or {}))
+        self._put(_Batch(records, change_counts or {}))
 
-    def catch_up(self, changes: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
+    def catch_up(self, change_counts: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
         """Follow a store again after a time without: returns at once, works in the background.
 
         Args:
-            changes: Every run the store has, oldest first, with its number as `apply` takes them. Runs
-                whose number in the index is another are indexed anew; others are forgotten.
+            change_counts: Every run the store has, oldest first, with its number as `apply` takes
+                them. Runs whose number in the index is another are indexed anew; others are forgotten.
             read: Gives a run whole; called on the index's thread. Where it raises a `StoreError` or
                 a `KeyError` the run is left out.
         """
-        self._put(lambda: self._follower.catch_up(changes, read))
+        self._put(lambda: self._follower.catch_up(change_counts, read))
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         """Where words stand, newest first, in all that was kept before. See `Store.search`.
@@ -177,9 +179,11 @@ class SearchService:
 
     def _index_batches(self, batches: list[_Batch]) -> None:
         records = [record for batch in batches for record in batch.records]
-        changes = {run: number for batch in batches for run, number in batch.changes.items()}
+        change_counts = {
+            run: number for batch in batches for run, number in batch.change_counts.items()
+        }
         if records:
-            _run_job(lambda: self._follower.apply(records, changes))
+            _run_job(lambda: self._follower.apply(records, change_counts))
 
     def _answer_request(self) -> None:
         with self._changed:

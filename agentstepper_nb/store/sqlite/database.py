@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 #: The store's file in its folder; what else SQLite makes has its name and more.
 STORE_FILE: Final = "store.sqlite"
-#: The file of `transaction_marks`.
-MARKS_FILE: Final = "marks"
+#: The file of `transaction_counters`.
+COUNTERS_FILE: Final = "marks"
 #: What follows the name of a file that was put aside.
 DAMAGED_SUFFIX: Final = ".damaged-"
 
@@ -99,7 +99,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     try:
         connection = connect(path, "ro")
         try:
-            migrations.refuse_older(_check(connection, path), path)
+            migrations.refuse_older_version(_check(connection, path), path)
         except BaseException:
             connection.close()
             raise
@@ -189,7 +189,7 @@ def _create(path: Path) -> None:
 def _check(connection: sqlite3.Connection, path: Path) -> int:
     """See that the file is a store of ours, with the tables of its version; the version."""
     found = migrations.read_version(connection)
-    migrations.refuse_newer(found, path)
+    migrations.refuse_newer_version(found, path)
     if migrations.read_schema(connection) != migrations.compute_schema(found):
         raise sqlite3.DatabaseError("its schema is damaged")
     with path.open("rb") as file:
@@ -227,12 +227,12 @@ def set_journal_mode(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def set_aside_database(path: Path, marks: str = MARKS_FILE) -> str:
+def set_aside_database(path: Path, counters_name: str = COUNTERS_FILE) -> str:
     """Give a store another name, with its journal and marks.
 
     Args:
         path: Its file, which nobody has open.
-        marks: The name of the file of its marks.
+        counters_name: The name of the file of its marks.
 
     Returns:
         The new name of the file.
@@ -244,7 +244,7 @@ def set_aside_database(path: Path, marks: str = MARKS_FILE) -> str:
     target, number = path.with_name(stem), 2
     while any(path.parent.glob(f"{target.name}*")):
         target, number = path.with_name(f"{stem}-{number}"), number + 1
-    belongings = (*_companions(path), path.with_name(marks))
+    belongings = (*_companions(path), path.with_name(counters_name))
     try:
         if path.exists():
             path.rename(target)

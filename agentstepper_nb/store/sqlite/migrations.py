@@ -44,7 +44,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         StoreError: There is no room for the copy.
     """
     found = read_version(connection)
-    refuse_newer(found, path)
+    refuse_newer_version(found, path)
     if found == VERSION:
         return
     if found:
@@ -98,33 +98,33 @@ def write_version(
     connection.execute(f"PRAGMA application_id = {application + number}")
 
 
-def refuse_newer(found: int, path: Path, last: int = VERSION) -> None:
+def refuse_newer_version(version: int, path: Path, latest_version: int = VERSION) -> None:
     """Raise where a store's version is newer than this program's.
 
     Args:
-        found: The store's.
+        version: The store's.
         path: Its file.
-        last: This program's.
+        latest_version: This program's.
 
     Raises:
         NewerStoreError: It is.
     """
-    if found > last:
+    if version > latest_version:
         raise NewerStoreError(
-            f"{path} was written by a newer agentstepper_nb: it is of version {found}, and this one "
-            f"reads versions up to {last}. Upgrade agentstepper_nb, or choose another folder."
+            f"{path} was written by a newer agentstepper_nb: it is of version {version}, and this one "
+            f"reads versions up to {latest_version}. Upgrade agentstepper_nb, or choose another folder."
         )
 
 
-def refuse_older(found: int, path: Path) -> None:
+def refuse_older_version(version: int, path: Path) -> None:
     """Raise where a store's version is older than this program's, and it can't be migrated now.
 
     Raises:
         StoreError: It is.
     """
-    if found < VERSION:
+    if version < VERSION:
         raise StoreError(
-            f"{path} is of version {found}, but this agentstepper_nb reads version "
+            f"{path} is of version {version}, but this agentstepper_nb reads version "
             f"{VERSION}: start a Core on the folder once (`agentstepper serve --data DIR`) "
             "to upgrade the store."
         )

@@ -21,7 +21,15 @@ from ...protocol.v1 import runfile
 from ..archive import read_run_file
 from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage
 from .database import open_reader
-from .row_codec import RUN, RunRow, StoredRules, decode_text, is_intact, make_select, read_rules
+from .row_codec import (
+    RUN,
+    RunRow,
+    StoredConfigRows,
+    decode_text,
+    is_intact,
+    make_select,
+    read_config_rows,
+)
 from .run_rows import RunPageReader, RunRowReader
 
 _RUNS: Final = make_select("runs", "1 ORDER BY n")
@@ -33,7 +41,7 @@ class RunListing(NamedTuple):
     """A run as the table of runs has it."""
 
     run: Run
-    changes: int = 0  # how many transactions touched it
+    change_count: int = 0  # how many transactions touched it
     active: int | None = None  # grows with each start and halt of any run; None: it has ended
     damaged: bool = False
 
@@ -131,10 +139,10 @@ class StoreReader:
                     return str(row[3])
             return None
 
-    def rules(self) -> StoredRules:
+    def read_config_rows(self) -> StoredConfigRows:
         """The breakpoints and prices, without those that are hurt."""
         with self._read_transaction():
-            return read_rules(self._connection)
+            return read_config_rows(self._connection)
 
     def list_imported_files(self) -> set[str]:
         """The names of the files of version 1 that were taken in."""
@@ -218,7 +226,7 @@ def _make_damaged_header(n: int, id: Any, header: Any) -> Run:
 log = logging.getLogger(__name__)
 
 #: Where the `.run` files lie, below the store's folder, that Cores kept before there was a store.
-LOGS_FOLDER: Final = "logs"
+RUN_FILES_FOLDER: Final = "logs"
 
 
 def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> Iterator[Record]:
@@ -228,10 +236,10 @@ def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> I
         reader: Of the store.
         listed: Its runs, oldest first.
     """
-    rules = reader.rules()
-    if rules.damaged:
-        log.error("%d of the breakpoints and prices are damaged and left out", rules.damaged)
-    yield from rules.records
+    config_rows = reader.read_config_rows()
+    if config_rows.damaged:
+        log.error("%d of the breakpoints and prices are damaged and left out", config_rows.damaged)
+    yield from config_rows.records
     rest: dict[str, list[Record]] = {}  # of those that live
     for each in listed:
         first, *others = _read_run_records(reader, each)
@@ -287,7 +295,7 @@ def find_unimported_files(
     """
     found: list[tuple[str, RunHistory]] = []
     ids: set[str] = set()
-    for path in sorted((folder / LOGS_FOLDER).glob("*.run")):
+    for path in sorted((folder / RUN_FILES_FOLDER).glob("*.run")):
         if path.name in imported:
             continue
         try:
@@ -310,7 +318,7 @@ def delete_run_file(folder: Path, name: str) -> None:
         folder: The store's folder.
         name: The file's name, as `find_unimported_files` gave it.
     """
-    path = folder / LOGS_FOLDER / name
+    path = folder / RUN_FILES_FOLDER / name
     for each in (path, path.with_suffix(".log")):
         with contextlib.suppress(OSError):
             each.unlink(missing_ok=True)

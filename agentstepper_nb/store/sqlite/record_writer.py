@@ -56,12 +56,12 @@ from .row_codec import (
     BodyCodec,
     RunRow,
     Value,
+    add_checksum,
     decode_text,
     is_intact,
     make_replace,
     make_select,
-    seal_row,
-    store_rule,
+    store_config_row,
 )
 
 _PUT: Final = {table: make_replace(table) for table in COLUMNS}
@@ -258,7 +258,7 @@ class RecordWriter:
         texts = (body.diff, body.content, body.previous_content) if body else (None, None, None)
         contents = [self._contents.put(run.n, run.id, text) for text in texts]
         columns = (self._next_number("changes"), run.n, commit, CHANGE.encode(change), *contents)
-        self._execute(_PUT["changes"], seal_row("changes", run.id, *columns))
+        self._execute(_PUT["changes"], add_checksum("changes", run.id, *columns))
 
     def _note(self, run: RunRow, note: RowNote) -> None:
         if note.text:
@@ -272,14 +272,14 @@ class RecordWriter:
     def _edit(self, record: HaltPointEdited) -> None:
         run = self._touch(record.run)
         n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.replace_members(body, revision=record.revision, model_summary=None)
+        body = HALT_POINT.replace_fields(body, revision=record.revision, model_summary=None)
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
 
     def _answer(self, record: HaltPointAnswered) -> None:
         run = self._touch(record.run)
         n, _, id, body, *contents = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.replace_members(
+        body = HALT_POINT.replace_fields(
             body,
             answer=record.answer,
             answered_at=record.at,
@@ -294,11 +294,11 @@ class RecordWriter:
         for table, kind in _SUMMARIZED_TABLES.items():
             if self._execute(_BY_KEY[table], (run.n, record.id)).fetchone():
                 n, _, id, body, *rest = self._find(table, run, record.id)
-                body = kind.replace_members(body, model_summary=record.text)
+                body = kind.replace_fields(body, model_summary=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
-    def _set_rules(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:
-        store_rule(self._connection, record, partial(self._next_number, "rules"))
+    def _set_config_row(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:
+        store_config_row(self._connection, record, partial(self._next_number, "rules"))
 
     def _ignore(self, record: EndedRunLoaded) -> None:
         """Only `load` gives these."""
@@ -331,7 +331,7 @@ class RecordWriter:
         """Put a whole row; a row that is there keeps its place."""
         if place is None:
             place = (None,) * len(POSITION_COLUMNS.get(table, ()))
-        self._execute(_PUT[table], (*seal_row(table, run.id, n, run.n, key, *columns), *place))
+        self._execute(_PUT[table], (*add_checksum(table, run.id, n, run.n, key, *columns), *place))
 
     def _find(self, table: str, run: RunRow, key: str) -> Sequence[Any]:
         """A row's columns but for its checksum, which they agree with."""
@@ -367,7 +367,7 @@ RECORD_HANDLERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] 
     SummarySaved: RecordWriter._store_model_summary,
     CommitSaved: RecordWriter._add_commit,
     NoteSaved: RecordWriter._set_note,
-    BreakpointSaved: RecordWriter._set_rules,
-    BreakpointDeleted: RecordWriter._set_rules,
-    PricesSet: RecordWriter._set_rules,
+    BreakpointSaved: RecordWriter._set_config_row,
+    BreakpointDeleted: RecordWriter._set_config_row,
+    PricesSet: RecordWriter._set_config_row,
 }

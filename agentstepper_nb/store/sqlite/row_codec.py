@@ -75,10 +75,10 @@ def make_replace(table: str) -> str:
     """
     columns = (*COLUMNS[table], *POSITION_COLUMNS.get(table, ()))
     # Not REPLACE, which would take away a row that has the same id.
-    replace_members = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
+    assignments = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
-        f"ON CONFLICT (n) DO UPDATE SET {replace_members}"
+        f"ON CONFLICT (n) DO UPDATE SET {assignments}"
     )
 
 
@@ -93,7 +93,7 @@ def compute_checksum(table: str, run: str, columns: Sequence[Value]) -> bytes:
     return blake2b(_pack([table, run, *columns]), digest_size=8).digest()
 
 
-def seal_row(table: str, run: str, *columns: Value) -> tuple[Value, ...]:
+def add_checksum(table: str, run: str, *columns: Value) -> tuple[Value, ...]:
     """A whole row: the columns and their checksum."""
     return (*columns, compute_checksum(table, run, columns))
 
@@ -151,7 +151,7 @@ class BodyCodec(Generic[T]):
         """The JSON of what isn't kept elsewhere; members at their default are left out."""
         return self._encoder.encode(self._body(*self._members(value)))
 
-    def replace_members(self, body: Value, /, **members: object) -> bytes:
+    def replace_fields(self, body: Value, /, **members: object) -> bytes:
         """The JSON with some members changed. Raises as `decode`."""
         small = self._decoder.decode(cast(bytes, body))
         return self._encoder.encode(structs.replace(small, **members))
@@ -210,7 +210,7 @@ class RunRow:
 
     def columns(self) -> tuple[Value, ...]:
         """All columns, with the checksum."""
-        return seal_row("runs", self.id, *_RUN_COLUMNS(self))
+        return add_checksum("runs", self.id, *_RUN_COLUMNS(self))
 
 
 _RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
@@ -219,10 +219,10 @@ _RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
 # ---- breakpoints, and what models cost ---------------------------------------------------------------
 
 
-_PUT_RULE: Final = make_replace("rules")
-_RULES: Final = make_select("rules", "1 ORDER BY n")
-_FIND_RULE: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
-_DELETE_RULE: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
+_PUT_CONFIG_ROW: Final = make_replace("rules")
+_CONFIG_ROWS: Final = make_select("rules", "1 ORDER BY n")
+_FIND_CONFIG_ROW: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
+_DELETE_CONFIG_ROW: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
 
 _BREAKPOINT, _PRICES = "stop", "prices"
 
@@ -231,8 +231,8 @@ _breakpoint: Final = msgspec.json.Decoder(BreakpointRule)
 _prices: Final = msgspec.json.Decoder(tuple[Price, ...])
 
 
-class StoredRules(NamedTuple):
-    """The rules that a store has.
+class StoredConfigRows(NamedTuple):
+    """The breakpoints and prices that a store has.
 
     Args:
         records: What leads to them, in the order in which breakpoints were made.
@@ -243,22 +243,22 @@ class StoredRules(NamedTuple):
     damaged: int = 0
 
 
-def read_rules(connection: sqlite3.Connection) -> StoredRules:
-    """The rules as they stand, without those that are hurt."""
+def read_config_rows(connection: sqlite3.Connection) -> StoredConfigRows:
+    """The breakpoints and prices as they stand, without those that are hurt."""
     try:
-        return decode_rules(connection.execute(_RULES).fetchall())
+        return decode_config_rows(connection.execute(_CONFIG_ROWS).fetchall())
     except sqlite3.DatabaseError:
-        return StoredRules(damaged=1)
+        return StoredConfigRows(damaged=1)
 
 
-def decode_rules(rows: Sequence[Sequence[Any]]) -> StoredRules:
-    """The rules that whole rows hold."""
-    found = [_rule(row) for row in rows]
+def decode_config_rows(rows: Sequence[Sequence[Any]]) -> StoredConfigRows:
+    """The breakpoints and prices that whole rows hold."""
+    found = [_decode_config_row(row) for row in rows]
     sound = tuple(record for record in found if record is not None)
-    return StoredRules(sound, len(found) - len(sound))
+    return StoredConfigRows(sound, len(found) - len(sound))
 
 
-def store_rule(
+def store_config_row(
     connection: sqlite3.Connection,
     record: BreakpointSaved | BreakpointDeleted | PricesSet,
     number: Callable[[], int],
@@ -272,22 +272,22 @@ def store_rule(
     """
     match record:
         case BreakpointSaved(breakpoint=breakpoint):
-            _put_rule(connection, (_BREAKPOINT, breakpoint.id), _encode(breakpoint), number)
+            _put_config_row(connection, (_BREAKPOINT, breakpoint.id), _encode(breakpoint), number)
         case BreakpointDeleted(breakpoint=id):
-            connection.execute(_DELETE_RULE, (_BREAKPOINT, id))
+            connection.execute(_DELETE_CONFIG_ROW, (_BREAKPOINT, id))
         case PricesSet(prices=prices):
-            _put_rule(connection, (_PRICES, ""), _encode(prices), number)
+            _put_config_row(connection, (_PRICES, ""), _encode(prices), number)
 
 
-def _put_rule(
+def _put_config_row(
     connection: sqlite3.Connection, key: tuple[str, str], body: bytes, number: Callable[[], int]
 ) -> None:
-    before = connection.execute(_FIND_RULE, key).fetchone()
+    before = connection.execute(_FIND_CONFIG_ROW, key).fetchone()
     n = number() if before is None else before[0]
-    connection.execute(_PUT_RULE, seal_row("rules", "", n, *key, body))
+    connection.execute(_PUT_CONFIG_ROW, add_checksum("rules", "", n, *key, body))
 
 
-def _rule(row: Sequence[Any]) -> Record | None:
+def _decode_config_row(row: Sequence[Any]) -> Record | None:
     """What a row says; None where it is hurt."""
     if not is_intact("rules", "", row):
         return None

@@ -24,11 +24,11 @@ from ...protocol.run_queries import SearchHit
 from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothing
 from ..folder_lock import FolderLock, lock_folder
 from ..search import SearchService
-from .database import MARKS_FILE, STORE_FILE, open_writer
+from .database import COUNTERS_FILE, STORE_FILE, open_writer
 from .migrations import delete_migration_copies
 from .reader import StoreReader, delete_run_file, find_unimported_files, read_restart_records
 from .record_writer import TransactionChanges
-from .transaction_marks import TransactionMarks, record_missing
+from .transaction_counters import TransactionCounters, record_missing
 from .writer import AppendRequest, Callback, StoreWriter, WriterCallbacks
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ T = TypeVar("T")
 def open_store(
     folder: Path,
     durability: Durability = Durability.DURABLE,
-    what: str = "agentstepper",
+    program: str = "agentstepper",
     lock: FolderLock | None = None,
 ) -> SqliteStore:
     """Open the store of a folder, as its one owner.
@@ -50,7 +50,7 @@ def open_store(
     Args:
         folder: Made where it is missing.
         durability: When what is kept outlives what.
-        what: What this process is, for whoever comes second: "agentstepper serve".
+        program: What this process is, for whoever comes second: "agentstepper serve".
         lock: The folder's, where it is held already; the store lets it go.
 
     Raises:
@@ -58,7 +58,7 @@ def open_store(
         NewerStoreError: A newer program wrote it.
         StoreError: It can't be used.
     """
-    lock = lock or lock_folder(folder, what)
+    lock = lock or lock_folder(folder, program)
     try:
         return SqliteStore(folder, durability, lock)
     except BaseException:
@@ -85,7 +85,7 @@ class SqliteStore:
         durability: Durability = Durability.DURABLE,
         lock: FolderLock | None = None,
     ) -> None:
-        self.on_trouble: Callable[[StoreInfo], None] = lambda info: None
+        self.on_write_trouble: Callable[[StoreInfo], None] = lambda info: None
         self._folder = folder
         self._durability = durability
         self._lock = lock
@@ -100,17 +100,17 @@ class SqliteStore:
             self._readers = [stack.enter_context(_ReaderThread(path)) for _ in range(2)]
             self._row_reader, self._history_reader = self._readers
             listed = self._row_reader.reader.list_runs()
-            if record_missing(connection, folder / MARKS_FILE, listed):
+            if record_missing(connection, folder / COUNTERS_FILE, listed):
                 listed = self._row_reader.reader.list_runs()
-            self._marks = TransactionMarks(folder / MARKS_FILE)
-            stack.callback(self._marks.close)
+            self._counters = TransactionCounters(folder / COUNTERS_FILE)
+            stack.callback(self._counters.close)
             self._search = SearchService(folder / SEARCH_FILE)
             stack.callback(self._search.close)
             self._index_reader = stack.enter_context(contextlib.closing(StoreReader(path)))
             callbacks = WriterCallbacks(
                 self._run_callbacks,
                 self._on_transaction,
-                self._marks.clear,
+                self._counters.clear,
                 self._on_trouble,
                 self._close_readers,
             )
@@ -122,7 +122,7 @@ class SqliteStore:
                     "or choose another folder."
                 ) from error
             stack.pop_all()
-        changes = {each.run.id: each.changes for each in listed if not each.damaged}
+        changes = {each.run.id: each.change_count for each in listed if not each.damaged}
         self._search.catch_up(changes, self._index_reader.history)
 
     # ---- a start ------------------------------------------------------------------------------------
@@ -164,18 +164,18 @@ class SqliteStore:
         call = None if on_recorded is do_nothing else on_recorded
         self._writer.put(AppendRequest(tuple(records), call, durable=durable, on_synced=on_synced))
 
-    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
-        """Call back after what was appended before. See `Store.call_when_settled`."""
+    def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
+        """Call back after what was appended before. See `Store.call_when_recorded`."""
         self._loop = asyncio.get_running_loop()
         if self._durability is Durability.RELAXED:
             on_recorded()
         else:
-            self._writer.put(AppendRequest(on_recorded=on_recorded, is_for_read=True))
+            self._writer.put(AppendRequest(on_recorded=on_recorded, has_waiting_reader=True))
 
     @property
-    def is_stuck(self) -> bool:
+    def is_write_blocked(self) -> bool:
         """Whether nothing can be written for the moment."""
-        return self._writer.is_stuck
+        return self._writer.is_write_blocked
 
     def close(self) -> None:
         """Write and sync what is still to be written and let go. Blocks; idempotent."""
@@ -183,7 +183,7 @@ class SqliteStore:
             return
         self._is_closed = True
         self._writer.close()
-        self._marks.close()
+        self._counters.close()
         if self._lock is not None:
             self._lock.release()
 
@@ -278,7 +278,7 @@ class SqliteStore:
         """Wait until all that was appended is recorded, where that can be."""
         self._loop = asyncio.get_running_loop()
         on_recorded = asyncio.Event()
-        self._writer.put(AppendRequest(on_recorded=on_recorded.set, is_for_read=True))
+        self._writer.put(AppendRequest(on_recorded=on_recorded.set, has_waiting_reader=True))
         await on_recorded.wait()
 
     # ---- on the writer's thread ---------------------------------------------------------------------
@@ -290,9 +290,9 @@ class SqliteStore:
 
     def _on_transaction(self, records: list[Record], touched: TransactionChanges) -> None:
         for run, changes in touched.changes.items():
-            self._marks.set(run, changes)
+            self._counters.set(run, changes)
         for run in touched.deleted:
-            self._marks.deleted(run)
+            self._counters.record_deletion(run)
         for name in touched.files:
             delete_run_file(self._folder, name)
         if touched.deleted:
@@ -303,7 +303,7 @@ class SqliteStore:
         if trouble == self._trouble:  # each try tells the same
             return
         self._trouble = trouble
-        self._run_callbacks([lambda: self.on_trouble(self._info())])
+        self._run_callbacks([lambda: self.on_write_trouble(self._info())])
 
     def _close_readers(self) -> None:
         self._search.close()

@@ -31,7 +31,7 @@ RETRY_S: Final = 1.0
 
 #: Seconds that an event waits for its halt point, which mostly comes at once: then they share a
 #: transaction, and the agent waits for one instead of two.
-GATHER_S: Final = 0.002
+BATCH_WINDOW_S: Final = 0.002
 #: What is rarely the last for long.
 _FOLLOWED_RECORDS: Final = (EventSaved, MessagesReceived)
 
@@ -61,8 +61,8 @@ class AppendRequest:
         on_recorded: Called once they are recorded.
         durable: Whether `on_recorded` waits until they are durable.
         on_synced: Called once they are durable.
-        is_for_read: Somebody waits to read: `on_recorded` is called even where nothing can be written
-            now.
+        has_waiting_reader: Somebody waits to read: `on_recorded` is called even where nothing can
+            be written now.
         file: The name of the file of version 1 that they come from, and the run it became.
     """
 
@@ -70,7 +70,7 @@ class AppendRequest:
     on_recorded: Callback | None = None
     durable: bool = False
     on_synced: Callback | None = None
-    is_for_read: bool = False
+    has_waiting_reader: bool = False
     imported_file: tuple[str, str] | None = None
 
     @property
@@ -102,7 +102,7 @@ class WriterCallbacks:
     run_callbacks: Callable[[list[Callback]], None]
     on_transaction: Callable[[list[Record], TransactionChanges], None]
     on_checkpoint: Callback
-    on_trouble: Callable[[str | None], None]
+    on_write_trouble: Callable[[str | None], None]
     on_close: Callback
 
 
@@ -142,7 +142,7 @@ class StoreWriter:
         self._thread.start()
 
     @property
-    def is_stuck(self) -> bool:
+    def is_write_blocked(self) -> bool:
         """Whether nothing can be written for the moment. For any thread."""
         return self._retry_at is not None
 
@@ -184,7 +184,7 @@ class StoreWriter:
     def _gather(self) -> None:
         """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
         awaited = any(append.is_awaited for append in self._waiting)
-        self._urgent.wait(GATHER_S if awaited else MAX_SYNC_DELAY_S)
+        self._urgent.wait(BATCH_WINDOW_S if awaited else MAX_SYNC_DELAY_S)
         self._urgent.clear()  # what is put from now on is taken as well, or sets it again
 
     def _pause(self) -> float | None:
@@ -195,7 +195,7 @@ class StoreWriter:
     def _add(self, append: AppendRequest | None) -> None:
         if append is None:
             self._is_closing = True
-        elif append.is_for_read and self._retry_at is not None:
+        elif append.has_waiting_reader and self._retry_at is not None:
             self._notify_recorded([append])
         else:
             self._waiting.append(append)
@@ -234,7 +234,7 @@ class StoreWriter:
                     self._retry_later(waiting[at:], error)
                     return
                 log.exception("Some of a run could not be written to %s", self._path)
-                self._callbacks.on_trouble(
+                self._callbacks.on_write_trouble(
                     f"Some of a run could not be written to {self._path.parent}: see the "
                     "log for the reason. The other runs are stored."
                 )
@@ -336,21 +336,23 @@ class StoreWriter:
         if self._retry_at is not None:
             log.warning("%s is writable again", self._path)
             self._retry_at = None
-            self._callbacks.on_trouble(None)
+            self._callbacks.on_write_trouble(None)
 
     def _retry_later(self, appends: list[AppendRequest], error: Exception) -> None:
         """Nothing can be written: try again soon, and let those go on who only want to read."""
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
-        self._callbacks.on_trouble(
+        self._callbacks.on_write_trouble(
             f"The store can't write to {self._path.parent} right now: {error}. Free disk "
             "space there; agents wait meanwhile, and the store tries again each second."
         )
         self._retry_at = time.monotonic() + RETRY_S
         if self._sync_at is not None:
             self._sync_at = self._retry_at
-        self._notify_recorded([append for append in appends if append.is_for_read])
-        self._waiting = [append for append in appends if not append.is_for_read] + self._waiting
+        self._notify_recorded([append for append in appends if append.has_waiting_reader])
+        self._waiting = [
+            append for append in appends if not append.has_waiting_reader
+        ] + self._waiting
 
 
 def _is_transient(error: Exception) -> bool:

@@ -23,7 +23,7 @@ from agentstepper_nb.store.sqlite import database, migrations
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.row_codec import RunRow, make_select
-from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
+from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named, rules
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
@@ -70,7 +70,7 @@ def others(folder: Path, but: str) -> dict[str, object]:
 
 def test_a_folder_without_a_store(tmp_path: Path) -> None:
     about = examine_folder(tmp_path / "none")
-    assert (about.exists, about.size, about.damaged_store) == (False, 0, False)
+    assert (about.exists, about.size_bytes, about.damaged_store) == (False, 0, False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -108,15 +108,15 @@ def test_the_folders_of_other_cores_are_named(built: Built, folder: Path) -> Non
     built.lay_out(folder / "2")
     (folder / "3").mkdir()
     about = examine_folder(folder)
-    assert about.others == (str(folder / "2"),)
-    assert about.size == sum(map(len, built.files.values()))
+    assert about.other_core_folders == (str(folder / "2"),)
+    assert about.size_bytes == sum(map(len, built.files.values()))
 
 
 def test_looking_changes_nothing(folder: Path) -> None:
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     about = examine_folder(folder)
     assert (about.runs, about.version, about.damaged_store) == (5, migrations.VERSION, False)
-    assert about.size == sum(map(len, before.values()))
+    assert about.size_bytes == sum(map(len, before.values()))
     after = {each.name: each.read_bytes() for each in folder.iterdir() if each.name in before}
     assert after == before
 
@@ -262,7 +262,7 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
 def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
     about = examine_folder(folder)
-    assert (about.damaged_rules, about.damaged, about.damaged_store) == (1, (), True)
+    assert (about.damaged_config_rows, about.damaged, about.damaged_store) == (1, (), True)
     assert "5 runs are restored whole" in told(folder)
     assert histories(folder) == built.truth
     first, _, third, prices = built.rules
@@ -288,15 +288,15 @@ def test_what_was_set_since_stays_where_breakpoints_come_back(built: Built, fold
 def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     (folder / "store.sqlite").write_bytes(b"")
     about = examine_folder(folder)
-    assert about.unopened_store is not None
-    assert about.unopened_store.problem
+    assert about.unopenable_store is not None
+    assert about.unopenable_store.problem
     assert "contains no readable run. The file stays where it is." in told(folder)
     (aside,) = examine_folder(folder).set_aside_stores
     assert aside.problem
 
 
 def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder: Path) -> None:
-    marks = TransactionMarks(folder / "marks")
+    marks = TransactionCounters(folder / "marks")
     marks.set(FIRST, run_row(folder, FIRST).changes + 3)
     marks.set("gone", 2)
     marks.close()
@@ -316,7 +316,7 @@ def test_a_store_that_cannot_be_read_now_is_left_where_it_is(folder: Path) -> No
     path.rename(folder / "elsewhere")
     path.mkdir()
     about = examine_folder(folder)
-    assert about.unreadable
+    assert about.unreadable_reason
     assert not about.damaged_store
     repair_folder(folder)
     assert path.is_dir()
@@ -364,7 +364,7 @@ def interrupt(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "field"),
     [
-        (spoil_search, "search"),
+        (spoil_search, "search_problem"),
         (spoil_token, "tokens"),
         (spoil_control_token, "tokens"),
         (open_control_token_up, "open_to_others"),

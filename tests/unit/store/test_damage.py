@@ -58,7 +58,7 @@ def test_nothing_is_silently_wrong(
 def test_a_store_that_was_cut(stores: dict[str, Built], size: int, tmp_path: Path) -> None:
     built = stores["store.sqlite"]
     about = endure(built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size])
-    assert about.unopened_store is not None
+    assert about.unopenable_store is not None
 
 
 @pytest.mark.parametrize("size", [0, 4096, 20_000])
@@ -78,7 +78,7 @@ def test_a_schema_whose_words_are_hurt(
     data = built.files["store.sqlite"]
     data = data[:4096].replace(word, word[::-1]) + data[4096:]
     about = endure(built, tmp_path / "data", "store.sqlite", data)
-    assert about.unopened_store is not None
+    assert about.unopenable_store is not None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_header_that_is_hurt(
     data = bytearray(built.files["store.sqlite"])
     data[at] ^= bits
     about = endure(built, tmp_path / "data", "store.sqlite", bytes(data))
-    assert about.unopened_store is not None or at == 36
+    assert about.unopenable_store is not None or at == 36
     back = histories(tmp_path / "data")
     if readable is not None:
         assert back == (built.truth if readable else {})
@@ -117,7 +117,7 @@ def test_a_header_that_is_hurt(
 def test_a_store_that_was_not_harmed_is_as_it_was(stores: dict[str, Built], tmp_path: Path) -> None:
     for built in stores.values():
         about = endure(built, tmp_path / "data", "marks", built.files["marks"])
-        assert (about.damaged, about.missing, about.structure_problems, about.unopened_store) == (
+        assert (about.damaged, about.missing, about.structure_problems, about.unopenable_store) == (
             (),
             (),
             (),

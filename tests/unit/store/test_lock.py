@@ -53,7 +53,7 @@ def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
 def test_released_it_is_free_and_says_nothing(tmp_path: Path) -> None:
     held = folder_lock.lock_folder(tmp_path, "one")
     assert folder_lock.find_lock_holder(tmp_path) == folder_lock.LockHolder(
-        os.getpid(), socket.gethostname(), "one", folder_lock.find_lock_holder(tmp_path).since
+        os.getpid(), socket.gethostname(), "one", folder_lock.find_lock_holder(tmp_path).locked_at
     )
     held.release()
     held.release()
@@ -78,7 +78,7 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     with holding(tmp_path) as process:
         found = folder_lock.find_lock_holder(tmp_path)
         assert found is not None
-        assert (found.pid, found.what) == (process.pid, "another Core")
+        assert (found.pid, found.program) == (process.pid, "another Core")
         with pytest.raises(StoreLockedError, match=f"another Core \\(pid {process.pid} "):
             folder_lock.lock_folder(tmp_path, "me")
         process.send_signal(signal.SIGKILL)
@@ -86,7 +86,7 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
         with folder_lock.lock_folder(tmp_path, "me"):
             now = folder_lock.find_lock_holder(tmp_path)
             assert now is not None
-            assert now.what == "me"
+            assert now.program == "me"
 
 
 def test_a_child_does_not_hold_it(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_a_program_that_is_started_does_not_inherit_it(tmp_path: Path) -> None:
 
 def test_the_next_free_folder(tmp_path: Path) -> None:
     base = tmp_path / "data"
-    first, one = folder_lock.lock_free_folder(base, "one")
-    second, two = folder_lock.lock_free_folder(base, "two")
-    third, three = folder_lock.lock_free_folder(base, "three")
+    first, one = folder_lock.lock_first_free_folder(base, "one")
+    second, two = folder_lock.lock_first_free_folder(base, "two")
+    third, three = folder_lock.lock_first_free_folder(base, "three")
     assert (first, second, third) == (base, base / "2", base / "3")
     two.release()
-    again, four = folder_lock.lock_free_folder(base, "four")
+    again, four = folder_lock.lock_first_free_folder(base, "four")
     assert again == base / "2"
     for each in (one, three, four):
         each.release()
@@ -143,7 +143,7 @@ def test_a_damaged_file_names_nobody_and_still_locks(tmp_path: Path, said: bytes
 
 def test_a_holder_of_another_day_is_named_with_it() -> None:
     holder = folder_lock.LockHolder(
-        pid=7, host="box", what="agentstepper serve", since=1_000_000_000
+        pid=7, host="box", program="agentstepper serve", locked_at=1_000_000_000
     )
     assert str(holder).startswith("agentstepper serve (pid 7 on box, since 2001-09-0")
 

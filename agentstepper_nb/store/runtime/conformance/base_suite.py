@@ -190,20 +190,26 @@ async def enqueue_actions(store: RuntimeStore, *actions: Action) -> tuple[Action
 
 
 async def claim_action(
-    store: RuntimeStore, owner: str = "one", at: float = 0.0, held: tuple[str, ...] = ()
+    store: RuntimeStore,
+    owner: str = "one",
+    at: float = 0.0,
+    running_action_ids: tuple[str, ...] = (),
 ) -> ClaimedAction:
     """Claim, some seconds after the beginning, for as long as leases last."""
     now = START_TIME + at
     return await store.claim(
-        ClaimAction(owner=owner, now=now, lease_until=now + LEASE_S, held=held)
+        ClaimAction(owner=owner, now=now, lease_until=now + LEASE_S, held=running_action_ids)
     )
 
 
 async def claim_action_id(
-    store: RuntimeStore, owner: str = "one", at: float = 0.0, held: tuple[str, ...] = ()
+    store: RuntimeStore,
+    owner: str = "one",
+    at: float = 0.0,
+    running_action_ids: tuple[str, ...] = (),
 ) -> str | None:
     """The id of what is claimed."""
-    found = (await claim_action(store, owner, at, held)).action
+    found = (await claim_action(store, owner, at, running_action_ids)).action
     return None if found is None else found.id
 
 

@@ -121,7 +121,7 @@ class QueueModel:
 class ConcurrencySuite(BaseSuite):
     """Calls that run at the same time, and schedules by chance."""
 
-    async def test_each_action_is_claimed_once_in_its_session_s_order(self) -> None:
+    async def test_concurrent_claims_take_each_action_once_in_order(self) -> None:
         async with self.opened_store() as store:
             sessions, each_has, owners = 4, 6, [f"owner {number}" for number in range(5)]
             for session in range(sessions):
@@ -145,7 +145,7 @@ class ConcurrencySuite(BaseSuite):
             }
             assert len(await read_action_ids(store, status=ActionStatus.DONE)) == total
 
-    async def test_of_many_creations_of_a_session_one_is_it(self) -> None:
+    async def test_concurrent_creates_make_one_session(self) -> None:
         async with self.opened_store() as store:
             requests = [
                 CreateAgentSession(
@@ -159,7 +159,7 @@ class ConcurrencySuite(BaseSuite):
             assert len({(each.state.moniker, each.action.id) for each in made}) == 1
             assert len(await read_action_ids(store)) == 1
 
-    async def test_of_many_actions_with_one_key_one_is_enqueued(self) -> None:
+    async def test_concurrent_enqueues_with_one_key_add_one_action(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             requests = [
@@ -170,7 +170,7 @@ class ConcurrencySuite(BaseSuite):
             assert len({answer.actions for answer in found}) == 1
             assert len(await read_action_ids(store, kind=ActionKind.INPUT)) == 1
 
-    async def test_of_the_same_write_many_times_one_is_new(self) -> None:
+    async def test_concurrent_equal_writes_apply_once(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
@@ -186,7 +186,7 @@ class ConcurrencySuite(BaseSuite):
             assert sum(bool(each.messages) for each in new) == 1
             assert (await store.steps(StepQuery())).steps == (make_step(),)
 
-    async def test_who_posts_and_reads_at_the_same_time_sees_whole_posts(self) -> None:
+    async def test_concurrent_readers_see_whole_posts(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
@@ -202,7 +202,7 @@ class ConcurrencySuite(BaseSuite):
             assert max(seen) == 8
             assert min(seen) >= 1  # what one was answered it reads
 
-    async def test_one_refused_among_many_undoes_itself_alone(self) -> None:
+    async def test_refused_enqueue_rolls_back_only_itself(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
@@ -220,7 +220,7 @@ class ConcurrencySuite(BaseSuite):
             inputs = await read_action_ids(store, kind=ActionKind.INPUT)
             assert sorted(inputs) == ["a", "b0", "b2", "b4", "c0", "c2", "c4"]
 
-    async def test_by_chance_it_does_what_a_small_model_does(self) -> None:
+    async def test_random_schedules_match_the_model(self) -> None:
         for seed in range(self.random_schedules):
             async with self.opened_store() as store:
                 await _run_random_schedule(store, random.Random(seed))

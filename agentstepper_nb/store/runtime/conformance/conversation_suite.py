@@ -64,7 +64,7 @@ async def read_participant_ids(store: RuntimeStore, **query: Any) -> list[str]:
 class ConversationSuite(BaseSuite):
     """Conversations, participants, messages, cursors."""
 
-    async def test_a_conversation_is_kept_and_changed(self) -> None:
+    async def test_conversation_is_stored_and_updated(self) -> None:
         async with self.opened_store() as store:
             first = make_conversation(title="jokes", tags=("a", "b"))
             assert await store.save_conversation(first) == first
@@ -73,7 +73,7 @@ class ConversationSuite(BaseSuite):
             stored = await store.conversations(ConversationQuery())
             assert stored.conversations == (closed,)
 
-    async def test_conversations_by_what_they_are(self) -> None:
+    async def test_conversation_filters(self) -> None:
         async with self.opened_store() as store:
             closed_status = ConversationStatus.CLOSED
             for at, (name, tags, status) in enumerate(
@@ -95,7 +95,7 @@ class ConversationSuite(BaseSuite):
             assert await read_conversation_ids(store, conversation_id="b") == ["b"]
             assert await read_conversation_ids(store, limit=1, offset=1) == ["b"]
 
-    async def test_who_joins_is_there_once(self) -> None:
+    async def test_join_is_idempotent(self) -> None:
         async with self.opened_store() as store:
             await assert_refused("unknown_conversation", store.join(make_participant("p")))
             await store.save_conversation(make_conversation())
@@ -105,7 +105,7 @@ class ConversationSuite(BaseSuite):
             assert await store.join(replace(first, role=ParticipantRole.OBSERVER)) == first
             assert await read_participant_ids(store) == ["p"]
 
-    async def test_sessions_and_users_are_told_apart(self) -> None:
+    async def test_session_and_user_participants_are_distinct(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             session = make_participant(
@@ -122,7 +122,7 @@ class ConversationSuite(BaseSuite):
             assert await read_participant_ids(store) == ["u", "s", "t"]
             assert await read_participant_ids(store, session_id="ann") == ["s"]
 
-    async def test_who_leaves_stays_known_and_may_come_back(self) -> None:
+    async def test_participant_can_leave_and_rejoin(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await assert_refused(
@@ -142,7 +142,7 @@ class ConversationSuite(BaseSuite):
             assert await read_participant_ids(store) == ["p", "q"]
             assert await read_participant_ids(store, is_present=True) == ["q"]
 
-    async def test_a_post_is_heard_and_enqueues(self) -> None:
+    async def test_post_stores_message_and_enqueues_actions(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
@@ -156,7 +156,7 @@ class ConversationSuite(BaseSuite):
             assert await read_action_ids(store, session_id="s") == ["create s", "a", "b"]
             assert await claim_action_id(store) == "a"
 
-    async def test_a_post_is_kept_whole_or_not_at_all(self) -> None:
+    async def test_post_is_atomic(self) -> None:
         async with self.opened_store() as store:
             await assert_refused(
                 "unknown_conversation", store.post(PostMessage(message=make_message("m")))

@@ -54,7 +54,7 @@ class LeaseSuite(BaseSuite):
 
     # ---- leases -------------------------------------------------------------------------------------
 
-    async def test_an_action_whose_lease_is_over_is_ready_again(self) -> None:
+    async def test_expired_lease_makes_action_claimable_again(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             await claim_action(store)
@@ -64,7 +64,7 @@ class LeaseSuite(BaseSuite):
             assert (again.action.id, again.action.attempts) == ("create s", 2)
             assert (again.state.owner, again.state.epoch) == ("two", 2)
 
-    async def test_a_lease_that_is_over_lets_control_overtake(self) -> None:
+    async def test_expired_lease_lets_control_action_overtake(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
@@ -76,7 +76,7 @@ class LeaseSuite(BaseSuite):
             await finish_action(store, "pause", owner="two", epoch=2)
             assert await claim_action_id(store, "two", AFTER_LEASE_S) == "a"
 
-    async def test_an_answer_that_got_lost_is_given_again(self) -> None:
+    async def test_lost_claim_response_is_repeated(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"), make_action("b"))
@@ -86,9 +86,9 @@ class LeaseSuite(BaseSuite):
             assert again.action.id == first.action.id == "a"
             assert again.action.lease_until == START_TIME + 1.0 + LEASE_S
             assert again.action.attempts == 1
-            assert await claim_action_id(store, held=("a",)) is None
+            assert await claim_action_id(store, running_action_ids=("a",)) is None
 
-    async def test_renewing_makes_all_last_and_says_what_that_is(self) -> None:
+    async def test_renew_extends_and_lists_leases(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
@@ -104,7 +104,7 @@ class LeaseSuite(BaseSuite):
             assert await adopt_sessions(store, "two", 8 + LEASE_S - 1) == []
             assert await claim_action_id(store, "two", 8 + AFTER_LEASE_S) == "input a"
 
-    async def test_what_a_renewal_doesnt_name_ends_and_can_be_adopted(self) -> None:
+    async def test_session_omitted_from_renewal_can_be_adopted(self) -> None:
         """As where the answer to an `adopt` got lost: its owner doesn't know of it."""
         async with self.opened_store() as store:
             for session in ("a", "b", "other"):
@@ -114,7 +114,7 @@ class LeaseSuite(BaseSuite):
             assert (await renew_leases(store, "one", 9, ())).sessions == ()
             assert sorted(await adopt_sessions(store, "one", AFTER_LEASE_S)) == ["a", "other"]
 
-    async def test_renewing_leaves_out_what_another_has_by_now(self) -> None:
+    async def test_renew_omits_sessions_of_other_owners(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
@@ -129,7 +129,7 @@ class LeaseSuite(BaseSuite):
                 sessions=(), actions=()
             )
 
-    async def test_a_lease_that_was_over_lasts_again_where_nobody_came_meanwhile(self) -> None:
+    async def test_expired_unclaimed_lease_can_be_renewed(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
@@ -139,7 +139,7 @@ class LeaseSuite(BaseSuite):
             assert await adopt_sessions(store, "two", AFTER_LEASE_S) == []
             assert (await read_snapshot(store)).epoch == 1
 
-    async def test_what_was_ready_for_all_is_its_owner_s_again_after_a_renewal(self) -> None:
+    async def test_renewal_takes_claimable_actions_back_to_their_owner(self) -> None:
         async with self.opened_store() as store:
             for session in ("a", "b"):
                 await begin_session(store, session)
@@ -151,7 +151,7 @@ class LeaseSuite(BaseSuite):
             assert await claim_action_id(store, "three", AFTER_LEASE_S) is None
             assert await claim_action_id(store, "one", AFTER_LEASE_S) == "to b"
 
-    async def test_a_claim_shortens_no_lease_on_its_session(self) -> None:
+    async def test_claim_never_shortens_session_lease(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await renew_leases(store, "one", 8)
@@ -160,7 +160,7 @@ class LeaseSuite(BaseSuite):
             await finish_action(store, "a")
             assert await adopt_sessions(store, "two", 8 + LEASE_S - 1) == []
 
-    async def test_releasing_cuts_leases_and_leaves_epochs(self) -> None:
+    async def test_release_shortens_leases_and_keeps_epochs(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b", "other")
@@ -174,7 +174,7 @@ class LeaseSuite(BaseSuite):
             assert await claim_action_id(store, "two", 2.5) == "input a"
             assert await claim_action_id(store, "two", 2.5, ("input a",)) is None
 
-    async def test_an_owner_that_comes_back_in_time_keeps_what_was_released(self) -> None:
+    async def test_owner_can_renew_released_lease_before_it_ends(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await store.release(ReleaseLeases(owner="one", until=START_TIME + 2))
@@ -186,7 +186,7 @@ class LeaseSuite(BaseSuite):
 
     # ---- whose a session is -------------------------------------------------------------------------
 
-    async def test_an_owner_s_own_and_anybody_s_are_claimed_in_one_order(self) -> None:
+    async def test_owned_and_unowned_sessions_share_claim_order(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "mine")
             await create_session(store, "anybody's")
@@ -195,16 +195,16 @@ class LeaseSuite(BaseSuite):
             )
             order = []
             for _ in range(2):
-                found = await claim_action_id(store, held=("create anybody's",))
+                found = await claim_action_id(store, running_action_ids=("create anybody's",))
                 assert found is not None
                 order.append(found)
                 if found in ("1", "2"):
                     await finish_action(store, found, "mine")
             assert order == ["2", "create anybody's"]
             await enqueue_actions(store, make_action("3", "mine", urgency=-1))
-            assert await claim_action_id(store, held=("create anybody's",)) == "1"
+            assert await claim_action_id(store, running_action_ids=("create anybody's",)) == "1"
 
-    async def test_a_session_s_actions_go_to_its_owner_alone(self) -> None:
+    async def test_only_the_owner_claims_actions_of_its_session(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "mine", "one")
             await begin_session(store, "yours", "two")
@@ -216,7 +216,7 @@ class LeaseSuite(BaseSuite):
             assert await claim_action_id(store, "two") == "to yours"
             assert (await read_snapshot(store, "mine")).epoch == 1
 
-    async def test_whose_owner_is_gone_is_claimed_in_a_new_epoch(self) -> None:
+    async def test_session_of_expired_owner_gets_new_epoch(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
@@ -225,7 +225,7 @@ class LeaseSuite(BaseSuite):
             assert (found.state.owner, found.state.epoch) == ("two", 2)
             await assert_refused("stale_epoch", write_session(store, state=make_state(), steps=()))
 
-    async def test_adopted_are_those_that_go_on_by_themselves_and_have_no_owner(self) -> None:
+    async def test_adopt_takes_live_ownerless_sessions(self) -> None:
         async with self.opened_store() as store:
             going = {
                 "runs": SessionStatus.RUNNING,
@@ -250,7 +250,7 @@ class LeaseSuite(BaseSuite):
                 assert (state.owner, state.epoch) == ("two", 2)
             assert await adopt_sessions(store, "three", AFTER_LEASE_S) == []
 
-    async def test_so_many_are_adopted_at_one_go(self) -> None:
+    async def test_adopt_respects_limit(self) -> None:
         async with self.opened_store() as store:
             for number in range(5):
                 await begin_session(store, f"{number}")
@@ -258,7 +258,7 @@ class LeaseSuite(BaseSuite):
             assert [len(each) for each in found] == [2, 2, 1, 0]
             assert sorted(chain.from_iterable(found)) == ["0", "1", "2", "3", "4"]
 
-    async def test_who_adopts_a_session_gets_its_actions(self) -> None:
+    async def test_adopter_claims_actions_of_the_session(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
@@ -270,7 +270,7 @@ class LeaseSuite(BaseSuite):
             await assert_refused("stale_epoch", finish_action(store, "a"))
             await finish_action(store, "a", owner="two", epoch=2)
 
-    async def test_an_ended_session_s_actions_are_claimed_without_it(self) -> None:
+    async def test_actions_of_ended_session_are_claimed_without_the_session(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, status=SessionStatus.DONE)
             await enqueue_actions(store, make_action("destroy", kind=ActionKind.DESTROY))

@@ -84,7 +84,7 @@ class QueueSuite(BaseSuite):
             present = await store.participants(ParticipantQuery(conversation_id="c"))
             assert [each.participant_id for each in present.participants] == ["p"]
 
-    async def test_of_two_actions_with_one_id_or_key_the_first_counts(self) -> None:
+    async def test_duplicate_id_or_key_keeps_the_first_action(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             first = make_action("a", idem_key="key", payload=1)
@@ -98,7 +98,7 @@ class QueueSuite(BaseSuite):
             assert await enqueue_actions(store, make_action("a", payload=4)) == (first,)
             assert await read_action_ids(store) == ["create s", "a"]
 
-    async def test_actions_of_an_unknown_session_are_refused_with_all_beside_them(self) -> None:
+    async def test_enqueue_with_unknown_session_is_refused_whole(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             request = EnqueueActions(
@@ -109,7 +109,7 @@ class QueueSuite(BaseSuite):
 
     # ---- order --------------------------------------------------------------------------------------
 
-    async def test_a_session_is_created_then_controlled_then_told_by_urgency_and_time(self) -> None:
+    async def test_claim_order_within_a_session(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             await enqueue_actions(
@@ -128,17 +128,20 @@ class QueueSuite(BaseSuite):
             assert order == ["create s", "interrupt", "pause", *inputs]
             assert (await store.info()).open == 0
 
-    async def test_among_sessions_urgency_counts_then_time(self) -> None:
+    async def test_claim_order_across_sessions(self) -> None:
         async with self.opened_store() as store:
             for number, urgency in enumerate((0, 5, 0, -1, 5)):
                 creation = make_action(f"{number}", f"{number}", ActionKind.CREATE, urgency=urgency)
                 await store.create(
                     CreateAgentSession(state=make_state(f"{number}"), action=creation)
                 )
-            order = [await claim_action_id(store, held=("0", "1", "2", "3", "4")) for _ in range(6)]
+            order = [
+                await claim_action_id(store, running_action_ids=("0", "1", "2", "3", "4"))
+                for _ in range(6)
+            ]
             assert order == ["1", "4", "0", "2", "3", None]
 
-    async def test_the_first_of_a_session_holds_back_its_more_urgent_ones(self) -> None:
+    async def test_first_action_of_a_session_holds_back_its_others(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
@@ -146,7 +149,7 @@ class QueueSuite(BaseSuite):
             await enqueue_actions(store, make_action("pause a", "a", ActionKind.PAUSE, urgency=-9))
             await enqueue_actions(store, make_action("input b", "b"))
             assert await claim_action_id(store) == "input b"
-            assert await claim_action_id(store, held=("input b",)) == "pause a"
+            assert await claim_action_id(store, running_action_ids=("input b",)) == "pause a"
 
     async def test_a_session_has_one_claimed_action_at_a_time(self) -> None:
         async with self.opened_store() as store:
@@ -155,11 +158,11 @@ class QueueSuite(BaseSuite):
             assert await claim_action_id(store) == "a"
             await enqueue_actions(store, make_action("pause", kind=ActionKind.PAUSE))
             for owner in ("one", "two"):
-                assert await claim_action_id(store, owner, held=("a",)) is None
+                assert await claim_action_id(store, owner, running_action_ids=("a",)) is None
             await finish_action(store, "a")
             assert await claim_action_id(store) == "pause"
 
-    async def test_a_claim_tells_what_is_claimed_and_counts_it(self) -> None:
+    async def test_claim_returns_action_and_counts_attempt(self) -> None:
         async with self.opened_store() as store:
             await create_session(store)
             found = await claim_action(store)

@@ -86,7 +86,7 @@ async def add_three_sessions(store: RuntimeStore) -> None:
 class ReadSuite(BaseSuite):
     """Queries."""
 
-    async def test_actions_by_what_they_are(self) -> None:
+    async def test_action_filters(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await create_session(store, "b")
@@ -111,7 +111,7 @@ class ReadSuite(BaseSuite):
             assert await read_action_ids(store, limit=2, offset=3) == everything[3:]
             assert await read_action_ids(store, session_id="a", status=ActionStatus.CLAIMED) == []
 
-    async def test_snapshots_by_what_they_are(self) -> None:
+    async def test_state_filters(self) -> None:
         async with self.opened_store() as store:
             await add_three_sessions(store)
             state = await read_snapshot(store, "b")
@@ -127,7 +127,7 @@ class ReadSuite(BaseSuite):
             assert await read_state_ids(store, limit=1) == ["c"]
             assert await read_state_ids(store, limit=5, offset=1) == ["b", "a"]
 
-    async def test_steps_by_what_they_are(self) -> None:
+    async def test_step_filters(self) -> None:
         async with self.opened_store() as store:
             await add_three_sessions(store)
             part = make_step("c", 1, id="part", event_seq=1, agent_id="x", status="error")
@@ -184,7 +184,7 @@ class ReadSuite(BaseSuite):
             assert limited.sessions == found[:1]
             assert (await store.sessions(AgentSessionQuery(agent_id="nobody"))).sessions == ()
 
-    async def test_sessions_without_a_snapshot_are_told_by_their_steps(self) -> None:
+    async def test_sessions_without_state_are_listed_by_their_steps(self) -> None:
         async with self.opened_store() as store:
             await add_three_sessions(store)
             await self.delete_snapshot(store, "c")
@@ -201,7 +201,7 @@ class ReadSuite(BaseSuite):
             assert (forgotten.first_at, forgotten.last_at) == (START_TIME, START_TIME + 2)
             assert await read_step_ids(store, latest=True, session_id="c") == ["c/2"]
 
-    async def test_all_of_it_is_there_after_a_restart(self) -> None:
+    async def test_all_rows_survive_a_restart(self) -> None:
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await store.join(make_participant("p"))
@@ -217,9 +217,9 @@ class ReadSuite(BaseSuite):
             try:
                 assert await _all(store) == before
                 assert await claim_action_id(store, "two") is None  # leases last on
-                assert await claim_action_id(store, held=()) == "b"
+                assert await claim_action_id(store, running_action_ids=()) == "b"
                 await finish_action(store, "b")
-                assert await claim_action_id(store, held=()) == "a"
+                assert await claim_action_id(store, running_action_ids=()) == "a"
                 assert await claim_action_id(store, "two", LEASE_S + 1) == "a"
             finally:
                 await store.close()
@@ -333,7 +333,7 @@ class ValueSuite(BaseSuite):
                 await self.write_raw_state(store, "s", text)
                 assert (await read_snapshot(store)).state == value, text[:20]
 
-    async def test_what_no_text_can_carry_is_refused_and_the_store_goes_on(self) -> None:
+    async def test_unencodable_value_is_refused_and_store_stays_usable(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             for bad in ("\ud800", ["\udfff"], {"\ud800": 1}, object()):

@@ -76,7 +76,7 @@ async def read_all_rows(store: RuntimeStore) -> tuple[object, ...]:
 class WriteSuite(BaseSuite):
     """Steps, snapshots, messages and ends of actions."""
 
-    async def test_a_write_keeps_all_of_it(self) -> None:
+    async def test_write_stores_all_rows(self) -> None:
         async with self.opened_store() as store:
             request = await make_full_write(store)
             new = await store.write(request)
@@ -90,7 +90,7 @@ class WriteSuite(BaseSuite):
             assert new.actions[0].processed_at == START_TIME + 1
             assert new.actions[0].lease_until is None
 
-    async def test_writing_the_same_again_changes_nothing(self) -> None:
+    async def test_repeated_write_changes_nothing(self) -> None:
         async with self.opened_store() as store:
             request = await make_full_write(store)
             await store.write(request)
@@ -99,7 +99,7 @@ class WriteSuite(BaseSuite):
                 assert await store.write(request) == SessionWriteResult()
                 assert await read_all_rows(store) == before
 
-    async def test_what_is_new_beside_what_is_known_is_kept(self) -> None:
+    async def test_partly_repeated_write_stores_new_rows(self) -> None:
         async with self.opened_store() as store:
             request = await make_full_write(store)
             await store.write(request)
@@ -113,7 +113,7 @@ class WriteSuite(BaseSuite):
                 steps=(make_step(iteration=1),), messages=(make_step_message(1),)
             )
 
-    async def test_all_or_nothing(self) -> None:
+    async def test_write_is_atomic(self) -> None:
         async with self.opened_store() as store:
             request = await make_full_write(store)
             before = await read_all_rows(store)
@@ -168,7 +168,7 @@ class WriteSuite(BaseSuite):
             await write_session(store, epoch=2, owner="two", steps=(make_step(),))
             assert (await read_snapshot(store)).epoch == 2
 
-    async def test_a_snapshot_s_owner_is_the_store_s_to_say(self) -> None:
+    async def test_store_ignores_owner_given_in_state(self) -> None:
         async with self.opened_store() as store:
             state = await begin_session(store)
             foreign = replace(state, owner="nobody", lease_until=1.0, iteration=1)
@@ -194,7 +194,7 @@ class WriteSuite(BaseSuite):
             await store.write(last)
             assert await store.write(last) == SessionWriteResult()
 
-    async def test_what_has_ended_stays_as_it_ended(self) -> None:
+    async def test_ended_session_is_immutable(self) -> None:
         async with self.opened_store() as store:
             request = await make_full_write(store)
             assert request.state is not None
@@ -244,7 +244,7 @@ class WriteSuite(BaseSuite):
             )
             await write_session(store, "other", finished=(make_completion("a"),))
 
-    async def test_what_nobody_or_another_claimed_isn_t_finished(self) -> None:
+    async def test_unclaimed_action_cannot_be_finished(self) -> None:
         async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))

@@ -81,9 +81,9 @@ class RowTable(Generic[T]):
             for name in self.columns
         )
 
-    def insert(self, more: Sequence[str] = ()) -> str:
+    def insert(self, extra_columns: Sequence[str] = ()) -> str:
         """The statement that adds a row, with more columns after these."""
-        columns = (*self.columns, *more)
+        columns = (*self.columns, *extra_columns)
         placeholders = ", ".join("?" * len(columns))
         return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({placeholders})"
 
@@ -93,19 +93,19 @@ class RowTable(Generic[T]):
             f"UPDATE {self.name} SET {', '.join(f'{c} = ?' for c in self.columns)} WHERE {key} = ?"
         )
 
-    def decode_row(self, row: Sequence[Value], more: Sequence[str] = ()) -> T:
+    def decode_row(self, row: Sequence[Value], extra_columns: Sequence[str] = ()) -> T:
         """The value of a row.
 
         Args:
             row: Its columns.
-            more: The fields that follow them, from other tables.
+            extra_columns: The fields that follow them, from other tables.
 
         Raises:
             StoreError: It is hurt.
         """
         fields = {
             name: from_json(column) if name in self.json else column
-            for name, column in zip((*self.columns, *more), row, strict=True)
+            for name, column in zip((*self.columns, *extra_columns), row, strict=True)
         }
         for name in self.bool_columns:
             fields[name] = bool(fields[name])

@@ -117,7 +117,7 @@ def _open(path: Path) -> sqlite3.Connection:
     connection = database.connect(path, "rw")
     try:
         found = migrations.read_version(connection, APPLICATION_ID)
-        migrations.refuse_newer(found, path, VERSION)
+        migrations.refuse_newer_version(found, path, VERSION)
         if migrations.read_schema(connection) != migrations.compute_schema(found, _FOLDER):
             raise sqlite3.DatabaseError("its schema is damaged")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

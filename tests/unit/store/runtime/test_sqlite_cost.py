@@ -149,7 +149,7 @@ async def of_others(store: RuntimeStore, number: int) -> None:
     )
     held: tuple[str, ...] = ()
     for _ in range(number // 2):
-        found = (await claim_action(store, "other", held=held)).action
+        found = (await claim_action(store, "other", running_action_ids=held)).action
         assert found is not None
         held += (found.id,)
 

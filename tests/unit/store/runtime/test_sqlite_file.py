@@ -271,8 +271,14 @@ async def test_a_row_that_is_hurt_is_in_nobody_s_way(
         connection.execute("UPDATE agent_state SET limits = '7' WHERE session_id = 'hurt'")
     store = open_runtime_store(path.parent)
     assert await claim_action_id(store, "two", 2 * LEASE_S) == "to odd"
-    assert await claim_action_id(store, "two", 2 * LEASE_S, held=("to odd",)) == "to whole"
-    assert await claim_action_id(store, "two", 2 * LEASE_S, held=("to odd", "to whole")) is None
+    assert (
+        await claim_action_id(store, "two", 2 * LEASE_S, running_action_ids=("to odd",))
+        == "to whole"
+    )
+    assert (
+        await claim_action_id(store, "two", 2 * LEASE_S, running_action_ids=("to odd", "to whole"))
+        is None
+    )
     failed = await store.actions(ActionQuery(id="to hurt"))
     assert failed.actions[0].status is ActionStatus.FAILED
     assert "A row of agent_state (agent) is damaged" in (failed.actions[0].error or "")

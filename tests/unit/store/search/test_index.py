@@ -272,7 +272,7 @@ def test_a_run_taken_in_whole_is_as_one_that_was_followed(seed: int) -> None:
     whole.replace(history, 4)
     imported.apply([ImportedRunSaved(history=history)], {"run": 4})
     assert everything(whole) == everything(imported) != []
-    assert whole.changes() == {"run": 4}
+    assert whole.read_change_counts() == {"run": 4}
     for index in (whole, imported):
         index.close()
 
@@ -296,7 +296,7 @@ def test_a_run_that_is_deleted_is_found_no_more(stage: Found) -> None:
     stage.finish()
     stage.delete()
     assert stage.places("needle") == stage.places("P") == []
-    assert stage.index.changes() == {}
+    assert stage.index.read_change_counts() == {}
 
 
 def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:

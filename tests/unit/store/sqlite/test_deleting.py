@@ -28,7 +28,7 @@ from agentstepper_nb.protocol.records import (
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
-from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
+from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.growth import grow, size
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
@@ -39,7 +39,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
 ) -> None:
     emptied = threading.Event()
     monkeypatch.setattr(writer, "IDLE_S", 0.05)
-    monkeypatch.setattr(TransactionMarks, "clear", _then(TransactionMarks.clear, emptied.set))
+    monkeypatch.setattr(TransactionCounters, "clear", _then(TransactionCounters.clear, emptied.set))
     store = open_store(tmp_path)
     stage = told(text="Xyzzyverysecret")
     stage.finish()
@@ -144,9 +144,9 @@ async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> Non
 
 
 def _then(
-    method: Callable[[TransactionMarks], None], call: Callable[[], None]
-) -> Callable[[TransactionMarks], None]:
-    def both(self: TransactionMarks) -> None:
+    method: Callable[[TransactionCounters], None], call: Callable[[], None]
+) -> Callable[[TransactionCounters], None]:
+    def both(self: TransactionCounters) -> None:
         method(self)
         call()
 

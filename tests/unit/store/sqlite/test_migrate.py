@@ -147,7 +147,7 @@ def test_a_reader_of_an_older_one_says_what_to_do(path: Path) -> None:
     with pytest.raises(StoreError, match=r"is of version 1, .*reads version \d+: start a Core"):
         database.open_reader(path)
     about = examine_folder(path.parent)
-    assert (about.version, about.unopened_store) == (1, None)
+    assert (about.version, about.unopenable_store) == (1, None)
 
 
 def test_the_schema_has_room_on_the_first_page(path: Path) -> None:

@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
-from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks, read_losses
+from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
@@ -78,7 +78,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     with tabled(tmp_path) as kept:
         kept.keep(stage.records)
         kept.keep(told("other").records)
-    marks = TransactionMarks(tmp_path / "marks")
+    marks = TransactionCounters(tmp_path / "marks")
     marks.set("run", 3)
     marks.set("other", 1)
     marks.close()
@@ -149,7 +149,7 @@ async def test_trouble_is_told_on_the_loop(
         if info.trouble is None:
             over.set()
 
-    store.on_trouble = trouble
+    store.on_write_trouble = trouble
     done: list[str] = []
     text = os.urandom(50_000).hex()
     event = Event(id="e", run="run", kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0, data=text)

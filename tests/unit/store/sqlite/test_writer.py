@@ -52,7 +52,7 @@ class Heard:
             run_callbacks=self._tell,
             on_transaction=self._kept,
             on_checkpoint=self._emptied,
-            on_trouble=self._trouble,
+            on_write_trouble=self._trouble,
             on_close=lambda: None,
         )
         self._hold.set()
@@ -193,7 +193,7 @@ def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None
 def test_an_event_shares_the_transaction_of_its_breakpoint(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "GATHER_S", 3600.0)
+    monkeypatch.setattr(writer, "BATCH_WINDOW_S", 3600.0)
     heard.put("run", [run("run")])
     heard.settle()
     heard.said.clear()
@@ -224,7 +224,7 @@ def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
 def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
     heard.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
-    heard.writer.put(AppendRequest(on_recorded=done.set, is_for_read=True))
+    heard.writer.put(AppendRequest(on_recorded=done.set, has_waiting_reader=True))
     assert done.wait(20)
     assert heard.history("one") == []
 
@@ -288,7 +288,9 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         if len(heard.troubles) == 1:
             heard.put("small", [event("small"), MessagesReceived(run="run", n=1)])
             heard.writer.put(
-                AppendRequest(on_recorded=partial(heard.said.append, "reading"), is_for_read=True)
+                AppendRequest(
+                    on_recorded=partial(heard.said.append, "reading"), has_waiting_reader=True
+                )
             )
         if "reading" in heard.said and why is not None:
             heard.connection.execute("PRAGMA max_page_count = 1000000")

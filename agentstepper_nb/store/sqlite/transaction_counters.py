@@ -54,15 +54,15 @@ class MissingTransactions:
     Args:
         run: The run, as far as it can be told from its mark.
         transactions: How many of them are lost; 0 where it was deleted, and is back.
-        known: Whether the store knows it at all.
+        is_run_known: Whether the store knows it at all.
     """
 
     run: str
     transactions: int
-    known: bool = True
+    is_run_known: bool = True
 
     def __str__(self) -> str:
-        if not self.known:
+        if not self.is_run_known:
             return f"run {self.run} is lost whole"
         if not self.transactions:
             return f"run {self.run} was deleted, and is back"
@@ -71,7 +71,7 @@ class MissingTransactions:
 
 
 @dataclass(frozen=True)
-class MarksReport:
+class CountersReport:
     """What comparing the marks with the store gives.
 
     Args:
@@ -83,7 +83,7 @@ class MarksReport:
     damaged: int = 0
 
 
-class TransactionMarks:
+class TransactionCounters:
     """The file of marks, for the thread that writes the store.
 
     Args:
@@ -104,7 +104,7 @@ class TransactionMarks:
         """Note, after a commit, how many transactions have touched a run."""
         self._write(run, changes)
 
-    def deleted(self, run: str) -> None:
+    def record_deletion(self, run: str) -> None:
         """Note, after a commit, that it deleted a run."""
         self._write(run, _DELETED)
 
@@ -133,7 +133,7 @@ class TransactionMarks:
                 os.pwrite(self._file, _pack(at, key, number), at * _SLOT.size)
 
 
-def compare_marks(path: Path, changes: Mapping[str, int]) -> MarksReport:
+def compare_counters(path: Path, changes: Mapping[str, int]) -> CountersReport:
     """Say what the marks know and the store doesn't; call it before anything is written.
 
     Args:
@@ -143,21 +143,21 @@ def compare_marks(path: Path, changes: Mapping[str, int]) -> MarksReport:
     try:
         marks, damaged_items = _parse(path.read_bytes())
     except FileNotFoundError:
-        return MarksReport()
+        return CountersReport()
     except OSError:
-        return MarksReport(damaged=1)
+        return CountersReport(damaged=1)
     runs = {_key(run): run for run in changes}
     missing = []
     for key, number in marks.values():
         run = runs.get(key)
         if run is None:
             if number != _DELETED:
-                missing.append(MissingTransactions(_name(key), number, known=False))
+                missing.append(MissingTransactions(_name(key), number, is_run_known=False))
         elif number == _DELETED:
             missing.append(MissingTransactions(run, 0))
         elif number > changes[run]:
             missing.append(MissingTransactions(run, number - changes[run]))
-    return MarksReport(tuple(missing), damaged_items)
+    return CountersReport(tuple(missing), damaged_items)
 
 
 def _parse(data: bytes) -> tuple[dict[int, tuple[bytes, int]], int]:
@@ -217,8 +217,9 @@ def record_missing(
     Returns:
         Whether any header was changed.
     """
-    report = compare_marks(
-        marks, {each.run.id: _UNKNOWN_CHANGES if each.damaged else each.changes for each in listed}
+    report = compare_counters(
+        marks,
+        {each.run.id: _UNKNOWN_CHANGES if each.damaged else each.change_count for each in listed},
     )
     if report.damaged:
         log.error(
