@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess, SandboxChoice
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.tools.command_process import prepare_command, run_process
 from agentstepper_nb.errors import SandboxError
@@ -45,7 +45,7 @@ def main() -> None:
         workspace, home, temporary = (Path(folder).resolve() / name for name in "wht")
         for each in (workspace, home, temporary):
             each.mkdir()
-        access = SandboxAccess(workspace=workspace, home=home, temporary=temporary)
+        access = SandboxAccess(workspace=workspace, home=home, temporary_folder=temporary)
         asyncio.run(show("bare", bare))
         for name in NAMES:
             try:

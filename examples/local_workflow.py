@@ -20,7 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from agentstepper_nb import AsyncAgentStepper
-from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
+from agentstepper_nb.coding.orchestrator import AgentOrchestrator, TurnResult
 from agentstepper_nb.coding.policy import DefaultPolicyEngine
 from agentstepper_nb.coding.tools import ToolRegistry
 from agentstepper_nb.coding.tools.file_edits import WriteFile
@@ -74,7 +74,7 @@ class Workflow:
         await self._model.close()
 
 
-async def work(task: str, folder: Path, dbg: AsyncAgentStepper | None = None) -> RunResult:
+async def work(task: str, folder: Path, dbg: AsyncAgentStepper | None = None) -> TurnResult:
     """Let the model do a task in a folder."""
     with closing(LocalWorkspace(folder)) as workspace:
         policy = DefaultPolicyEngine(workspace=workspace)
@@ -88,7 +88,7 @@ async def work(task: str, folder: Path, dbg: AsyncAgentStepper | None = None) ->
             await model.close()
 
 
-async def debug(task: str, folder: Path) -> RunResult:
+async def debug(task: str, folder: Path) -> TurnResult:
     """The same under the debugger that is found."""
     async with AsyncAgentStepper("local-workflow", agent_workspace_path=str(folder)) as dbg:
         return await work(task, folder, dbg)

@@ -14,10 +14,10 @@ from . import outputs
 from .answer_adapter import iterate_answer
 from .connector import Handoff, InterpreterABC, Turn
 from .item_sources import END_OF_ITEMS, is_task_cancelled
-from .memory import MAX_HELD_BYTES, estimate_memory_bytes
-from .message_builder import MessageBuilder, is_emptied, to_agent_output
+from .memory import MAX_CACHED_BYTES, estimate_memory_bytes
+from .message_builder import MessageBuilder, is_content_empty, to_agent_output
 from .session import ChatSession, PendingConfirmation
-from .session_agents import explain_error, is_stop
+from .session_agents import explain_error, is_agent_stopped
 from .turn_json import (
     AgentAnswer,
     TurnInput,
@@ -103,15 +103,15 @@ class AgentReply:
 
     async def _run_recorded(self) -> Handoff | None:
         args = encode_turn_input(self._input)
-        outcome = await self._session.recording.tool(
+        outcome = await self._session.recording.record_tool_call(
             self._agent.name, args, partial(self._call_agent, args)
         )
-        if self._is_closed or not outcome.edited:
+        if self._is_closed or not outcome.is_edited:
             return self._handoff
         was = AgentAnswer(self._final_messages(), self._handoff)
         part = decode_agent_answer(outcome.value, was, self.make_message)
         self._revise(was.messages, part.messages)
-        return part.hand_on
+        return part.handoff
 
     async def _call_agent(self, mine: Any, dbg: AsyncAgentStepper | None, args: Any) -> Any:
         if args is not mine:
@@ -198,35 +198,35 @@ class AgentReply:
         self.had_confirmation = True
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         end_confirmation = partial(self._end_confirmation, message.id)
-        self._session.waiting[message.id] = PendingConfirmation(
+        self._session.pending_confirmations[message.id] = PendingConfirmation(
             message.choices, end_confirmation, answer
         )
         self._session.notify_changed()
         try:
             return await answer
         finally:
-            if message.id in self._session.waiting:
+            if message.id in self._session.pending_confirmations:
                 self._session.end_confirmation(message.id, None)
 
     def _end_confirmation(self, message_id: str, choice: str | None) -> Message:
-        message = self._builder.chosen(message_id, choice)
+        message = self._builder.end_confirmation(message_id, choice)
         self._post(message)
         return message
 
     def _post(self, message: Message) -> None:
-        if is_emptied(message):
+        if is_content_empty(message):
             self._messages.pop(message.id, None)
         elif message.final or message.id not in self._messages:
             self._messages[message.id] = message  # where it began
             held = sum(map(estimate_memory_bytes, self._messages.values()))
             while len(self._messages) > MAX_RECORDED_MESSAGES or (
-                held > MAX_HELD_BYTES and len(self._messages) > 1
+                held > MAX_CACHED_BYTES and len(self._messages) > 1
             ):
                 held -= estimate_memory_bytes(self._messages.pop(next(iter(self._messages))))
         self._notify(message)
 
     def _end_messages(self) -> None:
-        for message_id in list(self._session.waiting):
+        for message_id in list(self._session.pending_confirmations):
             self._session.end_confirmation(message_id, None)
         for message in self._builder.close():
             self._post(message)
@@ -240,4 +240,4 @@ async def _next(answer: Any, choice: str | None) -> Any:
 
 
 def _is_stop_or_cancel(error: BaseException) -> bool:
-    return is_stop(error) or is_task_cancelled()
+    return is_agent_stopped(error) or is_task_cancelled()

@@ -20,7 +20,7 @@ from ..protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
 from ..sdk.drivers import run_in_thread
 
 #: Bytes of a file whose text is shown.
-MAX_TEXT_CHARS: Final = 1_000_000
+MAX_TEXT_BYTES: Final = 1_000_000
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -47,7 +47,7 @@ class AllowedPaths:
         found = (Path(root).expanduser().resolve() for root in roots)
         self.roots: tuple[Path, ...] = tuple(dict.fromkeys(found))
 
-    def picture(self, path: str | Path) -> ChatImage:
+    def read_image(self, path: str | Path) -> ChatImage:
         """A picture.
 
         Args:
@@ -63,18 +63,18 @@ class AllowedPaths:
             raise _refused(path, "is not a PNG, JPEG, GIF or WebP picture")
         return ChatImage(media_type=media_type, data=data)
 
-    def text(self, path: str | Path, max_chars: int = MAX_TEXT_CHARS) -> ChatSourceText:
+    def read_text(self, path: str | Path, max_bytes: int = MAX_TEXT_BYTES) -> ChatSourceText:
         """The text of a file.
 
         Args:
             path: Where an agent says it is.
-            max_chars: How many bytes it may have.
+            max_bytes: How many bytes it may have.
 
         Raises:
             CommandError: `not_allowed`: it isn't below the allowed paths, is no UTF-8 text, or is too
                 large.
         """
-        data = self._read(path, max_chars)
+        data = self._read(path, max_bytes)
         if b"\0" in data:
             raise _refused(path, "is not a text file")
         try:
@@ -82,7 +82,7 @@ class AllowedPaths:
         except UnicodeDecodeError:
             raise _refused(path, "is not UTF-8 text") from None
 
-    def _read(self, path: str | Path, max_chars: int) -> bytes:
+    def _read(self, path: str | Path, max_bytes: int) -> bytes:
         place = self._place(path)
         try:
             descriptor = _open(place)
@@ -90,11 +90,11 @@ class AllowedPaths:
             raise _refused(path, f"can't be read: {error.strerror}") from None
         with os.fdopen(descriptor, "rb") as file:
             try:
-                data = file.read(max_chars + 1)
+                data = file.read(max_bytes + 1)
             except OSError as error:
                 raise _refused(path, f"can't be read: {error.strerror}") from None
-        if len(data) > max_chars:
-            raise _refused(path, f"is larger than {max_chars} bytes")
+        if len(data) > max_bytes:
+            raise _refused(path, f"is larger than {max_bytes} bytes")
         return data
 
     def _place(self, path: str | Path) -> _Place:
@@ -160,7 +160,7 @@ async def read_message_image(message: Message, allowed: AllowedPaths) -> ChatIma
             raise CommandError("not_allowed", "The picture's bytes aren't PNG, JPEG, GIF or WebP.")
         return ChatImage(media_type=media_type, data=message.data)
     if message.type == MessageType.IMAGE and message.path is not None:
-        return await run_in_thread(partial(allowed.picture, message.path))
+        return await run_in_thread(partial(allowed.read_image, message.path))
     raise CommandError("not_allowed", "This message has no picture.")
 
 
@@ -171,5 +171,5 @@ async def read_message_source(message: Message, allowed: AllowedPaths) -> ChatSo
         CommandError: `not_allowed`: it names none, or one that may not be shown.
     """
     if message.type == MessageType.CODE and message.path is not None:
-        return await run_in_thread(partial(allowed.text, message.path))
+        return await run_in_thread(partial(allowed.read_text, message.path))
     raise CommandError("not_allowed", "This message names no file.")

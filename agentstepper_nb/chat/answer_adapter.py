@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..sdk.drivers import run_in_thread
 from .item_sources import (
     END_OF_ITEMS,
-    PROCESS_EXIT_REFUSED,
+    PROCESS_EXIT_MESSAGE,
     AsyncSource,
     ThreadPuller,
     wrap_exit_error,
@@ -55,7 +55,7 @@ def unwrap_callable(function: Callable[..., Any]) -> Callable[..., Any]:
     return type(function).__call__
 
 
-async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, object]:
+async def iterate_answer(make_answer: Callable[[], object]) -> AsyncGenerator[Any, object]:
     """The items of an answer, whoever gives it; what this is sent, the answer is sent where it stands.
 
     It begins when the first item is asked for. An async answer runs within the task that reads, a sync
@@ -63,14 +63,15 @@ async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, obj
     hears it.
 
     Args:
-        begin: Gives the answer: sync or async, a single item, or a coroutine that gives any of these.
+        make_answer: Gives the answer: sync or async, a single item, or a coroutine that gives any
+            of these.
 
     Raises:
         RuntimeError: What gives it wants to end the process.
     """
     sent: object = None
     try:
-        answer = begin()
+        answer = make_answer()
         while inspect.isawaitable(answer):
             answer = await answer
         if isinstance(answer, AsyncIterable):
@@ -86,7 +87,7 @@ async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, obj
                 while True:
                     sent = yield await given.asend(sent)
     except SystemExit as error:  # which would end the loop
-        raise RuntimeError(PROCESS_EXIT_REFUSED.format(error=error)) from None
+        raise RuntimeError(PROCESS_EXIT_MESSAGE.format(error=error)) from None
 
 
 async def _within(answer: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:

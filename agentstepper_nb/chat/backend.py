@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..errors import ProtocolError
 from ..protocol.chat import ChatEvent, Message
 
-Native = TypeVar("Native")
+NativeMessage = TypeVar("NativeMessage")
 Event = TypeVar("Event")
 
 
@@ -26,17 +26,17 @@ class UserInput(Struct, frozen=True, kw_only=True):
 
     content: str
     agent_name: str | None = None
-    confirms: str | None = None  # the id of the CONFIRMATION whose choice it is
+    confirmation_id: str | None = None  # the id of the CONFIRMATION whose choice it is
 
     def __post_init__(self) -> None:
         """Refuse what no agent could answer."""
         said: object = self.content  # of whatever type it came
-        if self.confirms is None and isinstance(said, str) and not said.strip():
+        if self.confirmation_id is None and isinstance(said, str) and not said.strip():
             text = "The message is empty: write a text."
             raise ProtocolError("invalid_message", text, "content")
 
 
-class Backend(ABC, Generic[Native]):
+class Backend(ABC, Generic[NativeMessage]):
     """Shows one session. It is told each change as it happens, in order: it never asks for the state,
     and has none of its own that counts.
 
@@ -45,7 +45,7 @@ class Backend(ABC, Generic[Native]):
     (`Interpreter.process_message`, `choose`, `stop`), or to a `Chat`, from any thread.
 
     Type parameters:
-        Native: What the backend shows a message as: a string, a widget, a dict.
+        NativeMessage: What the backend shows a message as: a string, a widget, a dict.
     """
 
     @abstractmethod
@@ -65,18 +65,18 @@ class Backend(ABC, Generic[Native]):
         """
 
     @abstractmethod
-    def convert_in(self, given: Native) -> UserInput:
+    def convert_in(self, native: NativeMessage) -> UserInput:
         """What a person typed, clicked or sent, in the chat's words.
 
         Args:
-            given: As the backend has it.
+            native: As the backend has it.
 
         Raises:
             ProtocolError: It can't be understood; the text says why.
         """
 
     @abstractmethod
-    def convert_out(self, message: Message) -> Native:
+    def convert_out(self, message: Message) -> NativeMessage:
         """A message as this backend shows it. Everything in it is untrusted.
 
         Args:
@@ -84,7 +84,7 @@ class Backend(ABC, Generic[Native]):
                 `chat.message_types.to_displayed_message`.
         """
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The session is closed: nothing more is told."""
 
 
@@ -153,7 +153,7 @@ class EventListeners(Generic[Event]):
             each.is_detached = True
             if isinstance(each.listener, Backend):
                 try:
-                    each.listener.closed()
+                    each.listener.on_closed()
                 except Exception:
                     self._log.exception("A backend failed at the session's end.")
 

@@ -24,7 +24,7 @@ from .backend import Backend, UserInput
 from .chat_thread import AnswerCollector, ChatThread, SessionMirror, is_awaiting_user
 from .connector import InterpreterABC
 from .event_feed import EventFeed, Listener
-from .service import ChatRight, ChatService, SentMessages
+from .service import ChatRight, ChatService, MessageDeduplicator
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -105,9 +105,9 @@ class Chat:
 
         self._thread = ChatThread(make, folder)
         self._interpreter = self._thread.interpreter
-        self._sent = SentMessages()
+        self._deduplicator = MessageDeduplicator()
         self._end = weakref.finalize(self, self._thread.close)
-        self._mirror = self._thread.read(lambda: self._begin(title))
+        self._mirror = self._thread.call(lambda: self._begin(title))
 
     # ---- the conversation ---------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Chat:
         if wait:
             self._thread.wait(stop)
         else:
-            self._thread.begin(stop)
+            self._thread.schedule(stop)
 
     @property
     def auto_chat(self) -> bool:
@@ -201,15 +201,15 @@ class Chat:
     @property
     def is_awaiting_user(self) -> bool:
         """Whether it is a person's turn: nobody answers or goes on, or a confirmation waits."""
-        return self._thread.read(lambda: is_awaiting_user(self._interpreter, self.session_id))
+        return self._thread.call(lambda: is_awaiting_user(self._interpreter, self.session_id))
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The newest messages, oldest first."""
-        return self._thread.read(lambda: self._interpreter.messages(self.session_id))
+        return self._thread.call(lambda: self._interpreter.messages(self.session_id))
 
     @property
-    def waiting(self) -> Message | None:
+    def pending_confirmation(self) -> Message | None:
         """The confirmation that waits for a choice."""
         id = self.info.waiting
         return next((message for message in self.messages if message.id == id), None)
@@ -222,7 +222,7 @@ class Chat:
         """
         session = self.session_id
         attach = partial(self._interpreter.attach, session)
-        events = self._thread.read(lambda: EventFeed(session, attach)).read()
+        events = self._thread.call(lambda: EventFeed(session, attach)).read()
         try:
             while (event := self._thread.wait(lambda: anext(events, None))) is not None:
                 yield event
@@ -241,7 +241,7 @@ class Chat:
         Returns:
             Its id.
         """
-        self._turn_to(self._thread.read(lambda: self._begin(title)))
+        self._turn_to(self._thread.call(lambda: self._begin(title)))
         return self.session_id
 
     def open(self, session_id: str) -> ChatSessionInfo:
@@ -254,12 +254,12 @@ class Chat:
             CommandError: `unknown_session`.
         """
         open = partial(self._interpreter.open, session_id)
-        self._turn_to(self._thread.read(lambda: SessionMirror(self._interpreter, open().id)))
+        self._turn_to(self._thread.call(lambda: SessionMirror(self._interpreter, open().id)))
         return self.info
 
     def sessions(self) -> list[ChatSessionInfo]:
         """All conversations with these agents, those that are kept as well, the newest first."""
-        return self._thread.read(self._interpreter.sessions)
+        return self._thread.call(self._interpreter.sessions)
 
     # ---- for views ----------------------------------------------------------------------------------
 
@@ -272,21 +272,21 @@ class Chat:
         Returns:
             What ends that.
         """
-        detach = self._thread.read(lambda: self._interpreter.attach(self.session_id, backend))
-        return lambda: self._thread.read(detach)
+        detach = self._thread.call(lambda: self._interpreter.attach(self.session_id, backend))
+        return lambda: self._thread.call(detach)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that it lives on."""
         return self._thread.loop
 
-    def service(self, right: ChatRight = ChatRight.TALK) -> ChatService:
+    def make_service(self, right: ChatRight = ChatRight.TALK) -> ChatService:
         """What serves its conversations to a view, on its event loop.
 
         Args:
             right: What the view may do.
         """
-        return ChatService(self._interpreter, right, sent=self._sent)
+        return ChatService(self._interpreter, right, deduplicator=self._deduplicator)
 
     # ---- from outside -------------------------------------------------------------------------------
 
@@ -300,10 +300,10 @@ class Chat:
         """
         return self._thread.wait(self._thread.remote_access().open)
 
-    def token(
+    def issue_token(
         self,
         scope: str | Iterable[str] = ("talk",),
-        expires_in: float = 3600,
+        expires_in_s: float = 3600,
         session: str | None = None,
         agent_name: str | None = None,
     ) -> str:
@@ -311,7 +311,7 @@ class Chat:
 
         Args:
             scope: What it may do: `watch`, `talk`, `answer` as an agent, or several of these.
-            expires_in: Seconds for which it is good.
+            expires_in_s: Seconds for which it is good.
             session: The conversation's id; None: the one of now.
             agent_name: As whom it answers; for the scope `answer`.
 
@@ -320,8 +320,8 @@ class Chat:
             ProtocolError: There is no such scope, or it needs an agent's name.
         """
         id = session or self.session_id
-        self._thread.read(lambda: self._interpreter.info(id))
-        return self._thread.remote_access().tokens.issue(id, scope, expires_in, agent_name)
+        self._thread.call(lambda: self._interpreter.info(id))
+        return self._thread.remote_access().tokens.issue(id, scope, expires_in_s, agent_name)
 
     def revoke(self, token: str | None = None) -> None:
         """Make a token worthless before its end.
@@ -372,12 +372,14 @@ class Chat:
 
     def _turn_to(self, mirror: SessionMirror) -> None:
         before, self._mirror = self._mirror, mirror
-        self._thread.read(before.close)
+        self._thread.call(before.close)
 
     def _set(self, *, auto_chat: bool | None = None, auto_chat_max: int | None = None) -> None:
         session = self.session_id
-        self._thread.read(
-            lambda: self._interpreter.set(session, auto_chat=auto_chat, auto_chat_max=auto_chat_max)
+        self._thread.call(
+            lambda: self._interpreter.update_session(
+                session, auto_chat=auto_chat, auto_chat_max=auto_chat_max
+            )
         )
 
     def _wait_for(self, session: str, begin: Callable[[], object], wait: bool) -> list[Message]:
@@ -386,5 +388,5 @@ class Chat:
             return self._thread.wait(
                 lambda: AnswerCollector(self._interpreter, session).collect(begin)
             )
-        self._thread.read(begin)
+        self._thread.call(begin)
         return []

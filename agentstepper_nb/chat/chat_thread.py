@@ -88,7 +88,7 @@ class ChatThread:
             raise RuntimeError(_WAITS_FOR_ITSELF)
         return self._thread.run(begin)
 
-    def read(self, function: Callable[[], T]) -> T:
+    def call(self, function: Callable[[], T]) -> T:
         """Ask there what is answered at once. From its own loop too.
 
         Args:
@@ -113,7 +113,7 @@ class ChatThread:
         self.loop.call_soon_threadsafe(answered)
         return self._thread.result(answer)
 
-    def begin(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    def schedule(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Begin something there, and don't wait for it. Nothing where the chat is closed.
 
         Args:
@@ -133,7 +133,7 @@ class ChatThread:
                 self._remote_access = RemoteChatAccess(self.interpreter, ChatTokens(self._data_dir))
             return self._remote_access
 
-        return self.read(remote_access)
+        return self.call(remote_access)
 
     def close(self) -> None:
         """End it. Idempotent; it doesn't hang, also where an agent holds the loop up: a program may be

@@ -46,7 +46,7 @@ class TextReplacement:
 #: the text that was being said, or a hand-on.
 Item = str | AgentOutput | Handoff | TextReplacement | dict[str, object]
 #: An answer, as it comes. A generator is sent the person's choice where it yields a CONFIRMATION.
-Answer = AsyncIterable[Item] | Iterable[Item]
+AnswerItems = AsyncIterable[Item] | Iterable[Item]
 
 
 class ConfirmCallback(Protocol):
@@ -121,7 +121,7 @@ class InterpreterABC(ABC):
     summary: ClassVar[str] = ""
 
     @abstractmethod
-    def chat(self, message: Message, turn: Turn) -> Answer:
+    def chat(self, message: Message, turn: Turn) -> AnswerItems:
         """Answer a message. Closing or cancelling what it returns ends the answer.
 
         Raising ends the turn with an error: `AgentStepperError`s are shown as they are, other exceptions
@@ -150,7 +150,7 @@ class InterpreterABC(ABC):
         """
         return ""
 
-    async def ended(self, session_id: str) -> None:  # noqa: B027 - most keep nothing
+    async def on_session_closed(self, session_id: str) -> None:  # noqa: B027 - most keep nothing
         """A session was closed: let go of what is kept for it.
 
         Args:

@@ -34,7 +34,7 @@ _EVENT_OVERHEAD_CHARS: Final = 200
 
 Listener = Callable[[ChatEvent], None]
 #: Begins to tell a listener, with a `ChatSessionSnapshot` at once; gives what ends it.
-Attach = Callable[[Listener], Callable[[], None]]
+AttachListener = Callable[[Listener], Callable[[], None]]
 
 
 class EventFeed:
@@ -53,7 +53,7 @@ class EventFeed:
     def __init__(
         self,
         session: str,
-        attach: Attach,
+        attach: AttachListener,
         *,
         max_events: int = MAX_EVENTS,
         max_waiting_chars: int = MAX_WAITING_CHARS,
@@ -198,11 +198,11 @@ def prepare_message(message: Message) -> Message:
     Args:
         message: The message; one of an extension's type is told as the type it is shown as.
     """
-    shown = to_known_message(message)
+    shown = to_built_in_message(message)
     return shown if shown.data is None else replace(shown, data=None)
 
 
-def to_known_message(message: Message) -> Message:
+def to_built_in_message(message: Message) -> Message:
     """A message of a type that each view knows.
 
     Args:

@@ -107,7 +107,7 @@ class Interpreter(ChatSessions):
         self._allowed = allowed
         self._loop = asyncio.get_running_loop()
 
-    def set(
+    def update_session(
         self,
         session: SessionId,
         *,
@@ -151,7 +151,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `session_busy`: a turn is under way, or it is claimed.
         """
-        self.find(session).begin(is_claim=True)
+        self.find(session).begin_turn(is_reservation=True)
 
     def process_message(
         self, session: SessionId, message: str | UserInput | Message
@@ -180,11 +180,11 @@ class Interpreter(ChatSessions):
             The message as it was said; of a choice, the CONFIRMATION.
         """
         found = self.find(session)
-        if isinstance(message, UserInput) and message.confirms is not None:
-            return found.choose(message.confirms, message.content)
+        if isinstance(message, UserInput) and message.confirmation_id is not None:
+            return found.choose(message.confirmation_id, message.content)
         said = make_user_message(message, found)
         agent = found.agents.find_agent(said.agent_name)
-        found.begin()
+        found.begin_turn()
         found.auto.reset()
         self._begin(found, said, agent)
         return said
@@ -207,7 +207,7 @@ class Interpreter(ChatSessions):
         if found.turn is not None:
             await found.turn.stop()
         else:
-            found.release_claim()
+            found.release_reservation()
 
     def choose(self, session: SessionId, message_id: str, choice: str) -> Message:
         """Answer a CONFIRMATION.
@@ -234,15 +234,17 @@ class Interpreter(ChatSessions):
         """
         return self.find(session).conversation.find(message_id)
 
-    def earlier(self, session: SessionId, before: str, limit: int = 50) -> ChatMessagePage:
+    def read_earlier_messages(
+        self, session: SessionId, before: str, limit: int = 50
+    ) -> ChatMessagePage:
         """Messages of the transcript before one, the newest of them.
 
         Raises:
             CommandError: `unknown_message_id`.
         """
-        return self.find(session).conversation.transcript.before(before, limit)
+        return self.find(session).conversation.transcript.read_before(before, limit)
 
-    async def picture(self, session: SessionId, message: str) -> ChatImage:
+    async def read_image(self, session: SessionId, message: str) -> ChatImage:
         """The bytes of an IMAGE.
 
         Raises:
@@ -250,7 +252,7 @@ class Interpreter(ChatSessions):
         """
         return await read_message_image(self.message(session, message), self._allowed)
 
-    async def source(self, session: SessionId, message: str) -> ChatSourceText:
+    async def read_source(self, session: SessionId, message: str) -> ChatSourceText:
         """The text of the file that a CODE names.
 
         Raises:
@@ -308,7 +310,7 @@ class Interpreter(ChatSessions):
     def _continue(self, session: ChatSession) -> RunningTurn:
         agent = find_next_agent(session)
         prompt = make_continuation(agent, session)
-        session.begin()
+        session.begin_turn()
         session.auto.count_turn()
         return self._begin(session, prompt, agent, is_continuation=True)
 

@@ -30,13 +30,13 @@ END_OF_ITEMS: Final = EndOfItems.OVER
 
 _CANCELLED: Final = "The source of the answer was cancelled, but not by its reader."
 #: Said of code that would end this process.
-PROCESS_EXIT_REFUSED: Final = "The source of the answer tried to end the process: {error!r}."
+PROCESS_EXIT_MESSAGE: Final = "The source of the answer tried to end the process: {error!r}."
 
 
 def wrap_exit_error(error: BaseException) -> BaseException:
     """An error as it is given on: what would end the process or a loop is one like others."""
     if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit):
-        return RuntimeError(PROCESS_EXIT_REFUSED.format(error=error))
+        return RuntimeError(PROCESS_EXIT_MESSAGE.format(error=error))
     return error
 
 
@@ -54,7 +54,7 @@ class SyncSource:
         send = getattr(self._iterator, "send", None)
         return next(self._iterator) if sent is None or send is None else send(sent)
 
-    def close(self, over: Future[None]) -> None:
+    def close(self, closed_future: Future[None]) -> None:
         """Close it, and settle the future, with the error that closing raises."""
         try:
             for each in _separate_iterator(self._iterator, self._source):
@@ -62,9 +62,9 @@ class SyncSource:
                 if callable(ending):
                     ending()
         except BaseException as error:
-            over.set_exception(wrap_exit_error(error))
+            closed_future.set_exception(wrap_exit_error(error))
         else:
-            over.set_result(None)
+            closed_future.set_result(None)
 
 
 class AsyncSource:
@@ -119,7 +119,7 @@ class Puller(Protocol):
         The future has the error that closing raised, where it did.
         """
 
-    def is_inside(self) -> bool:
+    def is_called_from_source(self) -> bool:
         """Whether the caller is where the source runs: who waits there for its end waits for itself."""
 
 
@@ -135,7 +135,7 @@ class InlinePuller(Puller):
         self._turn = threading.RLock()  # held while the source runs
         self._runs_on: int | None = None  # the thread, while it does
         self._stopping = False
-        self._over: Future[None] = _make_shielded_future()
+        self._closed_future: Future[None] = _make_shielded_future()
 
     def pull(self, sent: object = None) -> Future[Any]:
         """See `Puller`."""
@@ -160,17 +160,17 @@ class InlinePuller(Puller):
         """See `Puller`."""
         with self._turn:
             self._stopping = True
-            if not self.is_inside():  # else it is closed once it has given
+            if not self.is_called_from_source():  # else it is closed once it has given
                 self._close()
-        return self._over
+        return self._closed_future
 
-    def is_inside(self) -> bool:
+    def is_called_from_source(self) -> bool:
         """See `Puller`."""
         return self._runs_on == threading.get_ident()
 
     def _close(self) -> None:
-        if not self._over.done():
-            self._source.close(self._over)
+        if not self._closed_future.done():
+            self._source.close(self._closed_future)
 
 
 class ThreadPuller(Puller):
@@ -185,7 +185,7 @@ class ThreadPuller(Puller):
     def __init__(self, source: Iterable[Any]) -> None:
         self._source = SyncSource(source)
         self._wanted: SimpleQueue[_Request | None] = SimpleQueue()
-        self._over: Future[None] = _make_shielded_future()
+        self._closed_future: Future[None] = _make_shielded_future()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -198,9 +198,9 @@ class ThreadPuller(Puller):
     def stop(self) -> Future[None]:
         """See `Puller`."""
         self._tell(None)
-        return self._over
+        return self._closed_future
 
-    def is_inside(self) -> bool:
+    def is_called_from_source(self) -> bool:
         """See `Puller`."""
         return threading.current_thread() is self._thread
 
@@ -213,7 +213,7 @@ class ThreadPuller(Puller):
                     target=work, name="agentstepper-answer", daemon=True
                 )
                 self._thread.start()
-        if self._over.done():
+        if self._closed_future.done():
             self._refuse()
 
     def _work(self) -> None:
@@ -227,7 +227,7 @@ class ThreadPuller(Puller):
             except BaseException as error:
                 future.set_exception(wrap_exit_error(error))
                 break
-        self._source.close(self._over)
+        self._source.close(self._closed_future)
         self._refuse()
 
     def _refuse(self) -> None:
@@ -251,7 +251,7 @@ class LoopPuller(Puller):
         self._loop = loop
         self._source = AsyncSource(source)
         self._requests: asyncio.Queue[_Request] = asyncio.Queue()
-        self._over: Future[None] = _make_shielded_future()
+        self._closed_future: Future[None] = _make_shielded_future()
         self._task: asyncio.Task[None] | None = None
         self._running = False  # from the task's first step until the source is to be closed
         self._stopping = False
@@ -265,11 +265,11 @@ class LoopPuller(Puller):
 
     def stop(self) -> Future[None]:
         """See `Puller`."""
-        if not self._call(self._stop) and not self._over.done():
-            self._over.set_result(None)  # its loop is closed, and ended all that ran there
-        return self._over
+        if not self._call(self._stop) and not self._closed_future.done():
+            self._closed_future.set_result(None)  # its loop is closed, and ended all that ran there
+        return self._closed_future
 
-    def is_inside(self) -> bool:
+    def is_called_from_source(self) -> bool:
         """See `Puller`."""
         try:
             return self._loop is asyncio.get_running_loop()
@@ -284,7 +284,7 @@ class LoopPuller(Puller):
         return True
 
     def _want(self, request: _Request) -> None:
-        if self._over.done():
+        if self._closed_future.done():
             request[0].set_result(END_OF_ITEMS)
             return
         self._requests.put_nowait(request)
@@ -337,11 +337,11 @@ class LoopPuller(Puller):
         try:
             await self._source.close()
         except BaseException as error:
-            self._over.set_exception(wrap_exit_error(error))
+            self._closed_future.set_exception(wrap_exit_error(error))
             if isinstance(error, asyncio.CancelledError):
                 raise
         else:
-            self._over.set_result(None)
+            self._closed_future.set_result(None)
 
 
 def is_task_cancelled() -> bool:

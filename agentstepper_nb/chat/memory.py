@@ -98,7 +98,7 @@ class Memory:
 
 
 #: Characters and bytes that are held in memory together, beside the newest messages.
-MAX_HELD_BYTES: Final = 64 * 1024 * 1024
+MAX_CACHED_BYTES: Final = 64 * 1024 * 1024
 
 
 class SessionMessages:
@@ -208,7 +208,7 @@ class SessionMessages:
     def _drop_over_limit(self) -> None:
         """Let the oldest go where pictures and long texts are too much together."""
         held = sum(map(estimate_memory_bytes, self.memory.messages))
-        while held > MAX_HELD_BYTES and len(self.memory) > self.memory.window:
+        while held > MAX_CACHED_BYTES and len(self.memory) > self.memory.window:
             held -= estimate_memory_bytes(self.memory.messages[0])
             self.memory.drop_oldest()
 

@@ -133,7 +133,7 @@ class MessageBuilder:
             self._open = opened
         return [*before, told]
 
-    def chosen(self, message_id: str, choice: str | None) -> Message:
+    def end_confirmation(self, message_id: str, choice: str | None) -> Message:
         """End a CONFIRMATION.
 
         Args:
@@ -254,7 +254,7 @@ def to_agent_output(item: object) -> AgentOutput:
     raise ProtocolError("invalid_message", text)
 
 
-def is_emptied(message: Message) -> bool:
+def is_content_empty(message: Message) -> bool:
     """Whether all that a message said was taken back: of text, code or output nothing is left.
 
     Args:

@@ -69,15 +69,15 @@ class MessageTypeSpec:
         name: Its word.
         check: Given a message of the type whose fields are well-formed: what is wrong with it, beginning
             with the field and a colon, as “choices: there are none”; None: nothing.
-        shown: Makes a message of a built-in type of one of this, for backends that don't know this one.
-            Those of built-in types are shown as they are.
+        to_displayed: Makes a message of a built-in type of one of this, for backends that don't
+            know this one. Those of built-in types are shown as they are.
         as_text: A message as text, for terminals and for models that are given the conversation.
         fields: Which fields it may have beside the common ones; no message has any others.
     """
 
     name: str
     check: Callable[[Message], str | None]
-    shown: Callable[[Message], Message]
+    to_displayed: Callable[[Message], Message]
     as_text: Callable[[Message], str]
     fields: frozenset[str] = frozenset()
 
@@ -101,16 +101,16 @@ def add_message_type(kind: MessageTypeSpec) -> None:
     type_registry.add(kind)
 
 
-def find_message_type(word: str) -> MessageTypeSpec:
+def find_message_type(name: str) -> MessageTypeSpec:
     """The type of a word.
 
     Args:
-        word: As a message has it.
+        name: As a message has it.
 
     Raises:
         ProtocolError: `invalid_message`: there is none, which says those that there are.
     """
-    return type_registry.get(word)
+    return type_registry.get(name)
 
 
 def check_message(message: Message) -> Message:
@@ -178,7 +178,7 @@ def _checked(message: Message) -> Message:
 
 def _built_in(message: Message) -> Message:
     own = type_registry.get(message.type)
-    made = _call_extension(own, own.shown, message)
+    made = _call_extension(own, own.to_displayed, message)
     if isinstance(made, Message) and made.type in type_registry.built_in and made.id == message.id:
         return made
     text = "type: the extension must return a message of a built-in type, under the same id"

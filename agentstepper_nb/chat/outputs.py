@@ -19,7 +19,7 @@ def code(
     language: str,
     *,
     format: Literal["source", "result"] = "source",
-    anew: bool = False,
+    is_new_block: bool = False,
 ) -> AgentOutput:
     """Some code, or what it gave.
 
@@ -27,14 +27,14 @@ def code(
         content: The code, or more of what is being said.
         language: Its language.
         format: Whether it is code, or a result.
-        anew: Whether it is a block of its own, also after a piece of the same kind.
+        is_new_block: Whether it is a block of its own, also after a piece of the same kind.
     """
     return AgentOutput(
         type=MessageType.CODE.value,
         content=content,
         language=language,
         format=format,
-        anew=anew,
+        anew=is_new_block,
     )
 
 

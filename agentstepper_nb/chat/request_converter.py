@@ -169,7 +169,7 @@ _CODE_RULES: Final = (*_ROLE_RULES, MappingRule("", "type", _constant(MessageTyp
 _IMAGE_RULES: Final = (*_ROLE_RULES, MappingRule("", "type", _constant(MessageType.IMAGE.value)))
 
 #: `{"code": {"language": "python", "code": "print(1)"}}`.
-NESTED_CODE: Final = RequestConverter(
+NESTED_CODE_CONVERTER: Final = RequestConverter(
     (
         *_CODE_RULES,
         MappingRule("code.code", "content"),
@@ -178,7 +178,7 @@ NESTED_CODE: Final = RequestConverter(
     )
 )
 #: `{"language": "python", "code": "print(1)"}`.
-FLAT_CODE: Final = RequestConverter(
+FLAT_CODE_CONVERTER: Final = RequestConverter(
     (
         *_CODE_RULES,
         MappingRule("code", "content"),
@@ -187,7 +187,7 @@ FLAT_CODE: Final = RequestConverter(
     )
 )
 #: `{"type": "code", "format": "python", "content": "print(1)"}`, as open-interpreter has it.
-TYPED_CODE: Final = RequestConverter(
+TYPED_CODE_CONVERTER: Final = RequestConverter(
     (
         *_CODE_RULES,
         MappingRule("content", "content", _content),
@@ -196,7 +196,7 @@ TYPED_CODE: Final = RequestConverter(
     )
 )
 #: `{"type": "console", "format": "output", "content": "1"}`.
-TYPED_CONSOLE: Final = RequestConverter(
+TYPED_CONSOLE_CONVERTER: Final = RequestConverter(
     (
         MappingRule("type", "type", _type),
         MappingRule("", "role", _constant("computer")),
@@ -204,9 +204,9 @@ TYPED_CONSOLE: Final = RequestConverter(
     )
 )
 #: `{"type": "image", "format": "path", "content": "plot.png"}`.
-IMAGE_FILE: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "path")))
+IMAGE_FILE_CONVERTER: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "path")))
 #: `{"type": "image", "format": "base64.png", "content": "iVBORw0KG…"}`.
-IMAGE_BYTES: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "data")))
+IMAGE_BYTES_CONVERTER: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "data")))
 DEFAULT_CONVERTER: Final = RequestConverter(DEFAULT_RULES)
 
 
@@ -225,18 +225,18 @@ def convert_mapping(mapping: Mapping[str, Any]) -> AgentOutput:
 def _converter_for(mapping: Mapping[str, Any]) -> RequestConverter:
     match mapping.get("code"):
         case dict():
-            return NESTED_CODE
+            return NESTED_CODE_CONVERTER
         case str():
-            return FLAT_CODE
+            return FLAT_CODE_CONVERTER
     match mapping.get("type"), mapping.get("format"):
         case "code", _:
-            return TYPED_CODE
+            return TYPED_CODE_CONVERTER
         case "console", _:
-            return TYPED_CONSOLE
+            return TYPED_CONSOLE_CONVERTER
         case "image", "path":
-            return IMAGE_FILE
+            return IMAGE_FILE_CONVERTER
         case "image", str():
-            return IMAGE_BYTES
+            return IMAGE_BYTES_CONVERTER
     return DEFAULT_CONVERTER
 
 

@@ -47,11 +47,11 @@ class RecordedResult:
 
     Args:
         value: The result.
-        edited: Whether a person gave or edited it.
+        is_edited: Whether a person gave or edited it.
     """
 
     value: Any
-    edited: bool = False
+    is_edited: bool = False
 
 
 class RunRecorder:
@@ -62,7 +62,7 @@ class RunRecorder:
         workspace: The folder whose changes are shown, if that can be done.
         debugger: Whether there is to be one.
         step: Whether the run begins stepping.
-        notify_changed: Called where `run_id`, `unavailable_reason` or `halted` are others.
+        notify_changed: Called where `run_id`, `unavailable_reason` or `is_halted` are others.
         log: The interpreter's.
         clock: Gives seconds.
     """
@@ -96,9 +96,9 @@ class RunRecorder:
         self._open_turns = 0
 
     @property
-    def halted(self) -> bool:
+    def is_halted(self) -> bool:
         """Whether it waits for a person in the debugger."""
-        return self._halt_watcher.now
+        return self._halt_watcher.is_halted
 
     async def begin_turn(self) -> None:
         """A turn begins: a Stop that was pressed since the last one ends the run, not the turn."""
@@ -107,9 +107,11 @@ class RunRecorder:
             return
         timeline = await run_in_thread(partial(dbg._timeline, CONNECT_TIMEOUT_S))
         if timeline is not None and timeline.run.stopping:
-            await self.stopped()
+            await self.end_stopped_run()
 
-    async def tool(self, name: str, args: Any, action: RecordedAction) -> RecordedResult:
+    async def record_tool_call(
+        self, name: str, args: Any, action: RecordedAction
+    ) -> RecordedResult:
         """Do something, in a person's hands where a debugger is there.
 
         Args:
@@ -120,7 +122,7 @@ class RunRecorder:
         Raises:
             ToolDeniedError: A person denied it.
             InjectedError: A person let it fail.
-            AgentStopped: A person pressed Stop: `stopped` is to be called.
+            AgentStopped: A person pressed Stop: `end_stopped_run` is to be called.
             ProtocolError: A person made something else of it.
         """
         dbg = await self._open()
@@ -152,14 +154,14 @@ class RunRecorder:
             if self._open_turns == 0 and self._dbg is not None:
                 self._dbg._current_session().link.await_message()
             self._check_link()
-        return RecordedResult(call.result, edited=not done or call.result is not own_result)
+        return RecordedResult(call.result, is_edited=not done or call.result is not own_result)
 
     def withdraw(self) -> None:
         """A turn was broken off: what still waits in the debugger, on a thread say, ends there."""
         if self._dbg is not None:
             self._dbg._current_session().link.withdraw(lambda: AgentStopped(_TURN_CANCELLED))
 
-    async def stopped(self) -> None:
+    async def end_stopped_run(self) -> None:
         """Stop was pressed: the run ends by that. What comes next has a new one."""
         await self._end(AgentStopped("The person pressed Stop."))
 
@@ -251,21 +253,21 @@ class RunRecorder:
 
 
 #: Seconds that a halt point may wait for a Core that lets it go on: no halt yet, and nothing to flash.
-PATIENCE_S: Final = 0.2
+HALT_NOTICE_DELAY_S: Final = 0.2
 
 
 class HaltWatcher:
     """Looks at one run after the other. Used on the interpreter's event loop.
 
     Args:
-        notify_changed: Called where `now` is another.
+        notify_changed: Called where `is_halted` is another.
 
     Attributes:
         now: Whether a halt point waits.
     """
 
     def __init__(self, notify_changed: Callable[[], None]) -> None:
-        self.now = False
+        self.is_halted = False
         self._changed = notify_changed
         self._link: RunLink | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -289,16 +291,16 @@ class HaltWatcher:
         if not halted:
             self._stop_timer()
             self._set(False)
-        elif self._timer is None and not self.now:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._waited)
+        elif self._timer is None and not self.is_halted:
+            self._timer = asyncio.get_running_loop().call_later(HALT_NOTICE_DELAY_S, self._waited)
 
     def _waited(self) -> None:
         self._timer = None
         self._set(True)
 
     def _set(self, halted: bool) -> None:
-        if halted is not self.now:
-            self.now = halted
+        if halted is not self.is_halted:
+            self.is_halted = halted
             self._changed()
 
     def _stop_timer(self) -> None:
@@ -307,16 +309,16 @@ class HaltWatcher:
             self._timer = None
 
 
-def bind_to_loop(look: Callable[[], None]) -> Callable[[], None]:
+def bind_to_loop(callback: Callable[[], None]) -> Callable[[], None]:
     """What any thread may call, so that something is called on the loop that runs now.
 
     Args:
-        look: The something.
+        callback: The something.
     """
     loop = asyncio.get_running_loop()
 
     def call() -> None:
         with suppress(RuntimeError):  # the loop is closed, and with it the chat
-            loop.call_soon_threadsafe(look)
+            loop.call_soon_threadsafe(callback)
 
     return call

@@ -19,7 +19,14 @@ from ..protocol import chat as wire
 from ..protocol.chat import Message
 from ..protocol.field_errors import make_field_error
 from .backend import UserInput
-from .event_feed import Attach, EventEncoder, EventFeed, Listener, prepare_message, select_newest
+from .event_feed import (
+    AttachListener,
+    EventEncoder,
+    EventFeed,
+    Listener,
+    prepare_message,
+    select_newest,
+)
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -61,7 +68,7 @@ class ChatService:
         interpreter: The interpreter.
         right: What the other end may do.
         session: The one session it may do it in; None: all.
-        sent: What was sent by key; shared by those who may lose an answer and come again.
+        deduplicator: What was sent by key; shared by those who may lose an answer and come again.
     """
 
     def __init__(
@@ -69,12 +76,12 @@ class ChatService:
         interpreter: Interpreter,
         right: ChatRight = ChatRight.WATCH,
         session: str | None = None,
-        sent: SentMessages | None = None,
+        deduplicator: MessageDeduplicator | None = None,
     ) -> None:
         self._interpreter = interpreter
         self._right = right
         self._session = session
-        self._sent = SentMessages() if sent is None else sent
+        self._deduplicator = MessageDeduplicator() if deduplicator is None else deduplicator
         watch = ChatRight.WATCH
         here = interpreter
         self._methods: dict[str, _Method[Any]] = {
@@ -96,10 +103,10 @@ class ChatService:
             ),
             "earlier": _Method(wire.GetEarlierMessages, self._earlier, watch),
             "picture": _Method(
-                wire.ChatMessageRequest, lambda of: here.picture(of.session, of.message), watch
+                wire.ChatMessageRequest, lambda of: here.read_image(of.session, of.message), watch
             ),
             "source": _Method(
-                wire.ChatMessageRequest, lambda of: here.source(of.session, of.message), watch
+                wire.ChatMessageRequest, lambda of: here.read_source(of.session, of.message), watch
             ),
         }
 
@@ -156,7 +163,7 @@ class ChatService:
                 n += 1
                 yield wire.NumberedChatEvent(n=n, event=event)
 
-    def _open_stream(self, session: str) -> Attach:
+    def _open_stream(self, session: str) -> AttachListener:
         """How a reader is told of a session."""
 
         def attach(listener: Listener) -> Callable[[], None]:
@@ -188,10 +195,10 @@ class ChatService:
     def _send(self, asked: wire.SendChatMessage) -> wire.Message:
         given = UserInput(content=asked.content, agent_name=asked.agent_name)
         post = partial(self._interpreter.post, asked.session, given)
-        return prepare_message(self._sent.once(asked.session, asked.key, post))
+        return prepare_message(self._deduplicator.post_once(asked.session, asked.key, post))
 
     def _set(self, asked: wire.UpdateChatSession) -> wire.ChatSessionInfo:
-        return self._interpreter.set(
+        return self._interpreter.update_session(
             asked.session,
             title=asked.title,
             auto_chat=asked.auto_chat,
@@ -200,7 +207,7 @@ class ChatService:
         )
 
     def _earlier(self, asked: wire.GetEarlierMessages) -> wire.ChatMessagePage:
-        found = self._interpreter.earlier(asked.session, asked.before, asked.limit)
+        found = self._interpreter.read_earlier_messages(asked.session, asked.before, asked.limit)
         told = select_newest(found.messages)
         return wire.ChatMessagePage(
             messages=told, more=found.more or len(told) < len(found.messages)
@@ -246,13 +253,13 @@ def _make_unknown_method_error(method: str) -> CommandError:
 MAX_KEYS: Final = 256
 
 
-class SentMessages:
+class MessageDeduplicator:
     """Says what comes with a key once, however often it comes."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[str, str], Message] = {}  # oldest first
 
-    def once(self, session: str, key: str | None, post: Callable[[], Message]) -> Message:
+    def post_once(self, session: str, key: str | None, post: Callable[[], Message]) -> Message:
         """Say something, unless it was said.
 
         Args:

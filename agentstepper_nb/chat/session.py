@@ -29,7 +29,7 @@ from ..protocol.chat import (
 from .backend import Backend, EventListeners, Listener
 from .connector import InterpreterABC
 from .memory import Memory, SessionMessages
-from .message_builder import is_emptied
+from .message_builder import is_content_empty
 from .run_recorder import RunRecorder
 from .session_agents import SessionAgents, release_connector
 from .session_states import AutoChat, SessionStates
@@ -113,9 +113,9 @@ class ChatSession:
         self.listeners = EventListeners[ChatEvent](config.log)
         self.turn: TurnHandle | None = None
         self.last_turn: TurnHandle | None = None  # the last one that ended
-        self.waiting: dict[str, PendingConfirmation] = {}
+        self.pending_confirmations: dict[str, PendingConfirmation] = {}
         self.is_closing = False
-        self._is_claimed = False
+        self._is_reserved = False
         self._speaking: str | None = None
         self._on_list_changed = listed
         self._created_at, self._updated_at = kept.created_at, kept.updated_at
@@ -153,11 +153,11 @@ class ChatSession:
             agents=self.agents.infos(),
             default_agent=self.agents.default,
             speaking=self._speaking,
-            waiting=next(iter(self.waiting), None),
+            waiting=next(iter(self.pending_confirmations), None),
             auto_chat=self.auto_chat,
             auto_turns=self.auto.turns,
             auto_chat_max=self.auto.max,
-            halted=self.recording.halted,
+            halted=self.recording.is_halted,
             run_id=self.recording.run_id,
             no_debugger=self.recording.unavailable_reason,
             created_at=self._created_at,
@@ -184,27 +184,27 @@ class ChatSession:
 
     # ---- turns --------------------------------------------------------------------------------------
 
-    def begin(self, *, is_claim: bool = False) -> None:
+    def begin_turn(self, *, is_reservation: bool = False) -> None:
         """A turn begins: that which was claimed, or another.
 
         Args:
-            is_claim: Whether its message is still to come: it begins with that.
+            is_reservation: Whether its message is still to come: it begins with that.
 
         Raises:
             CommandError: `session_busy`.
         """
-        if is_claim or not self._is_claimed:
+        if is_reservation or not self._is_reserved:
             self.states.begin()
             self._touch()
-        self._is_claimed = is_claim
+        self._is_reserved = is_reservation
 
-    def release_claim(self) -> None:
+    def release_reservation(self) -> None:
         """No message comes. Without a claim it does nothing."""
-        if self._is_claimed:
-            self._is_claimed = False
-            self.end(TurnEnding.STOPPED)
+        if self._is_reserved:
+            self._is_reserved = False
+            self.end_turn(TurnEnding.STOPPED)
 
-    def end(self, ending: TurnEnding) -> None:
+    def end_turn(self, ending: TurnEnding) -> None:
         """The turn has ended."""
         self.last_turn, self.turn = self.turn, None
         self.states.end(ending)
@@ -252,7 +252,7 @@ class ChatSession:
 
     def post(self, message: Message) -> None:
         """Something is said; what says nothing any more is gone."""
-        if is_emptied(message):
+        if is_content_empty(message):
             self.remove([message.id])
             return
         if not self.title and message.role == "user" and message.final:
@@ -260,9 +260,9 @@ class ChatSession:
         if self.conversation.add(message):
             self._touch()
 
-    def remove(self, gone: Sequence[str]) -> None:
+    def remove(self, message_ids: Sequence[str]) -> None:
         """Messages are gone, which is told by how it is without them."""
-        self.conversation.remove(gone)
+        self.conversation.remove(message_ids)
         self._updated_at = self.config.clock()
         self._sent_info = self.info
         self.listeners.notify(self._begin())
@@ -273,7 +273,7 @@ class ChatSession:
         Raises:
             CommandError: `not_waiting`, `unknown_message_id`.
         """
-        asked = self.waiting.get(message_id)
+        asked = self.pending_confirmations.get(message_id)
         if asked is None or asked.answer.done():  # who asked may have been stopped just now
             self.conversation.find(message_id)
             raise CommandError("not_waiting", "This message no longer waits for a choice.")
@@ -286,7 +286,7 @@ class ChatSession:
 
     def end_confirmation(self, message_id: str, choice: str | None) -> Message:
         """A confirmation waits no longer: somebody chose, or with None it is withdrawn."""
-        asked = self.waiting.pop(message_id)
+        asked = self.pending_confirmations.pop(message_id)
         message = asked.end_confirmation(choice)
         if not asked.answer.done():
             if choice is None:
@@ -313,7 +313,7 @@ class ChatSession:
 
     async def _release(self, agent: InterpreterABC) -> None:
         what = f"Agent {agent.name} didn't release chat session {self.id} cleanly."
-        await release_connector(partial(agent.ended, self.id), what, self.config.log)
+        await release_connector(partial(agent.on_session_closed, self.id), what, self.config.log)
 
     def _touch(self) -> None:
         self._updated_at = self.config.clock()

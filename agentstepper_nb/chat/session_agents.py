@@ -160,31 +160,33 @@ class HandoffChain:
         self._known_names = {first.name}
         self._left = MAX_HANDOFFS
 
-    def follow(self, giver: InterpreterABC, handoff: Handoff) -> InterpreterABC:
+    def follow(self, from_agent: InterpreterABC, handoff: Handoff) -> InterpreterABC:
         """Who goes on.
 
         A turn comes back to an agent that had its part only where that one is a SUPERVISOR: so no two
         others pass it to and fro.
 
         Args:
-            giver: Who hands on.
+            from_agent: Who hands on.
             handoff: To whom.
 
         Raises:
             CommandError: `may_not_hand_on`: the giver's role doesn't let it, there is no such agent, it
                 had its part, or there were too many.
         """
-        if not find_role(giver.role).can_hand_off:
-            raise _refused(f"{giver.name} has the role {giver.role}, which can't hand on")
+        if not find_role(from_agent.role).can_hand_off:
+            raise _refused(f"{from_agent.name} has the role {from_agent.role}, which can't hand on")
         try:
             taker = self._agents.find_agent(handoff.agent_name)
         except CommandError as error:
-            raise _refused(f"{giver.name} named no agent of this chat. {error.message}") from None
-        if taker is giver or (
+            raise _refused(
+                f"{from_agent.name} named no agent of this chat. {error.message}"
+            ) from None
+        if taker is from_agent or (
             taker.name in self._known_names and taker.role != AgentName.SUPERVISOR
         ):
             raise _refused(
-                f"{giver.name} handed on to {taker.name}, which has already answered in this turn"
+                f"{from_agent.name} handed on to {taker.name}, which has already answered in this turn"
             )
         if not self._left:
             raise _refused(f"the turn has already been handed on {MAX_HANDOFFS} times")
@@ -257,7 +259,7 @@ def explain_error(error: BaseException) -> str:
     return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
 
 
-def is_stop(error: BaseException) -> bool:
+def is_agent_stopped(error: BaseException) -> bool:
     """Whether a person pressed Stop in the debugger."""
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(AgentStopped) is not None
@@ -271,13 +273,13 @@ CANCEL_TIMEOUT_S: Final = 0.2
 
 
 async def release_connector(
-    release: Callable[[], Awaitable[None]], what: str, log: logging.Logger
+    release: Callable[[], Awaitable[None]], log_text: str, log: logging.Logger
 ) -> None:
     """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
 
     Args:
         release: Its part of it.
-        what: Said in the log: what it didn't do.
+        log_text: Said in the log: what it didn't do.
         log: The interpreter's.
     """
     releasing = asyncio.create_task(_guarded(release))
@@ -286,12 +288,12 @@ async def release_connector(
             break
         releasing.cancel()
     else:
-        log.error("%s The agent ignores its cancellation and is left running.", what)
+        log.error("%s The agent ignores its cancellation and is left running.", log_text)
         return
     if releasing.cancelled():
-        log.error("%s The agent was cancelled.", what)
+        log.error("%s The agent was cancelled.", log_text)
     elif (error := releasing.exception()) is not None:
-        log.error("%s", what, exc_info=error)
+        log.error("%s", log_text, exc_info=error)
 
 
 async def _guarded(release: Callable[[], Awaitable[None]]) -> None:

@@ -98,14 +98,14 @@ class ChatSessions:
         found = self._live.get(str(session))
         if found is not None:
             return found.info
-        for stored in self._transcripts.stored():
+        for stored in self._transcripts.list_stored_sessions():
             if stored.id == str(session):
                 return stored
         raise make_unknown_session_error(str(session))
 
     def sessions(self) -> list[ChatSessionInfo]:
         """All sessions, live and kept, the one that changed last first."""
-        self._kept = self._transcripts.stored(self._live)
+        self._kept = self._transcripts.list_stored_sessions(self._live)
         return self._sorted()
 
     def attach_sessions(self, listener: Callable[[ChatSessionList], None]) -> Callable[[], None]:
@@ -186,7 +186,7 @@ class ChatSessions:
         try:
             if session.turn is not None:
                 await session.turn.stop(_LAST_GRACE_S)
-            session.release_claim()
+            session.release_reservation()
             await session.close()
         except Exception:  # it is gone all the same
             self._config.log.exception("Chat session %s could not be ended cleanly.", session.id)

@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.drivers import run_in_thread, wait_result
-from .connector import Answer, ConfirmCallback, InterpreterABC, Item, TextReplacement, Turn
+from .connector import AnswerItems, ConfirmCallback, InterpreterABC, Item, TextReplacement, Turn
 from .item_sources import END_OF_ITEMS, InlinePuller, LoopPuller, Puller, ThreadPuller
 from .message_builder import MessageCollector
 
@@ -71,7 +71,7 @@ class StreamWrapper(Generic[T]):
         self._ended = False
 
     @property
-    def final(self) -> tuple[Message, ...]:
+    def collected_messages(self) -> tuple[Message, ...]:
         """What was said, as messages, the newest of them; while it is read, as far as it has come."""
         return self._collected.messages
 
@@ -119,7 +119,7 @@ class StreamWrapper(Generic[T]):
         """
         puller = self._choose_puller(sync=True)
         over = puller.stop()
-        if not puller.is_inside():
+        if not puller.is_called_from_source():
             wait_result(over)
         self._end()
 
@@ -165,7 +165,7 @@ class StreamWrapper(Generic[T]):
 
     def _begin(self, *, sync: bool) -> Puller:
         puller = self._choose_puller(sync=sync)
-        if sync and puller.is_inside():
+        if sync and puller.is_called_from_source():
             raise RuntimeError(_BLOCKS_OWN_LOOP)
         with self._puller_lock:
             if self._read:
@@ -205,7 +205,7 @@ class AnswerChannel:
         """The text that was said last is this one, in truth."""
         self.send(TextReplacement(text))
 
-    async def ask(self, text: str, choices: Sequence[str], details: Any = None) -> str:
+    async def request_choice(self, text: str, choices: Sequence[str], details: Any = None) -> str:
         """Ask the person, once all that was said before is told; gives the choice."""
         await self._said.join()
         return await self._confirm(text, choices, details=details)
@@ -235,7 +235,7 @@ class AnswerChannel:
 class StreamingAgent(InterpreterABC):
     """An agent whose answer is a task that says it; the base of those of models."""
 
-    def chat(self, message: Message, turn: Turn) -> Answer:
+    def chat(self, message: Message, turn: Turn) -> AnswerItems:
         """See `InterpreterABC.chat`."""
         channel = AnswerChannel(turn.confirm)
         return channel.read(partial(self.answer, message, turn, channel))

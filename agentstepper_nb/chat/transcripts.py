@@ -64,7 +64,7 @@ class ChatTranscripts:
             text = f"The chat session in {path} can't be read: {error}."
             raise CommandError("session_failed", text) from None
 
-    def stored(self, excluded_ids: Container[str] = ()) -> list[ChatSessionInfo]:
+    def list_stored_sessions(self, excluded_ids: Container[str] = ()) -> list[ChatSessionInfo]:
         """The sessions whose transcripts are kept, in no order.
 
         Args:
@@ -208,13 +208,13 @@ class ChatTranscript:
         self._updated_at = max(self._updated_at, message.created_at)
         self._places[message.id] = self._append(_Line(message=message))
 
-    def record_removal(self, gone: Iterable[str]) -> None:
+    def record_removal(self, message_ids: Iterable[str]) -> None:
         """Forget messages.
 
         Raises:
             OSError: That can't be written. They are gone all the same, for as long as this is open.
         """
-        ids = tuple(each for each in gone if each in self._places)
+        ids = tuple(each for each in message_ids if each in self._places)
         for each in ids:
             del self._places[each]
         if ids:
@@ -245,7 +245,7 @@ class ChatTranscript:
         """The newest messages, oldest first: so many, or as many as may be read at once."""
         return self._read(self._select_within_limit(list(self._places)[-count:]))
 
-    def before(self, message_id: str, limit: int) -> ChatMessagePage:
+    def read_before(self, message_id: str, limit: int) -> ChatMessagePage:
         """The newest messages before one.
 
         Args:

@@ -16,15 +16,15 @@ from .agent_reply import AgentReply
 from .backend import UserInput
 from .connector import InterpreterABC
 from .item_sources import is_task_cancelled
-from .memory import MAX_HELD_BYTES, estimate_memory_bytes
+from .memory import MAX_CACHED_BYTES, estimate_memory_bytes
 from .message_builder import MAX_CONTENT_CHARS
 from .session import ChatSession
-from .session_agents import HandoffChain, explain_error, is_stop
+from .session_agents import HandoffChain, explain_error, is_agent_stopped
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 2.0
 #: How often it is cancelled before it is left alone.
-MAX_CANCELS: Final = 2
+MAX_CANCEL_ATTEMPTS: Final = 2
 
 
 class RunningTurn:
@@ -92,7 +92,7 @@ class RunningTurn:
         if self._task is asyncio.current_task():
             return
         grace = GRACE_S if grace_s is None else grace_s
-        for _ in range(MAX_CANCELS):
+        for _ in range(MAX_CANCEL_ATTEMPTS):
             if (await asyncio.wait({self._task}, timeout=grace))[0]:
                 break
             self._task.cancel()
@@ -138,8 +138,8 @@ class RunningTurn:
                     "%s failed as it was stopped.", self.agent.name, exc_info=error
                 )
             return TurnEnding.STOPPED
-        if is_stop(error):
-            await self.session.recording.stopped()
+        if is_agent_stopped(error):
+            await self.session.recording.end_stopped_run()
             return TurnEnding.STOPPED
         # A person reads it in the conversation; where the code failed, who wants to know.
         self.session.config.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
@@ -154,7 +154,7 @@ class RunningTurn:
         self._has_ended = True
         if ending is not TurnEnding.DONE:
             self.session.recording.withdraw()
-        self.session.end(ending)
+        self.session.end_turn(ending)
         for open_output in self._outputs:
             open_output.end()
         self._reply, self._outputs = None, []
@@ -162,7 +162,7 @@ class RunningTurn:
 
 
 #: What waits for a reader, in characters and bytes; of more, the oldest messages go.
-MAX_UNREAD_BYTES: Final = MAX_HELD_BYTES
+MAX_UNREAD_BYTES: Final = MAX_CACHED_BYTES
 #: What a message takes beside that.
 _MESSAGE_OVERHEAD_BYTES: Final = 500
 

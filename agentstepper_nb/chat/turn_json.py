@@ -49,21 +49,21 @@ class AgentAnswer:
 
     Args:
         messages: What it said.
-        hand_on: Who goes on, if somebody does.
+        handoff: Who goes on, if somebody does.
     """
 
     messages: tuple[Message, ...]
-    hand_on: Handoff | None = None
+    handoff: Handoff | None = None
 
 
-def encode_turn_input(given: TurnInput) -> dict[str, Any]:
+def encode_turn_input(turn_input: TurnInput) -> dict[str, Any]:
     """What an agent is given, as the arguments of its event. The window's messages have their ids."""
-    room = _limit_per_message(given.window)
-    window = [{"id": each.id, **_as_json(each, room)} for each in given.window]
-    return {"message": _as_json(given.message, _MAX_VALUE_CHARS), "window": window}
+    room = _limit_per_message(turn_input.window)
+    window = [{"id": each.id, **_as_json(each, room)} for each in turn_input.window]
+    return {"message": _as_json(turn_input.message, _MAX_VALUE_CHARS), "window": window}
 
 
-def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
+def decode_turn_input(value: Any, original: TurnInput) -> TurnInput:
     """What a person made of it.
 
     A message of the window is known by its id: one that has none, or none of the window's, is a new one
@@ -71,21 +71,21 @@ def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
 
     Args:
         value: As it is now.
-        given: As it was.
+        original: As it was.
 
     Raises:
         ProtocolError: It can't be used; the text says why.
     """
     if not isinstance(value, dict) or set(value) - {"message", "window"} or "message" not in value:
         raise _unusable("arguments", 'the turn must be {"message": {…}, "window": [{…}]}')
-    known, room = {each.id: each for each in given.window}, _limit_per_message(given.window)
+    known, room = {each.id: each for each in original.window}, _limit_per_message(original.window)
     window: list[Message] = []
     for item in _listed("arguments", value.get("window", [])):
         item = dict(item) if isinstance(item, dict) else {"content": item}
         was = known.get(str(item.pop("id", None)))
-        window.append(_from_json("arguments", item, was or _anonymous(given, len(window)), room))
+        window.append(_from_json("arguments", item, was or _anonymous(original, len(window)), room))
     return TurnInput(
-        _from_json("arguments", value["message"], given.message, _MAX_VALUE_CHARS), tuple(window)
+        _from_json("arguments", value["message"], original.message, _MAX_VALUE_CHARS), tuple(window)
     )
 
 
@@ -93,9 +93,9 @@ def encode_agent_answer(part: AgentAnswer) -> list[dict[str, Any]]:
     """What an agent gave, as the result of its event."""
     room = _limit_per_message(part.messages)
     shown = [_as_json(each, room) for each in part.messages]
-    if part.hand_on is not None:
-        told = {} if part.hand_on.text is None else {"text": part.hand_on.text}
-        shown.append({_HAND_ON: part.hand_on.agent_name, **told})
+    if part.handoff is not None:
+        told = {} if part.handoff.text is None else {"text": part.handoff.text}
+        shown.append({_HAND_ON: part.handoff.agent_name, **told})
     return shown
 
 
@@ -192,13 +192,13 @@ def _listed(what: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def _anonymous(given: TurnInput, number: int) -> Message:
+def _anonymous(original: TurnInput, number: int) -> Message:
     return Message(
-        id=f"{given.message.id}:{number}",
-        session_id=given.message.session_id,
+        id=f"{original.message.id}:{number}",
+        session_id=original.message.session_id,
         role="user",
         type=MessageType.MESSAGE.value,
-        created_at=given.message.created_at,
+        created_at=original.message.created_at,
     )
 
 

@@ -16,10 +16,10 @@ from typing import Final
 from .._version import __version__
 
 #: Exit codes, as shells and argparse have them.
-OK: Final = 0
-FAILED: Final = 1
-USAGE: Final = 2
-INTERRUPTED: Final = 130
+EXIT_OK: Final = 0
+EXIT_FAILURE: Final = 1
+EXIT_USAGE_ERROR: Final = 2
+EXIT_INTERRUPTED: Final = 130
 
 #: The commands that run a program, which stands after `--`.
 _WITH_PROGRAM: Final = ("run", "proxy")
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # who read it has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return EXIT_FAILURE
     return code
 
 
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .agent_arguments import add_chat_command, add_code_command, add_policy_command
+    from .agent_command_arguments import add_chat_command, add_code_command, add_policy_command
     from .arguments import (
         add_backup_command,
         add_doctor_command,

@@ -31,25 +31,25 @@ class ApprovalCommands:
         self._screen = session.screen
         self._read_next_line = read_next_line
 
-    def approve(self, how: str) -> None:
+    def approve(self, option: str) -> None:
         """Approve the call that the run is halted at; of high risk, once the person confirms it.
 
         Args:
-            how: The words behind the key: nothing, or `always`.
+            option: The words behind the key: nothing, or `always`.
         """
         halted = self._session.halted
         if halted is None or halted.approval is None:
             self._screen.write_line("No call asks for an approval here. Press s to step.", "yellow")
             self._session.prompt()
-        elif how not in ("", _ALWAYS):
+        elif option not in ("", _ALWAYS):
             self._screen.write_line(
                 "Press a to approve, or “a always” to allow such calls from now on.", "yellow"
             )
             self._session.prompt()
         elif halted.approval.risk is Risk.HIGH:
-            self._confirm(halted, always=how == _ALWAYS)
+            self._confirm(halted, always=option == _ALWAYS)
         else:
-            self._send_approval(halted, always=how == _ALWAYS)
+            self._send_approval(halted, always=option == _ALWAYS)
 
     def _confirm(self, halted: ui.MessageBody, *, always: bool) -> None:
         """Ask once more, for another gesture than the key."""

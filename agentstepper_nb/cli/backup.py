@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..errors import StoreError
-from . import FAILED, OK
+from . import EXIT_FAILURE, EXIT_OK
 from .terminal_text import escape_controls
 
 
@@ -31,6 +31,6 @@ def run(namespace: Namespace) -> int:
         files = back_up(folder, target)
     except StoreError as error:
         print(f"agentstepper backup: {escape_controls(str(error))}", file=sys.stderr)
-        return FAILED
+        return EXIT_FAILURE
     print(escape_controls(f"Copied {', '.join(files)} of {folder} to {target}."))
-    return OK
+    return EXIT_OK

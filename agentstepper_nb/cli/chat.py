@@ -33,7 +33,7 @@ from ..chat.terminal.view import format_session
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
-from . import FAILED, INTERRUPTED, OK, USAGE
+from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE_ERROR
 from .line_editor import PromptOptions
 from .line_input import LinePrompter, run_dialogue
 from .screen import Screen, ScreenPrompt, make_standard_screen
@@ -69,11 +69,11 @@ def run(namespace: Namespace) -> int:
         with _chat(namespace) as chat:
             return asyncio.run(_converse(namespace, chat))
     except ChatUsageError as error:
-        return _fail(f"{error}", USAGE)
+        return _fail(f"{error}", EXIT_USAGE_ERROR)
     except (AgentStepperError, ValueError) as error:
-        return _fail(f"{error}", FAILED)
+        return _fail(f"{error}", EXIT_FAILURE)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def _chat(namespace: Namespace) -> Chat:
@@ -116,7 +116,7 @@ def _list(namespace: Namespace) -> int:
         stored = [session for session in chat.sessions() if session.id != chat.session_id]
     for session in stored:
         print(escape_controls(format_session(session, current=False)))
-    return OK
+    return EXIT_OK
 
 
 async def _converse(namespace: Namespace, chat: Chat) -> int:
@@ -135,7 +135,7 @@ async def _converse(namespace: Namespace, chat: Chat) -> int:
     finally:
         repl.close()
         inbox.close()
-    return FAILED if repl.has_failed and not screen.terminal else OK
+    return EXIT_FAILURE if repl.has_failed and not screen.terminal else EXIT_OK
 
 
 class _ChatDialogue:
@@ -163,7 +163,7 @@ class _ChatDialogue:
             return None
         if self._screen.hide_prompt is None or not self._repl.is_awaiting_user:
             return ScreenPrompt(is_edited=False)
-        return ScreenPrompt(self._screen.question, is_prompt=not self._repl.choices)
+        return ScreenPrompt(self._screen.question, has_history=not self._repl.choices)
 
     def handle_line(self, line: str | None) -> None:
         if line is None:

@@ -9,34 +9,34 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
-from ..coding.confinement import format_report
 from ..coding.options import CodingOptions, make_options
-from ..coding.orchestrator import RunResult
+from ..coding.orchestrator import TurnResult
 from ..coding.session import CodingSession
-from ..coding.session_list import CodingFolders, list_stored_sessions
+from ..coding.session_list import CodingDataPaths, list_stored_sessions
 from ..coding.session_log import SessionMode
+from ..coding.session_sandbox import format_report
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.provider import MODEL_VARIABLE
-from . import FAILED, INTERRUPTED, OK, USAGE
-from .agent_arguments import read_settings
+from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE_ERROR
+from .agent_command_arguments import read_settings
 from .code_approvals import TerminalApprover
 from .code_conversation import CodeConversation, EventPrinter, make_prompt_options
-from .code_view import CodeView, format_end, format_past, format_session
+from .code_view import CodeView, format_past_messages, format_session, format_turn_end
 from .json_editor import edit_json
 from .line_input import LinePrompter
 from .screen import Screen, make_standard_screen
 from .terminal_text import escape_controls
 
 #: The exit code where a prompt was not done within its iterations.
-STEP_LIMIT_REACHED: Final = 3
+EXIT_ITERATION_LIMIT: Final = 3
 _PROVIDER_VARIABLE: Final = "AGENTSTEPPER_PROVIDER"
 _PROVIDER: Final = "openai"
 _CODES: Final = {
-    "done": OK,
-    "max_iterations": STEP_LIMIT_REACHED,
-    "cancelled": INTERRUPTED,
-    "error": FAILED,
+    "done": EXIT_OK,
+    "max_iterations": EXIT_ITERATION_LIMIT,
+    "cancelled": EXIT_INTERRUPTED,
+    "error": EXIT_FAILURE,
 }
 
 
@@ -53,20 +53,20 @@ def run(namespace: Namespace) -> int:
     Returns:
         The exit code.
     """
-    folders = CodingFolders(_data(namespace))
+    folders = CodingDataPaths(_data(namespace))
     if namespace.list:
         for session in list_stored_sessions(folders):
             print(escape_controls(format_session(session)))
-        return OK
+        return EXIT_OK
     try:
         prompt = _prompt(namespace)
         return asyncio.run(_converse(namespace, folders, prompt))
     except CodeUsageError as error:
-        return _fail(f"{error}", USAGE)
+        return _fail(f"{error}", EXIT_USAGE_ERROR)
     except AgentStepperError as error:
-        return _fail(f"{error}", FAILED)
+        return _fail(f"{error}", EXIT_FAILURE)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def _prompt(namespace: Namespace) -> str | None:
@@ -81,7 +81,7 @@ def _prompt(namespace: Namespace) -> str | None:
     return prompt.strip()
 
 
-async def _converse(namespace: Namespace, folders: CodingFolders, prompt: str | None) -> int:
+async def _converse(namespace: Namespace, folders: CodingDataPaths, prompt: str | None) -> int:
     screen = make_standard_screen()
     typed = None
     if sys.stdin.isatty():
@@ -100,16 +100,16 @@ async def _converse(namespace: Namespace, folders: CodingFolders, prompt: str | 
     async with await _open(namespace, folders, prompt, options) as session:
         _introduce(screen, session, namespace)
         talk = CodeConversation(screen, session, typed)
-        with talk.interruptible(), reader.cancel_when_unread():
+        with talk.cancel_on_interrupt(), reader.cancel_on_closed_output():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))
             if typed is not None:
                 await talk.run(lambda result: _tell(screen, result))
-    return OK
+    return EXIT_OK
 
 
 async def _open(
-    namespace: Namespace, folders: CodingFolders, prompt: str | None, options: CodingOptions
+    namespace: Namespace, folders: CodingDataPaths, prompt: str | None, options: CodingOptions
 ) -> CodingSession:
     mode: SessionMode = "repl" if prompt is None else "run"
     workspace = _workspace(namespace)
@@ -138,7 +138,7 @@ async def _open(
 
 
 def _introduce(screen: Screen, session: CodingSession, namespace: Namespace) -> None:
-    for text, style in format_past(session.messages):
+    for text, style in format_past_messages(session.messages):
         screen.write_line(text, style)
     screen.write_line(f"Session {session.id}", "dim")
     for line in format_report(session.sandbox):
@@ -152,10 +152,10 @@ def _introduce(screen: Screen, session: CodingSession, namespace: Namespace) -> 
         )
 
 
-def _tell(screen: Screen, result: RunResult) -> int:
+def _tell(screen: Screen, result: TurnResult) -> int:
     """Say how a prompt was answered; gives the exit code for that."""
     style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
-    screen.write_line(format_end(result), style)
+    screen.write_line(format_turn_end(result), style)
     if result.reason == "cancelled" and result.error:
         screen.write_line(result.error, "yellow")
     return _CODES[result.reason]

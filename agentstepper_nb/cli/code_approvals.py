@@ -45,16 +45,21 @@ class TerminalApprover:
         self._keyboard = keyboard
         self._edit = edit
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, until there is an answer."""
         say = self._screen.write_line
-        say(f"Asks for approval · {request.risk} risk · {request.why}", _STYLES[request.risk])
+        say(
+            f"Asks for approval · {request.risk} risk · {request.policy_reason}",
+            _STYLES[request.risk],
+        )
         self._show(request)
         question = _PendingQuestion(request)
         self._keyboard.discard_input()
         try:
             while question.decision is None:
-                await self._take(question, await self._keyboard.ask(ScreenPrompt(question.prompt)))
+                await self._take(
+                    question, await self._keyboard.read_line(ScreenPrompt(question.prompt))
+                )
         except asyncio.CancelledError:
             say(
                 "The call was already answered elsewhere, or the agent's answer was cancelled.",
@@ -97,7 +102,7 @@ class TerminalApprover:
         """Approve; of high risk, once the person has confirmed it by another gesture."""
         if question.request.risk is Risk.HIGH:
             words = choose_confirmation_words(question.request.tool)
-            line = await self._keyboard.ask(ScreenPrompt(make_confirmation_prompt(words)))
+            line = await self._keyboard.read_line(ScreenPrompt(make_confirmation_prompt(words)))
             if line is None or line.strip() != words:
                 self._screen.write_line("Nothing was approved.")
                 return

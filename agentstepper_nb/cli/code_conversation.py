@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ..coding.orchestrator import RunResult
+from ..coding.orchestrator import TurnResult
 from ..coding.session import CodingSession
 from ..llm_wire.events import AgentEvent
 from ..suggestions import did_you_mean
@@ -18,7 +18,7 @@ from .line_editor import PromptOptions
 from .line_input import LinePrompter
 from .screen import Screen, ScreenPrompt
 
-_PROMPT: Final = ScreenPrompt("> ", is_prompt=True)
+_PROMPT: Final = ScreenPrompt("> ", has_history=True)
 _END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 _COMMANDS: Final = ("help", "quit", "exit")
 #: A command's name. A path has a second slash; a space before it makes a prompt of anything.
@@ -54,7 +54,7 @@ class CodeConversation:
         self._cancelling: asyncio.Task[None] | None = None
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def cancel_on_interrupt(self) -> Iterator[None]:
         """Inside, Ctrl+C cancels an answer, and twice it ends this task.
 
         So does a terminal that is closed: what the agent runs must not outlive it.
@@ -69,16 +69,16 @@ class CodeConversation:
             for number in (signal.SIGINT, *_END_SIGNALS):
                 loop.remove_signal_handler(number)
 
-    async def answer(self, prompt: str) -> RunResult:
+    async def answer(self, prompt: str) -> TurnResult:
         """Answer a prompt."""
         self._has_interrupted, self._is_answering = False, True
         try:
             return await self._session.run(prompt)
         finally:
             self._is_answering = False
-            self._screen.end_part()
+            self._screen.end_line()
 
-    async def run(self, report: Callable[[RunResult], object]) -> None:
+    async def run(self, report: Callable[[TurnResult], object]) -> None:
         """Answer prompts until the person has enough.
 
         Args:
@@ -87,7 +87,7 @@ class CodeConversation:
         assert self._lines is not None
         while True:
             self._has_interrupted = False
-            line = await self._lines.ask(_PROMPT)
+            line = await self._lines.read_line(_PROMPT)
             if line is None:
                 self._screen.write_line()
                 return
@@ -161,7 +161,7 @@ class EventPrinter:
                 self._task.cancel()
 
     @contextmanager
-    def cancel_when_unread(self) -> Iterator[None]:
+    def cancel_on_closed_output(self) -> Iterator[None]:
         """Inside, this task is cancelled once they have gone.
 
         Raises:

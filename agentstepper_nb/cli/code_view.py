@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ..coding.orchestrator import RunResult
+from ..coding.orchestrator import TurnResult
 from ..coding.session_list import StoredCodingSession
 from ..coding.tool import ToolResult
 from ..coding.tools.diffs import make_unified_diff
@@ -40,14 +40,14 @@ class CodeView:
         """Show an event."""
         match event:
             case TextDelta(text):
-                self._screen.write_part(text)
+                self._screen.write_fragment(text)
             case ToolCallReady(name=name, args_json=args_json):
-                self._screen.write_line(f"→ {format_written_call(name, args_json)}", "cyan")
+                self._screen.write_line(f"→ {format_raw_call(name, args_json)}", "cyan")
             case ToolResultEvent(result=ToolResult() as result):
                 for line, style in format_result(result):
                     self._screen.write_line(line, style)
             case ResponseCompleted():
-                self._screen.end_part()
+                self._screen.end_line()
             case TraceEvent(kind=kind, data=dict(data)):
                 self._trace(kind, data)
 
@@ -84,7 +84,7 @@ MAX_PAST_MESSAGES: Final = 20
 _MAX_MESSAGE_LINES: Final = 20
 
 
-def format_past(messages: Sequence[ChatMessage]) -> Iterator[Line]:
+def format_past_messages(messages: Sequence[ChatMessage]) -> Iterator[Line]:
     """The newest messages of a conversation; first how many there are before these.
 
     Args:
@@ -104,7 +104,7 @@ def _lines(message: ChatMessage) -> Iterator[Line]:
         case AssistantMessage(content=content, tool_calls=calls):
             yield from _text(content, "", "")
             for call in calls:
-                yield escape_controls(f"→ {format_written_call(call.name, call.args_json)}"), "cyan"
+                yield escape_controls(f"→ {format_raw_call(call.name, call.args_json)}"), "cyan"
         case ToolResultMessage(content=content, ok=ok):
             yield (
                 escape_controls(f"  {'✓' if ok else '✗'} {to_short_line(content)}"),
@@ -146,7 +146,7 @@ def format_call(name: str, args: Any) -> str:
     return to_short_line(f"{name}({shown})")
 
 
-def format_written_call(name: str, args_json: str) -> str:
+def format_raw_call(name: str, args_json: str) -> str:
     """`format_call` of arguments as a model wrote them."""
     try:
         return format_call(name, json.loads(args_json or "{}"))
@@ -182,7 +182,7 @@ def format_proposal(name: str, args: Any) -> Iterator[Line]:
             yield from _diff(make_unified_diff(path, None, content))
 
 
-def format_end(result: RunResult) -> str:
+def format_turn_end(result: TurnResult) -> str:
     """How a prompt was answered, and what that took."""
     queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
     figures = [_END_TEXTS[result.reason], queries, format_run_usage(result.usage)]
@@ -194,8 +194,8 @@ def format_session(stored: StoredCodingSession) -> str:
     was asked first, where, and whom.
     """
     session = stored.summary
-    when = session.latest[:16].replace("T", " ")
-    prompt = _one_line(session.prompt)
+    when = session.updated_at[:16].replace("T", " ")
+    prompt = _one_line(session.first_prompt)
     prompt = prompt if len(prompt) <= _MAX_PROMPT_CHARS else f"{prompt[: _MAX_PROMPT_CHARS - 1]}…"
     model = f"{session.provider} {session.model}"
     state = "open" if stored.is_open else "kept"

@@ -56,7 +56,7 @@ class CoreConnectionLost(NamedTuple):
     """The connection is gone and will be tried again."""
 
     reason: str
-    delay: float  # seconds
+    retry_delay_s: float  # seconds
 
 
 class CoreConnectionRefused(NamedTuple):
@@ -88,7 +88,7 @@ class CoreConnection(threading.Thread):
         self._ids = itertools.count(1)
         self._sent = 0
         self._has_connected = False  # once in its life
-        self._delay = _FIRST_DELAY_S
+        self._retry_delay_s = _FIRST_DELAY_S
         self._is_closed = threading.Event()
 
     def send(self, command: Struct) -> str | None:
@@ -153,8 +153,8 @@ class CoreConnection(threading.Thread):
 
     def _wait(self, reason: str) -> None:
         """Wait before the next try: twice as long each time, until one succeeds."""
-        delay = self._delay
-        self._delay = min(2 * delay, _MAX_DELAY_S)
+        delay = self._retry_delay_s
+        self._retry_delay_s = min(2 * delay, _MAX_DELAY_S)
         self._notify(CoreConnectionLost(reason, delay))
         self._is_closed.wait(delay)
 
@@ -185,7 +185,7 @@ class CoreConnection(threading.Thread):
             raise CoreRefusedError(answer.message + hint)
         if not isinstance(answer, ui.CoreHello):
             raise CoreRefusedError("the server sent no hello: is this the UIs' port?")
-        self._has_connected, self._delay = True, _FIRST_DELAY_S
+        self._has_connected, self._retry_delay_s = True, _FIRST_DELAY_S
         self._socket = socket
         self._notify(CoreConnected(answer))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..doctor import examine_machine, examine_store, repair_store
 from ..doctor.findings import Finding, encode_findings, format_findings, has_problems
 from ..errors import StoreError
-from . import FAILED, OK
+from . import EXIT_FAILURE, EXIT_OK
 
 
 def run(namespace: Namespace) -> int:
@@ -25,9 +25,9 @@ def run(namespace: Namespace) -> int:
         findings = _findings(namespace)
     except StoreError as error:
         print(f"agentstepper: {error}", file=sys.stderr)
-        return FAILED
+        return EXIT_FAILURE
     print(encode_findings(findings) if namespace.json else format_findings(findings))
-    return FAILED if has_problems(findings) else OK
+    return EXIT_FAILURE if has_problems(findings) else EXIT_OK
 
 
 def _findings(namespace: Namespace) -> list[Finding]:

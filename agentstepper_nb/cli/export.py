@@ -10,7 +10,7 @@ from ..errors import AgentStepperError
 from ..history import load_run as run_of
 from ..history import run_files
 from ..protocol.text_escaping import escape_to_one_line
-from . import FAILED, OK, USAGE
+from . import EXIT_FAILURE, EXIT_OK, EXIT_USAGE_ERROR
 from .terminal_text import escape_controls
 
 
@@ -27,22 +27,22 @@ def run(namespace: Namespace) -> int:
     try:
         format = run_files.choose_format(path, namespace.format)
     except ValueError as error:
-        return _fail(f"{error}", USAGE)
+        return _fail(f"{error}", EXIT_USAGE_ERROR)
     if path.is_dir():
-        return _fail(f"{path} is a folder: name a file in it.", FAILED)
+        return _fail(f"{path} is a folder: name a file in it.", EXIT_FAILURE)
     if path.exists() and not namespace.force:
         return _fail(
-            f"{path} exists: choose another name, or add --force to replace the file.", FAILED
+            f"{path} exists: choose another name, or add --force to replace the file.", EXIT_FAILURE
         )
     try:
         history = run_of(namespace.run, namespace.data).history()
         run_files.write_run_file(history, path, format, force=namespace.force)
     except AgentStepperError as error:
-        return _fail(f"{error}", FAILED)
+        return _fail(f"{error}", EXIT_FAILURE)
     except OSError as error:
-        return _fail(f"{path} can't be written: {error.strerror or error}.", FAILED)
+        return _fail(f"{path} can't be written: {error.strerror or error}.", EXIT_FAILURE)
     print(escape_to_one_line(f"Wrote {history.run.name} ({history.run.id}) to {path}."))
-    return OK
+    return EXIT_OK
 
 
 def _fail(message: str, code: int) -> int:

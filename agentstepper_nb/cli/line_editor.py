@@ -39,17 +39,17 @@ class PromptOptions:
 
     Attributes:
         history: The file that remembers them.
-        words: What completes them.
-        folder: Where names of files are completed; None completes none.
-        is_remembered: Whether a prompt may be remembered.
-        keys: Keys that type a line, by their names in prompt_toolkit.
+        find_completions: What completes them.
+        completion_folder: Where names of files are completed; None completes none.
+        is_saved_in_history: Whether a prompt may be remembered.
+        key_bindings: Keys that type a line, by their names in prompt_toolkit.
     """
 
     history: Path
-    words: FindCompletions
-    folder: Path | None = None
-    is_remembered: Callable[[str], bool] = lambda prompt: True
-    keys: Mapping[str, str] = field(default_factory=dict)
+    find_completions: FindCompletions
+    completion_folder: Path | None = None
+    is_saved_in_history: Callable[[str], bool] = lambda prompt: True
+    key_bindings: Mapping[str, str] = field(default_factory=dict)
 
 
 class LineEditor:
@@ -68,22 +68,22 @@ class LineEditor:
         self._style = "ansibrightblack" if is_coloured else ""
         self._prompts: PromptSession[str] = PromptSession(
             history=_history(prompts),
-            completer=PromptCompleter(prompts.words, prompts.folder),
+            completer=PromptCompleter(prompts.find_completions, prompts.completion_folder),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
-            key_bindings=_bindings(prompts.keys),
+            key_bindings=_bindings(prompts.key_bindings),
         )
         self._answers: PromptSession[str] = PromptSession(
             history=DummyHistory(), key_bindings=_bindings({})
         )
         self._begun = Document()  # a prompt that was begun when it was withdrawn
 
-    async def ask(self, question: ScreenPrompt) -> str | None:
+    async def read_line(self, question: ScreenPrompt) -> str | None:
         """Ask for a line, or several; None where the person closes the terminal's input."""
-        session = self._prompts if question.is_prompt else self._answers
+        session = self._prompts if question.has_history else self._answers
         while True:
             begun = Document()
-            if question.is_prompt:
+            if question.has_history:
                 begun, self._begun = self._begun, begun
             try:
                 return await session.prompt_async(
@@ -153,17 +153,17 @@ class PrivateHistory(FileHistory):
 
     Args:
         file: Where it is kept.
-        is_remembered: Whether a prompt may be remembered.
+        is_saved_in_history: Whether a prompt may be remembered.
 
     Raises:
         OSError: It can't be written there.
     """
 
-    def __init__(self, file: Path, is_remembered: Callable[[str], bool]) -> None:
+    def __init__(self, file: Path, is_saved_in_history: Callable[[str], bool]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         file.chmod(0o600)
-        self._is_remembered = is_remembered
+        self._is_remembered = is_saved_in_history
         super().__init__(str(file))
 
     def append_string(self, string: str) -> None:
@@ -176,12 +176,12 @@ class PromptCompleter(Completer):
     """Completes words that are known, and names of files.
 
     Args:
-        words: Gives the words.
+        find_completions: Gives the words.
         folder: Where the files are; None completes none.
     """
 
-    def __init__(self, words: FindCompletions, folder: Path | None) -> None:
-        self._words = words
+    def __init__(self, find_completions: FindCompletions, folder: Path | None) -> None:
+        self._words = find_completions
         self._paths = None
         if folder is not None:
             self._paths = PathCompleter(get_paths=lambda: [str(folder)], expanduser=True)
@@ -207,7 +207,7 @@ class PromptCompleter(Completer):
 def _history(prompts: PromptOptions) -> History:
     """The history of prompts; one that ends with the process, where none can be kept."""
     try:
-        return PrivateHistory(prompts.history, prompts.is_remembered)
+        return PrivateHistory(prompts.history, prompts.is_saved_in_history)
     except OSError:
         return InMemoryHistory()
 

@@ -74,11 +74,11 @@ class LinePrompter:
             self.editor = LineEditor(prompts, is_coloured=screen.is_coloured)
             screen.hide_prompt = self.editor.hide_prompt
 
-    async def ask(self, question: ScreenPrompt) -> str | None:
+    async def read_line(self, question: ScreenPrompt) -> str | None:
         """Ask for a line; None where the person has closed the terminal's input."""
         if self.editor is not None and question.is_edited:
-            self._screen.end_part()
-            return await self.editor.ask(question)
+            self._screen.end_line()
+            return await self.editor.read_line(question)
         if question.text:
             self._screen.show_prompt(question.text)
         line = await self._keyboard.line()
@@ -91,17 +91,17 @@ class LinePrompter:
         if self.editor is not None:
             self.editor.discard_input()
 
-    async def cancel_question(self, typing: asyncio.Task[str | None]) -> None:
+    async def cancel_prompt(self, prompt_task: asyncio.Task[str | None]) -> None:
         """Take a question back.
 
         Args:
-            typing: The task that asks.
+            prompt_task: The task that asks.
         """
         if self.editor is None:
-            await _cancel(typing)
+            await _cancel(prompt_task)
             return
         with self.editor.keep_draft():
-            await _cancel(typing)
+            await _cancel(prompt_task)
 
     def redraw(self) -> None:
         """Draw the line that is edited, below what was written."""
@@ -146,10 +146,10 @@ async def run_dialogue(
         while not dialogue.is_over:
             question = dialogue.question
             if typing is not None and question != asked:
-                await lines.cancel_question(typing)
+                await lines.cancel_prompt(typing)
                 typing = None
             if typing is None and question is not None:
-                asked, typing = question, asyncio.create_task(lines.ask(question))
+                asked, typing = question, asyncio.create_task(lines.read_line(question))
             awaited = [arrival] if typing is None else [typing, arrival]
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             if typing is not None and typing.done():
@@ -162,7 +162,7 @@ async def run_dialogue(
     finally:
         await _cancel(arrival)
         if typing is not None:
-            await lines.cancel_question(typing)
+            await lines.cancel_prompt(typing)
 
 
 async def _wait_readable(descriptor: int) -> None:

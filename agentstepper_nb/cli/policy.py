@@ -9,13 +9,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from ..coding.policy import PolicyRule, RuleBook
+from ..coding.policy import PolicyRule, PolicyRulesFile
 from ..coding.policy.rules import RUN_COMMAND
-from ..coding.session_list import CodingFolders
-from ..coding.tools import default_tools
+from ..coding.session_list import CodingDataPaths
+from ..coding.tools import make_default_tools
 from ..discover import data_dir
 from ..errors import PolicyRulesError
-from . import FAILED, OK, USAGE
+from . import EXIT_FAILURE, EXIT_OK, EXIT_USAGE_ERROR
 from .terminal_text import escape_controls
 
 _NONE: Final = "There are no rules. `agentstepper policy deny --command 'git push'` adds one."
@@ -35,8 +35,8 @@ def run(namespace: Namespace) -> int:
         1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
         command was called wrongly.
     """
-    book = RuleBook(
-        CodingFolders(Path(namespace.data).expanduser() if namespace.data else data_dir()).rules
+    book = PolicyRulesFile(
+        CodingDataPaths(Path(namespace.data).expanduser() if namespace.data else data_dir()).rules
     )
     try:
         match namespace.action:
@@ -47,18 +47,18 @@ def run(namespace: Namespace) -> int:
             case _:
                 return _add(book, namespace)
     except _UsageError as error:
-        return _fail(str(error), USAGE)
+        return _fail(str(error), EXIT_USAGE_ERROR)
     except PolicyRulesError as error:
-        return _fail(str(error), FAILED)
+        return _fail(str(error), EXIT_FAILURE)
 
 
-def _list(book: RuleBook, namespace: Namespace) -> int:
+def _list(book: PolicyRulesFile, namespace: Namespace) -> int:
     rules = book.rules(None if namespace.workspace is None else _folder(namespace.workspace))
     for rule in rules:
         print(escape_controls(_line(rule)))
     if not rules:
         print(_NONE)
-    return OK
+    return EXIT_OK
 
 
 def _line(rule: PolicyRule) -> str:
@@ -66,15 +66,17 @@ def _line(rule: PolicyRule) -> str:
     return f"{rule.id}  {rule.effect} {rule.description}  {where}"
 
 
-def _remove(book: RuleBook, ids: list[str]) -> int:
+def _remove(book: PolicyRulesFile, ids: list[str]) -> int:
     missing = [id for id in ids if not book.remove(id)]
     if not missing:
-        return OK
+        return EXIT_OK
     named = ", ".join(missing)
-    return _fail(f"There is no rule {named}: `agentstepper policy list` shows their ids.", FAILED)
+    return _fail(
+        f"There is no rule {named}: `agentstepper policy list` shows their ids.", EXIT_FAILURE
+    )
 
 
-def _add(book: RuleBook, namespace: Namespace) -> int:
+def _add(book: PolicyRulesFile, namespace: Namespace) -> int:
     _check(namespace)
     workspace = None if namespace.everywhere else _folder(namespace.workspace or ".")
     if namespace.action == "deny":
@@ -91,7 +93,7 @@ def _add(book: RuleBook, namespace: Namespace) -> int:
             writable=[str(_folder(folder)) for folder in namespace.writable],
         )
     print(escape_controls(_line(rule)))
-    return OK
+    return EXIT_OK
 
 
 def _check(namespace: Namespace) -> None:
@@ -134,7 +136,7 @@ def _check_path(pattern: str) -> None:
 
 
 def _check_tool(pattern: str) -> None:
-    known = [tool.name for tool in default_tools(images=True)]
+    known = [tool.name for tool in make_default_tools(images=True)]
     if not any(fnmatchcase(name, pattern) for name in known):
         print(
             f"No installed tool matches {escape_controls(pattern)}. The tools are "

@@ -15,12 +15,12 @@ from ..discover import CoreEndpoint, discover, list_announced_cores
 from ..sdk.environment import make_environment
 from ..sdk.handshake import probe
 from ..sdk.parent_guard import tie_to_parent
-from . import USAGE
+from . import EXIT_USAGE_ERROR
 
 #: Exit codes that aren't the program's own, as `env`, `nohup` and `timeout` have them.
-NOT_TRIED: Final = 125
-CANNOT_RUN: Final = 126
-NOT_FOUND: Final = 127
+EXIT_NOT_STARTED: Final = 125
+EXIT_CANNOT_EXECUTE: Final = 126
+EXIT_COMMAND_NOT_FOUND: Final = 127
 
 #: Has the `sitecustomize` that attaches.
 _ATTACH_SITE: Final = Path(__file__).parent / "attach_site"
@@ -40,14 +40,14 @@ def run(namespace: Namespace) -> int:
     parent = os.getppid()
     if namespace.misplaced or not namespace.program:
         words = " ".join([*namespace.misplaced, *(namespace.program or ())]) or "python agent.py"
-        return _fail(f"put -- before the program: agentstepper run -- {words}", USAGE)
+        return _fail(f"put -- before the program: agentstepper run -- {words}", EXIT_USAGE_ERROR)
     try:
         core = discover(namespace.url, namespace.token)
         probe(core)  # here a sentence, in the agent a traceback
     except ConnectionError as error:
-        return _fail(str(error), NOT_TRIED)
+        return _fail(str(error), EXIT_NOT_STARTED)
     if namespace.with_parent and sys.platform == "linux" and not tie_to_parent(parent):
-        return NOT_TRIED  # nobody is left who could be told
+        return EXIT_NOT_STARTED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
     environment = make_environment(os.environ, core, namespace.name)
@@ -89,10 +89,12 @@ def _become(program: Sequence[str], environment: Mapping[str, str]) -> int:
         _exec(program, environment)
     except (FileNotFoundError, NotADirectoryError):
         if shutil.which(name, path=environment.get("PATH")) is None:
-            return _fail(f"there is no program {name}.", NOT_FOUND)
-        return _fail(f"{name}: the interpreter that its first line names is missing.", CANNOT_RUN)
+            return _fail(f"there is no program {name}.", EXIT_COMMAND_NOT_FOUND)
+        return _fail(
+            f"{name}: the interpreter that its first line names is missing.", EXIT_CANNOT_EXECUTE
+        )
     except (OSError, ValueError) as error:  # no rights, no program's file, a NUL in an argument
-        return _fail(f"{name} can't be run: {_why(error)}.{_advice(name)}", CANNOT_RUN)
+        return _fail(f"{name} can't be run: {_why(error)}.{_advice(name)}", EXIT_CANNOT_EXECUTE)
 
 
 def _exec(program: Sequence[str], environment: Mapping[str, str]) -> NoReturn:

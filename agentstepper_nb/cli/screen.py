@@ -25,12 +25,12 @@ class ScreenPrompt(NamedTuple):
 
     Attributes:
         text: The prompt. What stands above its last line is shown only while the person types.
-        is_prompt: Whether the line has history and completion; an answer to a question has neither.
+        has_history: Whether the line has history and completion; an answer to a question has neither.
         is_edited: Whether it is edited; else the terminal itself takes the line, without a prompt.
     """
 
     text: str = ""
-    is_prompt: bool = False
+    has_history: bool = False
     is_edited: bool = True
 
 
@@ -57,7 +57,7 @@ class Screen:
         self.hide_prompt: Callable[[], None] | None = None
         self.question = ""
         self._asking = False  # the cursor stands behind a prompt
-        self._is_in_part = False  # the cursor stands behind a piece
+        self._is_in_line = False  # the cursor stands behind a piece
         self._held = ""  # of a piece: what may be one character with the next
 
     @property
@@ -72,32 +72,32 @@ class Screen:
             text: Of anyone.
             style: bold, dim, red, green, yellow, cyan, or nothing.
         """
-        self.end_part()
+        self.end_line()
         self._end_prompt()
         text = escape_controls(text)
         if style and self.is_coloured:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
         self._write(text + "\n")
 
-    def write_part(self, piece: str) -> None:
+    def write_fragment(self, fragment: str) -> None:
         """Write some more of a text, which goes on where the piece before ended."""
         self._end_prompt()
-        text, self._held = self._held + piece, ""
+        text, self._held = self._held + fragment, ""
         if text.endswith("\r"):  # half a line end, perhaps
             text, self._held = text[:-1], "\r"
         if text:
             self._write(escape_controls(text))
-            self._is_in_part = not text.endswith("\n")
+            self._is_in_line = not text.endswith("\n")
 
-    def end_part(self) -> None:
+    def end_line(self) -> None:
         """The text that grows is over."""
-        if self._is_in_part:
+        if self._is_in_line:
             self._write("\n")
-        self._is_in_part, self._held = False, ""
+        self._is_in_line, self._held = False, ""
 
     def show_prompt(self, prompt: str) -> None:
         """Write a prompt; with a line editor, that shows `question` itself."""
-        self.end_part()
+        self.end_line()
         self.question = prompt
         if self.hide_prompt is not None:
             return

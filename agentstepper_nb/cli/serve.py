@@ -35,7 +35,7 @@ from ..hub.runtime_host import STORE_VARIABLE
 from ..models.provider import MODEL_VARIABLE
 from ..protocol.data_model import Run
 from ..store import archive
-from . import FAILED, OK, USAGE
+from . import EXIT_FAILURE, EXIT_OK, EXIT_USAGE_ERROR
 from .terminal_text import log_to_stderr
 
 _SIGNAL_CHECK_S: Final = 1.0  # seconds
@@ -54,7 +54,7 @@ def run(namespace: Namespace) -> int:
         options = collect_options(namespace)
         core = _core(options)
     except (ServeOptionError, ValueError) as error:
-        return _fail(str(error), USAGE)
+        return _fail(str(error), EXIT_USAGE_ERROR)
     with _set_on_signal() as stop:
         if options.exits_at_stdin_eof:
             threading.Thread(target=_wait_for_eof, args=(stop,), daemon=True).start()
@@ -65,9 +65,9 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
     try:
         core.start()
     except StoreError as error:
-        return _fail(str(error), FAILED)
+        return _fail(str(error), EXIT_FAILURE)
     except OSError as error:
-        return _fail(_why(error, core), FAILED)
+        return _fail(_why(error, core), EXIT_FAILURE)
     try:
         for path in options.runs:
             _import(core, Path(path), stop)
@@ -83,10 +83,10 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
         _wait(stop)
         discover.remove_core_info(announcement)
     except (CommandError, ProtocolError, OSError) as error:
-        return _fail(str(error), FAILED)
+        return _fail(str(error), EXIT_FAILURE)
     finally:
         core.stop()
-    return OK
+    return EXIT_OK
 
 
 def _core(options: ServeOptions) -> AgentStepperCore:
@@ -211,7 +211,7 @@ def _fail(message: str, code: int) -> int:
 
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
-AboveZero = Annotated[float, Meta(gt=0)]
+PositiveNumber = Annotated[float, Meta(gt=0)]
 
 
 #: What the environment may say of them.
@@ -240,8 +240,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     token: str | None = None  # the agent token; None: the data folder's, as of the other two
     control_token: str | None = None
     durability: Literal["relaxed", "durable", "sync"] = "durable"
-    keep_days: AboveZero | None = None  # None: for ever
-    keep_gib: AboveZero | None = None
+    keep_days: PositiveNumber | None = None  # None: for ever
+    keep_gib: PositiveNumber | None = None
     model: str | None = None
     worker: bool = True  # whether one is started where agents need it
     worker_token: str | None = None

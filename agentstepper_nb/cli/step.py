@@ -17,7 +17,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 from ..discover import CoreEndpoint, CoreInfo, data_dir, find_running_core, find_view_endpoint
 from ..errors import DiscoveryError
-from . import FAILED, INTERRUPTED, OK
+from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
 from .core_connection import ConnectionEvent, CoreConnection
 from .json_editor import edit_json
 from .line_editor import PromptOptions
@@ -49,9 +49,9 @@ def run(namespace: Namespace) -> int:
         return asyncio.run(_step(find_core_to_step(namespace), namespace.run))
     except DiscoveryError as error:
         print(f"agentstepper step: {error}", file=sys.stderr)
-        return FAILED
+        return EXIT_FAILURE
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 async def _step(core: CoreEndpoint, wanted: str | None) -> int:
@@ -61,7 +61,10 @@ async def _step(core: CoreEndpoint, wanted: str | None) -> int:
     session = StepSession(screen, link.send, wanted, lambda: lines.discard_input())
     keys = StepCommands(session, edit_json if sys.stdin.isatty() else None)
     prompts = PromptOptions(
-        data_dir() / "step.history", keys.words, is_remembered=_is_remembered, keys=_KEYS
+        data_dir() / "step.history",
+        keys.find_completions,
+        is_saved_in_history=_is_remembered,
+        key_bindings=_KEYS,
     )
     lines = LinePrompter(screen, sys.stdin.fileno(), prompts)
     task = asyncio.current_task()
@@ -77,7 +80,7 @@ async def _step(core: CoreEndpoint, wanted: str | None) -> int:
     finally:
         link.close()
         inbox.close()
-    return FAILED if session.has_failed else OK
+    return EXIT_FAILURE if session.has_failed else EXIT_OK
 
 
 def _cancel(task: asyncio.Task[object]) -> None:
@@ -118,7 +121,7 @@ class _StepDialogue:
         if line is None:
             self._session.is_over = True
         else:
-            self._keys.line(line)
+            self._keys.execute_line(line)
 
     def handle(self, events: Iterable[ConnectionEvent]) -> None:
         for event in events:

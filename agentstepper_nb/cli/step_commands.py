@@ -21,10 +21,10 @@ from .screen import ScreenPrompt
 from .step_session import APPROVAL_PROMPT, HALTED_PROMPT, StepSession
 from .terminal_text import (
     find_json_error,
-    find_read_only,
     find_read_only_edit,
     format_readable,
     indent_json,
+    list_read_only_values,
 )
 
 HELP: Final = """\
@@ -60,12 +60,12 @@ _ABBREVIATIONS: Final = {
     "help": "?",
 }
 _COMMAND: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
-_HALTED_PROMPT: Final = ScreenPrompt(f"{HALTED_PROMPT.rstrip()}\n> ", is_prompt=True)
-_APPROVAL_PROMPT: Final = ScreenPrompt(f"{APPROVAL_PROMPT.rstrip()}\n> ", is_prompt=True)
+_HALTED_PROMPT: Final = ScreenPrompt(f"{HALTED_PROMPT.rstrip()}\n> ", has_history=True)
+_APPROVAL_PROMPT: Final = ScreenPrompt(f"{APPROVAL_PROMPT.rstrip()}\n> ", has_history=True)
 _RUNNING_PROMPT: Final = ScreenPrompt(
-    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True
+    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [r]uns [q]uit [?]\n> ", has_history=True
 )
-_IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True)
+_IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", has_history=True)
 #: The keys that take words.
 _TEXT_COMMANDS: Final = ("a", "deny")
 #: Characters of a line that is shown where it means nothing.
@@ -105,7 +105,7 @@ class StepCommands:
             "?": self._help,
         }
 
-    def line(self, text: str) -> None:
+    def execute_line(self, text: str) -> None:
         """Carry out a line."""
         self._screen.end_prompt()
         if self._line_handler is not None:
@@ -136,9 +136,9 @@ class StepCommands:
             return _HALTED_PROMPT if halted.approval is None else _APPROVAL_PROMPT
         return _RUNNING_PROMPT if run is not None and run.live else _IDLE_PROMPT
 
-    def words(self, before: str) -> Iterable[tuple[str, str]]:
+    def find_completions(self, text_before_cursor: str) -> Iterable[tuple[str, str]]:
         """What may stand behind the beginning of a line, and how each is listed."""
-        match _ABBREVIATIONS.get(before.strip(), before.strip()):
+        match _ABBREVIATIONS.get(text_before_cursor.strip(), text_before_cursor.strip()):
             case "":
                 return [(word, word) for word in _ABBREVIATIONS]
             case "a":
@@ -260,7 +260,7 @@ class StepCommands:
 
     def _is_read_only(self, halted: ui.MessageBody) -> bool:
         """Say what of a message can't be edited; whether that is all of it."""
-        places = find_read_only(halted.data)
+        places = list_read_only_values(halted.data)
         for place, why in places:
             self._screen.write_line(f"{place} is read-only: {why}.", "dim")
         return len(places) == 1 and is_opaque_value(json.loads(halted.data))

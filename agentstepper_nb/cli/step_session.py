@@ -140,7 +140,7 @@ class StepSession:
                 self._connected(hello)
             case CoreMessageReceived(message=message, id=id):
                 self._received(message, id)
-            case CoreConnectionLost(reason=reason, delay=delay):
+            case CoreConnectionLost(reason=reason, retry_delay_s=delay):
                 self._answers.clear()
                 self.halted = self.editing = self._fetching = None
                 self.screen.write_line(

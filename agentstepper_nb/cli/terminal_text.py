@@ -77,25 +77,28 @@ def _broken(line: str) -> str:
     return _LINE_ENDS.sub(lambda end: f"{end[1]}\n{indent}", line)
 
 
-def fold_text(text: str, whole: str) -> str:
+def fold_text(text: str, how_to_see_all: str) -> str:
     """A text, cut to what is read at a glance.
 
     Args:
         text: The text.
-        whole: How to see all of it.
+        how_to_see_all: How to see all of it.
     """
     lines = [
-        line if len(line) <= MAX_LINE_CHARS else _cut(line, whole) for line in text.split("\n")
+        line if len(line) <= MAX_LINE_CHARS else _cut(line, how_to_see_all)
+        for line in text.split("\n")
     ]
     hidden = len(lines) - MAX_FOLDED_LINES
     if hidden <= 0:
         return "\n".join(lines)
     head, tail = lines[: MAX_FOLDED_LINES - _TAIL_LINES], lines[-_TAIL_LINES:]
-    return "\n".join([*head, f"… {hidden} more lines: {whole}", *tail])
+    return "\n".join([*head, f"… {hidden} more lines: {how_to_see_all}", *tail])
 
 
-def _cut(line: str, whole: str) -> str:
-    return f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS} more characters: {whole}"
+def _cut(line: str, how_to_see_all: str) -> str:
+    return (
+        f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS} more characters: {how_to_see_all}"
+    )
 
 
 def find_json_error(text: str) -> str | None:
@@ -109,7 +112,7 @@ def find_json_error(text: str) -> str | None:
     return None
 
 
-def find_read_only(text: str) -> list[tuple[str, str]]:
+def list_read_only_values(text: str) -> list[tuple[str, str]]:
     """The places in a message that can't be edited, each with the reason."""
     try:
         return list(find_opaque_values(json.loads(text)))
@@ -129,15 +132,15 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def log_to_stderr(level: str, form: str) -> None:
+def log_to_stderr(level: str, log_format: str) -> None:
     """Let all loggers write to stderr.
 
     Args:
         level: As `--log-level` has it.
-        form: As `logging.Formatter` takes it.
+        log_format: As `logging.Formatter` takes it.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLineFormatter(form))
+    handler.setFormatter(LogLineFormatter(log_format))
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 

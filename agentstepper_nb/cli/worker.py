@@ -16,7 +16,7 @@ from ..errors import ConnectionLostError, DiscoveryError
 from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller
 from ..worker.serve_loop import run_worker
 from ..worker.services import ServiceContext, load_services
-from . import FAILED, INTERRUPTED, OK
+from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
 from .terminal_text import log_to_stderr
 
 
@@ -36,10 +36,10 @@ def run(namespace: Namespace) -> int:
         asyncio.run(_work(_finder(namespace), namespace))
     except (ConnectionLostError, DiscoveryError) as error:
         print(f"agentstepper: {error}", file=sys.stderr)
-        return FAILED
+        return EXIT_FAILURE
     except KeyboardInterrupt:
-        return INTERRUPTED
-    return OK
+        return EXIT_INTERRUPTED
+    return EXIT_OK
 
 
 def _finder(namespace: Namespace) -> FindEndpoint:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ..sdk.approvals import Approval
 
 
-class ApprovalRequest(Struct, frozen=True, kw_only=True):
+class ApprovalRequest(Struct, frozen=True, kw_only=True, rename={"policy_reason": "why"}):
     """What a person is asked."""
 
     call_id: str
     tool: str
     args: Any
     risk: Risk
-    why: str  # the rule that asks, in words
+    policy_reason: str  # the rule that asks, in words
     rule: str | None = None  # what "always allow this here" would allow, in words
 
 
@@ -48,12 +48,12 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
     args: Any = None  # edited arguments, where `edited`
     edited: bool = False
     always: bool = False  # also from now on, in this workspace
-    by: str = ""  # who or what decided, or a `NoDecisionReason`; filled in for the log
+    decided_by: str = ""  # who or what decided, or a `NoDecisionReason`; filled in for the log
 
     @property
     def is_undecided(self) -> bool:
         """Whether no person decided."""
-        return isinstance(self.by, NoDecisionReason)
+        return isinstance(self.decided_by, NoDecisionReason)
 
 
 class Approver(Protocol):
@@ -62,7 +62,7 @@ class Approver(Protocol):
     An attribute `name` is what the log calls them; `approver` where there is none.
     """
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, and wait for the answer. Cancelled where it was decided elsewhere.
 
         Args:
@@ -97,11 +97,11 @@ class HttpApprover:
         self._answered: deque[str] = deque(maxlen=_MAX_ANSWERED)
 
     @property
-    def waiting(self) -> tuple[str, ...]:
+    def pending_call_ids(self) -> tuple[str, ...]:
         """The calls that wait, oldest first."""
         return tuple(self._waiting)
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, and wait for the answer; see `Approver`."""
         call = request.call_id
         decision: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
@@ -114,7 +114,7 @@ class HttpApprover:
                 name=request.tool,
                 args=request.args,
                 risk=request.risk,
-                why=request.why,
+                why=request.policy_reason,
             )
         )
         try:
@@ -196,18 +196,24 @@ class ApprovalRequester:
     async def request_without_debugger(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask where no debugger is there. Whatever goes wrong is a denial."""
         if self.approver is None:
-            return ApprovalDecision(approved=False, reason=_NO_APPROVER, by=NoDecisionReason.NOBODY)
+            return ApprovalDecision(
+                approved=False, reason=_NO_APPROVER, decided_by=NoDecisionReason.NOBODY
+            )
         try:
             async with asyncio.timeout(self.timeout_s):
-                return replace(await self.approver.ask(request), by=self.approver_name)
+                return replace(
+                    await self.approver.request_decision(request), decided_by=self.approver_name
+                )
         except TimeoutError:
             return ApprovalDecision(
-                approved=False, reason=self.timeout_reason, by=NoDecisionReason.TIMEOUT
+                approved=False, reason=self.timeout_reason, decided_by=NoDecisionReason.TIMEOUT
             )
         except Exception as error:
             log.exception("Asking for an approval failed.")
             reason = f"The approval could not be requested: {error}"
-            return ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.NOBODY)
+            return ApprovalDecision(
+                approved=False, reason=reason, decided_by=NoDecisionReason.NOBODY
+            )
 
     @property
     def approver_name(self) -> str:
@@ -220,7 +226,7 @@ class ApprovalRequester:
         return f"Nobody answered within {self.timeout_s or 0:g} seconds."
 
 
-class ConcurrentApproval:
+class FirstAnswerApproval:
     """Asks others while the debugger's view is asked at the halt point of `approval`.
 
     They are asked once the halt point waits; leaving the context takes the question back.
@@ -240,7 +246,7 @@ class ConcurrentApproval:
         self._sent_decision: ApprovalDecision | None = None  # what was sent to the debugger
         alone = requester.approver is None and requester.timeout_s is None
         self.approval = Approval(
-            request.why[:_MAX_WHY_CHARS],
+            request.policy_reason[:_MAX_WHY_CHARS],
             request.risk.value,
             request.rule,
             on_waiting=None if alone else self._is_waiting.set,
@@ -259,10 +265,14 @@ class ConcurrentApproval:
         await self._is_waiting.wait()
         try:
             async with asyncio.timeout(self._requester.timeout_s):
-                decision = replace(await self._ask_approver(), by=self._requester.approver_name)
+                decision = replace(
+                    await self._ask_approver(), decided_by=self._requester.approver_name
+                )
         except TimeoutError:
             reason = self._requester.timeout_reason
-            decision = ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.TIMEOUT)
+            decision = ApprovalDecision(
+                approved=False, reason=reason, decided_by=NoDecisionReason.TIMEOUT
+            )
         try:
             self._send_decision(decision)
             self._sent_decision = decision
@@ -281,7 +291,7 @@ class ConcurrentApproval:
             return replace(sent_decision, always=self.approval.always)
         by = NoDecisionReason.NOBODY if self.approval.is_unasked else "debugger"
         always = self.approval.always
-        return ApprovalDecision(approved=approved, reason=reason, always=always, by=by)
+        return ApprovalDecision(approved=approved, reason=reason, always=always, decided_by=by)
 
     def _send_decision(self, decision: ApprovalDecision) -> None:
         if not decision.approved:
@@ -295,7 +305,7 @@ class ConcurrentApproval:
         """The approver's answer; never, where there is none or it fails: the view has the question."""
         if self._requester.approver is not None:
             try:
-                return await self._requester.approver.ask(self._request)
+                return await self._requester.approver.request_decision(self._request)
             except Exception:
                 log.exception("Requesting an approval in the debugger failed.")
         await asyncio.Event().wait()
@@ -313,8 +323,8 @@ def make_approval_entry(request: ApprovalRequest, decision: ApprovalDecision) ->
         call_id=request.call_id,
         decision="approved" if decision.approved else "denied",
         reason=decision.reason,
-        why=request.why,
+        why=request.policy_reason,
         risk=request.risk.value,
-        by=str(decision.by),
+        by=str(decision.decided_by),
         always=request.rule if decision.always and request.rule else UNSET,
     )

@@ -1,7 +1,7 @@
 """The coding agent in a chat: each conversation there has a session of its own here.
 
-The chat doesn't know this package, nor this one the chat: it finds `CodingChats` by an entry point, and
-says itself what it needs of it.
+The chat doesn't know this package, nor this one the chat: it finds `CodingConversations` by an
+entry point, and says itself what it needs of it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..llm_wire.events import AgentEvent, TraceEvent
 from ..protocol.chat import AgentOutput
 from ..protocol.coding_settings import SettingsDict
 from .approvals import ApprovalDecision, ApprovalRequest
-from .chat_pieces import ChatPieceWriter, PieceReceiver, limit_value
+from .chat_outputs import ChatOutputWriter, OutputReceiver, limit_value
 from .options import CodingOptions
-from .orchestrator import RunResult
+from .orchestrator import TurnResult
 from .policy import PolicyEngine
 from .policy.engine import PolicyFactory
 from .session import CodingSession
 from .tool import Risk
-from .tools import default_tools
+from .tools import make_default_tools
 
 if TYPE_CHECKING:
     from ..models.provider import ModelProvider
@@ -48,10 +48,10 @@ class _Answer(Enum):
     CONFIRM = "Yes, call it"
 
 
-class ChatParticipant(PieceReceiver, Protocol):
+class ChatParticipant(OutputReceiver, Protocol):
     """Who is told an answer, and asked within it."""
 
-    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+    async def request_choice(self, text: str, choices: Sequence[str], details: Any) -> str:
         """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
 
 
@@ -61,7 +61,7 @@ class ChatOptions(SettingsDict, total=False):
     policy: PolicyEngine | PolicyFactory | str | None
 
 
-class CodingChats:
+class CodingConversations:
     """Opens conversations with the coding agent.
 
     Args:
@@ -80,22 +80,22 @@ class CodingChats:
 
     async def open(
         self, name: str, *, workspace: Path, data_dir: Path, root: str = ""
-    ) -> CodingChat:
+    ) -> CodingConversation:
         """Open a conversation, where there was one of this name with all that was said in it.
 
         Args:
             name: What it is called, as no other is in this data folder.
             workspace: The folder that the agent works in, and may not leave.
             data_dir: The folder that keeps logs and rules.
-            root: What comes before a path of the workspace in the chat; see `ChatPieceWriter`.
+            root: What comes before a path of the workspace in the chat; see `ChatOutputWriter`.
 
         Raises:
             CodingSessionError: The workspace is no folder, or the session's log can't be used.
             ModelError: There is no such provider, or it can't be used here.
         """
-        chat = CodingChat(root)
+        chat = CodingConversation(root)
         own: CodingOptions = {
-            "tools": default_tools(shell=self._options.get("shell"), images=True),
+            "tools": make_default_tools(shell=self._options.get("shell"), images=True),
             "on_tool_start": chat.on_tool_start,
             "approver": chat,
             "listener": chat.on_event,
@@ -122,11 +122,11 @@ class CodingChats:
         return self._provider if isinstance(self._provider, str) else _LentProvider(self._provider)
 
 
-class CodingChat:
+class CodingConversation:
     """One conversation, whose session's approver this is.
 
     Args:
-        root: See `CodingChats.open`.
+        root: See `CodingConversations.open`.
 
     Attributes:
         session: The session.
@@ -138,14 +138,14 @@ class CodingChat:
     def __init__(self, root: str) -> None:
         self._root = root
         self._dbg: AsyncAgentStepper | None = None  # whose run the session is in
-        self._person: ChatParticipant | None = None
-        self._piece_writer: ChatPieceWriter | None = None
+        self._participant: ChatParticipant | None = None
+        self._output_writer: ChatOutputWriter | None = None
         self._early_events: list[
             AgentEvent
         ] = []  # as the session was opened, with nobody there yet
 
     async def answer(
-        self, prompt: str, person: ChatParticipant, dbg: AsyncAgentStepper | None
+        self, prompt: str, participant: ChatParticipant, dbg: AsyncAgentStepper | None
     ) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs.
 
@@ -154,7 +154,7 @@ class CodingChat:
 
         Args:
             prompt: What a person asks for.
-            person: Is told the answer, and asked for approvals.
+            participant: Is told the answer, and asked for approvals.
             dbg: The debugger's run in which it is to be seen; None for none.
 
         Raises:
@@ -163,18 +163,21 @@ class CodingChat:
             CodingSessionError: There is no answer; says why.
         """
         await self.session.cancel()
-        self._person, self._piece_writer = person, ChatPieceWriter(person, self._root)
+        self._participant, self._output_writer = (
+            participant,
+            ChatOutputWriter(participant, self._root),
+        )
         for event in self._early_events:
-            self._piece_writer.on_event(event)
+            self._output_writer.on_event(event)
         self._early_events = []
         try:
             await self._join_run(dbg)
             result = await self.session.run(prompt)
         finally:
-            self._person = self._piece_writer = None
-        result.check()
+            self._participant = self._output_writer = None
+        result.raise_for_error()
         if result.reason == "max_iterations":
-            person.send(AgentOutput(role="system", content=_format_limit_notice(result)))
+            participant.send(AgentOutput(role="system", content=_format_limit_notice(result)))
 
     @property
     def notice(self) -> str:
@@ -187,17 +190,17 @@ class CodingChat:
 
     def on_event(self, event: AgentEvent) -> None:
         """The session's listener."""
-        if self._piece_writer is not None:
-            self._piece_writer.on_event(event)
+        if self._output_writer is not None:
+            self._output_writer.on_event(event)
         elif isinstance(event, TraceEvent) and event.kind in ("warning", "sandbox"):
             self._early_events.append(event)
 
     def on_tool_start(self, tool: str, args: Any) -> None:
         """A tool begins to carry out a call."""
-        if self._piece_writer is not None:
-            self._piece_writer.on_tool_start(tool, args)
+        if self._output_writer is not None:
+            self._output_writer.on_tool_start(tool, args)
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask for an approval; see `Approver`."""
         always = (_Answer.ALWAYS,) if request.rule else ()
         details = msgspec.to_builtins(request) | {"args": limit_value(request.args)}
@@ -213,14 +216,18 @@ class CodingChat:
 
     async def _choice(self, text: str, answers: Sequence[_Answer], details: Any) -> _Answer:
         """Ask the person, whose choice is a button's text."""
-        assert self._person is not None
-        return _Answer(await self._person.ask(text, tuple(each.value for each in answers), details))
+        assert self._participant is not None
+        return _Answer(
+            await self._participant.request_choice(
+                text, tuple(each.value for each in answers), details
+            )
+        )
 
     async def _join_run(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
         if dbg is self._dbg:
             return
-        await self.session.move_to_run(dbg)
+        await self.session.attach_to_run(dbg)
         self._dbg = dbg if self.session.run_id is not None else None
 
 
@@ -238,7 +245,7 @@ class _LentProvider:
         pass
 
 
-def _format_limit_notice(result: RunResult) -> str:
+def _format_limit_notice(result: TurnResult) -> str:
     questions = "1 question" if result.iterations == 1 else f"{result.iterations} questions"
     return (
         f"The agent stopped after {questions} to the model, the limit for one message. Say "
@@ -253,7 +260,7 @@ def _confirmation(request: ApprovalRequest) -> str:
 
 def _question(request: ApprovalRequest) -> str:
     """What a person is asked, in words."""
-    why = f"{request.why} The risk is {request.risk}."
+    why = f"{request.policy_reason} The risk is {request.risk}."
     question_text = f"Allow the call of `{request.tool}`? {why}\n\n{_call(request)}"
     return (
         f"{question_text}\n\n“{_Answer.ALWAYS.value}”: {request.rule}."

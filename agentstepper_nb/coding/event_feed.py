@@ -18,8 +18,8 @@ MAX_EVENTS: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 #: `CodingTrace.kind`s that tell a reader about its stream.
-EVENTS_LOST: Final = "events_lost"
-TAKEN_OVER: Final = "taken_over"
+EVENTS_LOST_KIND: Final = "events_lost"
+STREAM_TAKEN_OVER_KIND: Final = "taken_over"
 
 
 class SessionEventFeed:
@@ -96,14 +96,14 @@ class SessionEventFeed:
         if last_event_id is not None and self._parse_event_id(last_event_id) is None:
             message = "The session was opened again: its events begin anew."
             yield NumberedCodingEvent(
-                stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
+                stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST_KIND, data=message)
             )
         while self._reader is reader:
             if at < self._oldest - 1:
                 message = f"{self._oldest - 1 - at} older events are no longer stored."
                 at = self._oldest - 1
                 yield NumberedCodingEvent(
-                    stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
+                    stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST_KIND, data=message)
                 )
             elif at < self._last:
                 at += 1
@@ -116,7 +116,7 @@ class SessionEventFeed:
                 await self._changed.wait()
         message = "Another request has taken over this session's events."
         yield NumberedCodingEvent(
-            stream_id=self.life, n=at, event=CodingTrace(kind=TAKEN_OVER, data=message)
+            stream_id=self.life, n=at, event=CodingTrace(kind=STREAM_TAKEN_OVER_KIND, data=message)
         )
 
     @property

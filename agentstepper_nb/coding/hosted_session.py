@@ -27,12 +27,12 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     """What a session is opened with.
 
     Args:
-        how: What was asked for.
+        request: What was asked for.
         approver: Whom to ask, beside the debugger's view.
         listener: Hears what happens.
     """
 
-    how: wire.CreateCodingSession
+    request: wire.CreateCodingSession
     approver: Approver
     listener: Callable[[AgentEvent], None]
 
@@ -41,18 +41,18 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
 SessionOpener = Callable[[SessionOpening, str | None], Awaitable["CodingSession"]]
 
 
-class HostedSession:
+class HostedCodingSession:
     """One session that is open.
 
     Args:
-        how: What it was opened with.
+        request: What it was opened with.
         log: Gets what fails.
     """
 
-    def __init__(self, how: wire.CreateCodingSession, log: logging.Logger) -> None:
+    def __init__(self, request: wire.CreateCodingSession, log: logging.Logger) -> None:
         self.feed = SessionEventFeed()
         self.approver = HttpApprover(self.feed.add)
-        self._how = how
+        self._request = request
         self._log = log
         self._started_at = time.time()
         self._conversation: CodingSession | None = None
@@ -68,7 +68,9 @@ class HostedSession:
         Returns:
             Its id.
         """
-        opening = SessionOpening(how=self._how, approver=self.approver, listener=self._on_event)
+        opening = SessionOpening(
+            request=self._request, approver=self.approver, listener=self._on_event
+        )
         self._conversation = await opener(opening, stored_id)
         return self._conversation.id
 
@@ -87,12 +89,12 @@ class HostedSession:
         """What `GET sessions` says of it."""
         return wire.CodingSessionInfo(
             id=self.conversation.id,
-            workspace_path=self._how.workspace_path,
-            provider=self._how.provider,
-            model=self._how.model,
+            workspace_path=self._request.workspace_path,
+            provider=self._request.provider,
+            model=self._request.model,
             started_at=self._started_at,
             running=self.running,
-            waiting=self.approver.waiting,
+            waiting=self.approver.pending_call_ids,
             run=self.conversation.run_id,
             messages=len(self.conversation.messages),
             sandbox=self.conversation.sandbox,

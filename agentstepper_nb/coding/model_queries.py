@@ -15,7 +15,7 @@ from ..llm_wire.events import ToolCallReady, TraceEvent
 from ..models.provider import stream_events
 from ..protocol.coding_api import SandboxReport
 from .sandbox import SandboxMode
-from .session_log import EDITED
+from .session_log import EDITED_KIND
 from .transcript import Transcript, find_conversation_problem
 from .workspace import LocalWorkspace
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 #: A file of the workspace that tells agents what they should know about it.
-NOTES_FILE: Final = "AGENTS.md"
+INSTRUCTIONS_FILE: Final = "AGENTS.md"
 #: Characters of it that the model is given.
-_MAX_NOTES_CHARS: Final = 16_000
+_MAX_INSTRUCTIONS_CHARS: Final = 16_000
 
 _ROLE: Final = """\
 You are a careful programmer who works on a small repository with the tools you are given.
@@ -71,7 +71,7 @@ def make_system_prompt(workspace: LocalWorkspace, report: SandboxReport | None =
     """
     role = _ROLE if report is None else "\n".join([_ROLE, *_limits(report)])
     notes = _notes(workspace)
-    return f"{role}\n\nFrom the repository's {NOTES_FILE}:\n\n{notes}" if notes else role
+    return f"{role}\n\nFrom the repository's {INSTRUCTIONS_FILE}:\n\n{notes}" if notes else role
 
 
 def _limits(report: SandboxReport) -> list[str]:
@@ -85,7 +85,7 @@ def _limits(report: SandboxReport) -> list[str]:
 
 def _notes(workspace: LocalWorkspace) -> str:
     try:
-        return workspace.read_text(NOTES_FILE)[:_MAX_NOTES_CHARS].strip()
+        return workspace.read_text(INSTRUCTIONS_FILE)[:_MAX_INSTRUCTIONS_CHARS].strip()
     except (OSError, UnicodeError):  # most repositories have none
         return ""
 
@@ -160,7 +160,7 @@ class ModelQueries:
         wrong = find_conversation_problem(edited.messages)
         if wrong is not None:
             raise self._failed("invalid", f"The edited prompt can't be sent: {wrong}")
-        self._transcript.replace(edited.messages)
+        self._transcript.replace_messages(edited.messages)
         return edited
 
     def _accept_edited_answer(self, answer: ModelAnswer | None, response: Any) -> ModelAnswer:
@@ -172,7 +172,7 @@ class ModelQueries:
             raise self._failed("invalid", text) from None
         message = self._with_unique_call_ids(message)
         data = {"what": "answer", "message": encode_answer(message)}
-        self._transcript.record_event(TraceEvent(EDITED, data))
+        self._transcript.record_event(TraceEvent(EDITED_KIND, data))
         known = () if answer is None else answer.message.tool_calls
         for call in message.tool_calls:
             if call not in known:

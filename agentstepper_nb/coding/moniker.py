@@ -19,11 +19,11 @@ from ..llm_wire.conversation import AssistantMessage
 from ..models import registry
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
-from ..runtime.moniker import Moniker, MonikerTask
+from ..runtime.moniker import Moniker, MonikerContext
 from ..runtime.monikers.model_moniker import NonEmptyText, check_provider, decode_config
 from ..sdk.base_stepper import set_current_stepper
 from .options import CodingOptions, make_options
-from .orchestrator import RunResult
+from .orchestrator import TurnResult
 from .session import CodingSession
 
 #: Makes a coding session's id of a session's: the same in each of its lives.
@@ -49,16 +49,16 @@ class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fie
     model: str
 
 
-class CodingMonikerState(Struct, frozen=True, kw_only=True):
+class CodingMonikerState(Struct, frozen=True, kw_only=True, rename={"has_reached_limit": "cut"}):
     """Its state.
 
     Args:
         coding_session: The coding session's id, by which `agentstepper code --resume` finds it, too.
-        cut: Whether the last prompt was cut at its limit of questions.
+        has_reached_limit: Whether the last prompt was cut at its limit of questions.
     """
 
     coding_session: str
-    cut: bool = False
+    has_reached_limit: bool = False
 
 
 class CodingMoniker(Moniker):
@@ -66,7 +66,7 @@ class CodingMoniker(Moniker):
 
     name: ClassVar[str] = "coding"
 
-    def __init__(self, task: MonikerTask) -> None:
+    def __init__(self, task: MonikerContext) -> None:
         super().__init__(task)
         self._config = decode_config(task.config, CodingConfig)
         self._id = str(uuid.uuid5(_IDS, task.session_id))
@@ -95,12 +95,12 @@ class CodingMoniker(Moniker):
             )
         session = await self._ensure_session()
         result = await session.run(prompt)
-        result.check()
+        result.raise_for_error()
         cut = result.reason == "max_iterations"
         self._is_idle = not cut
         return self._make_output(
             frame,
-            CodingMonikerState(coding_session=session.id, cut=cut),
+            CodingMonikerState(coding_session=session.id, has_reached_limit=cut),
             text=_answer(result),
             data={
                 "reason": result.reason,
@@ -111,7 +111,7 @@ class CodingMoniker(Moniker):
             done=not cut,
         )
 
-    def pause_s(self) -> float:
+    def step_interval_s(self) -> float:
         """Until somebody tells it something, once it has nothing to do."""
         return float("inf") if self._is_idle else 0.0
 
@@ -128,7 +128,7 @@ class CodingMoniker(Moniker):
             moniker_state = msgspec.convert(frame.state, CodingMonikerState)
         except msgspec.ValidationError:
             return self._config.prompt
-        return _CONTINUE_PROMPT if moniker_state.cut else None
+        return _CONTINUE_PROMPT if moniker_state.has_reached_limit else None
 
     def _make_output(
         self, frame: FrameIn, moniker_state: CodingMonikerState, *, done: bool, **what: Any
@@ -166,7 +166,7 @@ class CodingMoniker(Moniker):
         )
 
 
-def _answer(result: RunResult) -> str | None:
+def _answer(result: TurnResult) -> str | None:
     """What the model said last."""
     for message in reversed(result.messages):
         if isinstance(message, AssistantMessage):

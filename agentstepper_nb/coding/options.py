@@ -19,7 +19,7 @@ from .approvals import Approver
 from .policy import PolicyEngine
 from .policy.engine import PolicyFactory
 from .tool_call_runner import ToolStartListener
-from .tools import ToolRegistry, default_tools
+from .tools import ToolRegistry, make_default_tools
 from .transcript import Listener
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class CodingOptions(SettingsDict, total=False):
     on_tool_start: (
         ToolStartListener | None
     )  # called with each call as it is carried out: after policy and approval
-    tools: ToolRegistry  # in place of `default_tools`
+    tools: ToolRegistry  # in place of `make_default_tools`
     policy: PolicyEngine | PolicyFactory | str | None  # see `load_policy`; None: the default one
 
 
@@ -125,7 +125,7 @@ def select_tools(options: CodingOptions) -> ToolRegistry:
     Raises:
         CodingSessionError: The tool that has to be called is none of them.
     """
-    tools = options.get("tools") or default_tools(shell=options.get("shell"))
+    tools = options.get("tools") or make_default_tools(shell=options.get("shell"))
     choice = options.get("tool_choice")
     if choice is None or choice in _CHOICES or tools.get(choice) is not None:
         return tools

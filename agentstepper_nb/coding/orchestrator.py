@@ -21,11 +21,11 @@ from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.data_model import Usage
 from .approvals import ApprovalRequester, Approver
-from .confinement import Confinement
 from .model_queries import ModelQueries, make_system_prompt
 from .options import CodingLimits
 from .policy.engine import PolicyEngine
 from .session_log import SessionLog
+from .session_sandbox import SessionSandbox
 from .snapshots import Snapshots
 from .tool import ToolContext, ToolResult
 from .tool_call_runner import RuleSaver, ToolCallRunner, ToolStartListener
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agentstepper_nb.coding")
 
-RunEndReason = Literal["done", "max_iterations", "cancelled", "error"]
+TurnEndReason = Literal["done", "max_iterations", "cancelled", "error"]
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
 _ANSWER_CUT: Final = (
@@ -56,17 +56,17 @@ _UNCERTAIN: Final = ToolResult.failure(
 )
 
 
-class RunResult(Struct, frozen=True, kw_only=True):
+class TurnResult(Struct, frozen=True, kw_only=True):
     """How a prompt was answered."""
 
-    reason: RunEndReason
+    reason: TurnEndReason
     messages: tuple[ChatMessage, ...]  # the whole conversation, to go on from
     usage: Usage | None  # of all queries together, as far as it was told
     iterations: int  # queries to the model
     error: str | None = None  # for a person: why, where the reason isn't `done`
-    stopped: bool = False  # whether Stop was pressed, so that the debugger's run is over
+    is_stopped: bool = False  # whether Stop was pressed, so that the debugger's run is over
 
-    def check(self) -> None:
+    def raise_for_error(self) -> None:
         """Raise what kept the prompt from being answered; one that was cut at a limit is, so far.
 
         Raises:
@@ -74,7 +74,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
             ToolDeniedError: They denied a question to the model, or the prompt was cancelled.
             CodingSessionError: It failed.
         """
-        if self.stopped:
+        if self.is_stopped:
             raise AgentStopped(self.error)
         if self.reason == "cancelled":
             raise ToolDeniedError(self.error or "The prompt was cancelled.")
@@ -87,7 +87,7 @@ class AgentOrchestrator:
 
     ::
 
-        agent = AgentOrchestrator(provider, "gpt-5-mini", workspace, default_tools(), policy)
+        agent = AgentOrchestrator(provider, "gpt-5-mini", workspace, make_default_tools(), policy)
         result = await agent.run("Fix the failing test.")
         result = await agent.run("Now add one more.", result.messages)
 
@@ -110,7 +110,7 @@ class AgentOrchestrator:
         temperature: As `ModelRequest` has it.
         tool_choice: As `ModelRequest` has it. That a tool has to be called holds for a prompt's first
             question alone: the model could not end otherwise.
-        confinement: Holds the commands; None: none can be run.
+        session_sandbox: Holds the commands; None: none can be run.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class AgentOrchestrator:
         snapshots: Snapshots | None = None,
         temperature: float | None = None,
         tool_choice: str | None = None,
-        confinement: Confinement | None = None,
+        session_sandbox: SessionSandbox | None = None,
     ) -> None:
         self.dbg = dbg  # may be another one for the next prompt
         self.model = model
@@ -152,8 +152,8 @@ class AgentOrchestrator:
         self._snapshots = snapshots
         self._temperature = temperature
         self._tool_choice = tool_choice
-        self._confinement = confinement
-        self._task: asyncio.Task[RunResult] | None = None
+        self._session_sandbox = session_sandbox
+        self._task: asyncio.Task[TurnResult] | None = None
         self._cancel = asyncio.Event()
         self._transcript = Transcript()
 
@@ -167,7 +167,7 @@ class AgentOrchestrator:
         """Whether a prompt is being answered."""
         return self._task is not None
 
-    async def run(self, prompt: str, messages: Sequence[ChatMessage] | None = None) -> RunResult:
+    async def run(self, prompt: str, messages: Sequence[ChatMessage] | None = None) -> TurnResult:
         """Answer a prompt.
 
         What goes wrong is in the result, and in the log. Cancelling the task cancels the answer, and
@@ -218,20 +218,20 @@ class _Turns:
         self._agent = agent
         self._transcript = transcript
         self._limits = limits = agent._limits
-        confinement = agent._confinement
-        report = None if confinement is None else confinement.report()
+        session_sandbox = agent._session_sandbox
+        report = None if session_sandbox is None else session_sandbox.report()
         self._system = agent._system or make_system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
         self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.silence_s)
         context = ToolContext(
             workspace=agent._workspace,
-            cancel=cancel,
+            cancellation=cancel,
             emit=transcript.record_event,
-            output_limit=limits.output_limit_bytes,
-            command_timeout=limits.command_timeout_s,
+            output_limit_bytes=limits.output_limit_bytes,
+            command_timeout_s=limits.command_timeout_s,
             outputs=agent._outputs,
-            confinement=confinement,
+            session_sandbox=session_sandbox,
         )
         self._calls = ToolCallRunner(
             agent._tools,
@@ -246,8 +246,8 @@ class _Turns:
             agent._on_tool_start,
         )
 
-    async def run(self, prompt: str) -> RunResult:
-        self._transcript.prompt(prompt)
+    async def run(self, prompt: str) -> TurnResult:
+        self._transcript.add_prompt(prompt)
         try:
             return self.result(await self._loop())
         except AgentStopped:
@@ -265,34 +265,34 @@ class _Turns:
         finally:
             self._close_calls()
 
-    def failed(self, kind: str, text: str) -> RunResult:
+    def failed(self, kind: str, text: str) -> TurnResult:
         self._record_error(kind, text)
         return self.result("error", text)
 
     def result(
-        self, reason: RunEndReason, error: str | None = None, stopped: bool = False
-    ) -> RunResult:
+        self, reason: TurnEndReason, error: str | None = None, stopped: bool = False
+    ) -> TurnResult:
         self._close_calls()
-        return RunResult(
+        return TurnResult(
             reason=reason,
             messages=tuple(self._transcript.messages),
             usage=self._usage,
             iterations=self._iterations,
             error=error,
-            stopped=stopped,
+            is_stopped=stopped,
         )
 
     def _record_error(self, kind: str, text: str) -> None:
         self._transcript.record_event(TraceEvent("error", {"kind": kind, "message": text}))
 
-    async def _loop(self) -> RunEndReason:
+    async def _loop(self) -> TurnEndReason:
         while self._iterations < self._limits.max_iterations:
             self._iterations += 1
             answer = await self._queries.send(self._request())
             self._usage = add_usages(self._usage, answer.usage)
-            self._transcript.answer(answer.message)
+            self._transcript.add_answer(answer.message)
             for call in answer.message.tool_calls:
-                self._transcript.result(call.call_id, await self._calls.execute_call(call))
+                self._transcript.add_result(call.call_id, await self._calls.execute_call(call))
             if not answer.message.tool_calls:
                 if answer.reason == "length":
                     self._record_error("cut", _ANSWER_CUT)
@@ -322,5 +322,5 @@ class _Turns:
         """Give the calls that an end left open a result, so that every model takes the conversation."""
         result = _UNCERTAIN  # the first was under way
         for call_id in self._transcript.open_calls:
-            self._transcript.result(call_id, result)
+            self._transcript.add_result(call_id, result)
             result = _NOT_EXECUTED

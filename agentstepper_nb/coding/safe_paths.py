@@ -71,15 +71,15 @@ _MAX_LINKS: Final = 40
 # What systems say where O_DIRECTORY | O_NOFOLLOW meets a link.
 _MAYBE_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 #: git's own folder: hooks and settings in it are run by git.
-GIT: Final = ".git"
+GIT_FOLDER_NAME: Final = ".git"
 
 
-class PathTarget(NamedTuple):
+class LocatedPath(NamedTuple):
     """Where a walk ended."""
 
     folder: int  # a descriptor, open as long as the walk's context
     name: str  # in that folder; `.` where the path is the folder itself
-    names: tuple[str, ...]  # from the root to here, without links and `..`
+    parts: tuple[str, ...]  # from the root to here, without links and `..`
 
 
 class SafeFolder:
@@ -114,16 +114,16 @@ class SafeFolder:
     @contextlib.contextmanager
     def locate(
         self,
-        names: Sequence[str],
+        parts: Sequence[str],
         *,
         should_follow: bool = True,
         should_create: bool = False,
         should_refuse_git: bool = False,
-    ) -> Iterator[PathTarget]:
+    ) -> Iterator[LocatedPath]:
         """Walk to what a path names, which needn't be there.
 
         Args:
-            names: The names in the path.
+            parts: The names in the path.
             should_follow: Whether the last name is walked through where it is a link.
             should_create: Make the folders that are missing on the way.
             should_refuse_git: Refuse what lies in a `.git`.
@@ -135,7 +135,7 @@ class SafeFolder:
         walk = _Walk(
             self.root,
             self._duplicate_descriptor(),
-            names,
+            parts,
             should_create=should_create,
             should_refuse_git=should_refuse_git,
         )
@@ -144,16 +144,16 @@ class SafeFolder:
         finally:
             walk.close()
 
-    def resolve(self, names: Sequence[str]) -> Path:
+    def resolve(self, parts: Sequence[str]) -> Path:
         """Where a path leads, its links resolved. What isn't there is taken by its name.
 
         Raises:
             UnsafePathError: It leads out.
             OSError: A folder on the way can't be entered.
         """
-        walk = _Walk(self.root, self._duplicate_descriptor(), names)
+        walk = _Walk(self.root, self._duplicate_descriptor(), parts)
         try:
-            return self.root.joinpath(*walk.run(should_follow=True).names)
+            return self.root.joinpath(*walk.run(should_follow=True).parts)
         except FileNotFoundError:
             return self.root.joinpath(*walk.expected())
         finally:
@@ -167,38 +167,38 @@ class _Walk:
         self,
         root: Path,
         descriptor: int,  # of the root; closed with the walk
-        names: Sequence[str],
+        parts: Sequence[str],
         *,
         should_create: bool = False,
         should_refuse_git: bool = False,
     ) -> None:
         self._root = root
-        self._path = "/".join(names) or "."
+        self._path = "/".join(parts) or "."
         self._descriptors = [descriptor]  # the first is the root's
         self._names: list[str] = []  # of the others
-        self._remaining = list(reversed(names))
+        self._remaining = list(reversed(parts))
         self._links = 0
         self._should_create = should_create
         self._should_refuse_git = should_refuse_git
 
-    def run(self, should_follow: bool) -> PathTarget:
+    def run(self, should_follow: bool) -> LocatedPath:
         """Go to the last name."""
         while self._remaining:
             name = self._remaining.pop()
             if name == "..":
                 self._up()
                 continue
-            if self._should_refuse_git and name.casefold() == GIT:
+            if self._should_refuse_git and name.casefold() == GIT_FOLDER_NAME:
                 raise UnsafePathError(self._path, "only git writes in `.git`")
             last = not self._remaining
             target = self._target(name) if should_follow or not last else None
             if target is not None:
                 self._follow(target)
             elif last:
-                return PathTarget(self._descriptors[-1], name, (*self._names, name))
+                return LocatedPath(self._descriptors[-1], name, (*self._names, name))
             else:
                 self._enter(name)
-        return PathTarget(self._descriptors[-1], ".", tuple(self._names))
+        return LocatedPath(self._descriptors[-1], ".", tuple(self._names))
 
     def expected(self) -> tuple[str, ...]:
         """Where the walk would have ended, had it not met a name that isn't there."""

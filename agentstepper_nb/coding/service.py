@@ -16,9 +16,9 @@ from ..models import registry
 from ..protocol import coding_api as wire
 from ..rpc.session import RpcService
 from ..worker.services import ServiceContext
-from .hosted_session import HostedSession, SessionOpener, SessionOpening
+from .hosted_session import HostedCodingSession, SessionOpener, SessionOpening
 from .session_list import (
-    CodingFolders,
+    CodingDataPaths,
     check_stored_session,
     is_session_id,
     list_stored_sessions,
@@ -50,14 +50,14 @@ def create(context: ServiceContext) -> RpcService:
         from .options import CodingOptions, make_options
         from .session import CodingSession
 
-        how = opening.how
+        how = opening.request
         options: CodingOptions = {
             "approval_timeout": APPROVAL_TIMEOUT_S,
             **make_options(how),
             "approver": opening.approver,
             "listener": opening.listener,
         }
-        if stored is not None and not CodingFolders(context.data_dir).log(stored).exists():
+        if stored is not None and not CodingDataPaths(context.data_dir).log(stored).exists():
             raise _no_session(stored)
         return await CodingSession.open(
             stored or make_id(),
@@ -88,7 +88,7 @@ class CodingService:
         self._log = context.log
         self._data_dir = context.data_dir
         self._max_sessions = max_sessions
-        self._open: dict[str, HostedSession] = {}
+        self._open: dict[str, HostedCodingSession] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
         self._opening_count = 0  # sessions that are being opened, those among them
         self._methods: dict[str, tuple[type[Struct], _Answer]] = {
@@ -159,7 +159,7 @@ class CodingService:
 
     def _list_stored(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""
-        stored = list_stored_sessions(CodingFolders(self._data_dir), limit + len(self._open))
+        stored = list_stored_sessions(CodingDataPaths(self._data_dir), limit + len(self._open))
         return tuple(
             make_stored_info(each) for each in stored if each.summary.id not in self._open
         )[:limit]
@@ -172,7 +172,7 @@ class CodingService:
         return wire.CodingSessionDetail(session=hosted.info(), messages=messages, earlier=earlier)
 
     def _show_stored(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
-        folders = CodingFolders(self._data_dir)
+        folders = CodingDataPaths(self._data_dir)
         try:
             stored = check_stored_session(folders, folders.summary(params.session))
             conversation = load_messages(folders.log(params.session))
@@ -200,7 +200,7 @@ class CodingService:
 
     # ---- sessions -----------------------------------------------------------------------------------
 
-    def _session(self, id: str) -> HostedSession:
+    def _session(self, id: str) -> HostedCodingSession:
         session = self._open.get(id)
         if session is None:
             raise _no_session(id)
@@ -214,7 +214,7 @@ class CodingService:
                 "too_many",
                 f"{self._max_sessions} sessions are open, the limit: DELETE those that are done.",
             )
-        session = HostedSession(how, self._log)
+        session = HostedCodingSession(how, self._log)
         self._opening_count += 1
         try:
             registry.refuse_script_path(how.provider, how.model)

@@ -16,17 +16,17 @@ from ..llm_wire.events import TraceEvent
 from ..models import registry
 from ..protocol.coding_api import SandboxReport
 from ..sdk.halt_flow import make_id
-from .confinement import Confinement, format_report, parse_sandbox_settings
 from .options import CodingOptions, check_options, find_unsupported_settings
-from .orchestrator import AgentOrchestrator, RunResult
-from .policy import RuleBook
-from .session_list import CodingFolders
+from .orchestrator import AgentOrchestrator, TurnResult
+from .policy import PolicyRulesFile
+from .session_list import CodingDataPaths
 from .session_log import SessionEndEntry, SessionLog, SessionMode, SessionStartEntry
+from .session_sandbox import SessionSandbox, format_report, parse_sandbox_settings
 from .session_setup import (
     NoDebuggerError,
     begin_log,
     collect_listeners,
-    end_stopped,
+    end_stopped_run,
     find_run_name,
     join_run,
     make_agent,
@@ -76,7 +76,7 @@ class CodingSession:
         options: CodingOptions,
         workspace: Path,
         snapshots: Snapshots,
-        confinement: Confinement,
+        session_sandbox: SessionSandbox,
     ) -> None:
         self.id = id
         self.run_id: str | None = None
@@ -89,7 +89,7 @@ class CodingSession:
         self._options = options
         self._workspace = workspace
         self._snapshots = snapshots
-        self._confinement = confinement
+        self._session_sandbox = session_sandbox
         self._lock = asyncio.Lock()
         self._is_closed = False
         self._is_joined = False  # the debugger's run is somebody else's
@@ -126,7 +126,7 @@ class CodingSession:
             ModelError: There is no such provider, or it can't be used here.
         """
         id = session_id or make_id()
-        path = CodingFolders(data_dir).log(id)
+        path = CodingDataPaths(data_dir).log(id)
         if path.exists():
             raise CodingSessionError(f"The session {id} already exists: resume it.")
         start = SessionStartEntry(
@@ -166,7 +166,7 @@ class CodingSession:
             CodingSessionError: There is no such session, or another process has it open.
             ModelError: As for `create`.
         """
-        summary = CodingFolders(data_dir).summary(id)
+        summary = CodingDataPaths(data_dir).summary(id)
         chosen = provider or summary.provider
         start = SessionStartEntry(
             session_id=id,
@@ -191,7 +191,7 @@ class CodingSession:
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
-        is_known = CodingFolders(data_dir).log(id).exists()
+        is_known = CodingDataPaths(data_dir).log(id).exists()
         begin = partial(cls.resume, id) if is_known else partial(cls.create, session_id=id)
         return await begin(
             workspace=workspace,
@@ -211,24 +211,24 @@ class CodingSession:
         options: CodingOptions,
     ) -> CodingSession:
         check_options(options)
-        folders = CodingFolders(data_dir)
-        rules = RuleBook(folders.rules)
+        folders = CodingDataPaths(data_dir)
+        rules = PolicyRulesFile(folders.rules)
         workspace = open_workspace(start.workspace, rules)
         if isinstance(provider, str):
             provider = registry.create_provider(provider, start.model)
         log = SessionLog(folders.log(start.session_id))
-        confinement: Confinement | None = None
+        session_sandbox: SessionSandbox | None = None
         try:
             transcript = Transcript((), log, collect_listeners(options))
             warnings = find_unsupported_settings(provider, options)
             messages = await begin_log(log, start, transcript, warnings)
             settings, root = parse_sandbox_settings(options), workspace.root
-            confinement = await asyncio.to_thread(
-                Confinement.open, settings, root, data_dir, start.session_id, rules
+            session_sandbox = await asyncio.to_thread(
+                SessionSandbox.open, settings, root, data_dir, start.session_id, rules
             )
             snapshots = Snapshots(workspace.root, data_dir)
             agent = make_agent(
-                start, folders, workspace, provider, log, options, rules, snapshots, confinement
+                start, folders, workspace, provider, log, options, rules, snapshots, session_sandbox
             )
             session = cls(
                 start.session_id,
@@ -239,15 +239,15 @@ class CodingSession:
                 options,
                 workspace.root,
                 snapshots,
-                confinement,
+                session_sandbox,
             )
             report = msgspec.json.decode(msgspec.json.encode(session.sandbox))  # as the log has it
             transcript.record_event(TraceEvent("sandbox", report))
             if options.get("debugger", True):
                 await session._open_debugger()
         except BaseException:
-            if confinement is not None:
-                confinement.close()
+            if session_sandbox is not None:
+                session_sandbox.close()
             log.close()
             raise
         return session
@@ -262,7 +262,7 @@ class CodingSession:
     @property
     def sandbox(self) -> SandboxReport:
         """What holds the session's commands."""
-        return self._confinement.report()
+        return self._session_sandbox.report()
 
     @property
     def snapshots_dir(self) -> Path:
@@ -274,7 +274,7 @@ class CodingSession:
         """Whether a prompt is being answered."""
         return self._lock.locked()
 
-    async def run(self, prompt: str) -> RunResult:
+    async def run(self, prompt: str) -> TurnResult:
         """Answer a prompt; see `AgentOrchestrator.run`.
 
         Args:
@@ -298,7 +298,7 @@ class CodingSession:
             finally:
                 self._messages = self._agent.messages
                 self._await_message()
-            if result.stopped:
+            if result.is_stopped:
                 await self._end_stopped()
             return result
 
@@ -322,7 +322,7 @@ class CodingSession:
                     await self._agent.dbg.close()
         finally:
             await asyncio.to_thread(self._snapshots.close)
-            await asyncio.to_thread(self._confinement.close)
+            await asyncio.to_thread(self._session_sandbox.close)
             with suppress(OSError):  # nobody reads it but people
                 self._log.append(SessionEndEntry(reason="closed"))
             self._log.close()
@@ -335,7 +335,7 @@ class CodingSession:
 
     # ---- the debugger -------------------------------------------------------------------------------
 
-    async def move_to_run(self, dbg: AsyncAgentStepper | None) -> None:
+    async def attach_to_run(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in somebody else's run, and no longer in the one before; what was said stays.
 
         Args:
@@ -360,7 +360,7 @@ class CodingSession:
             self.no_debugger = str(error)
             return
         self._agent.dbg, self._is_joined = dbg, joined_stepper is not None
-        self._snapshots.follow(dbg._find_watched_workspace(self._workspace))
+        self._snapshots.use_debugger_workspace(dbg._find_watched_workspace(self._workspace))
         self.run_id = dbg.run_id
         self.run_name = await find_run_name(dbg)
         await dbg.post_debug_message("\n".join(format_report(self.sandbox)))
@@ -376,12 +376,12 @@ class CodingSession:
         self._stopped = True
         dbg = self._leave_run()
         if dbg is not None:
-            await end_stopped(dbg)
+            await end_stopped_run(dbg)
 
     def _leave_run(self) -> AsyncAgentStepper | None:
         """Be in no run any more; returns the stepper of the run before, which is to be closed."""
         dbg, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
-        self._snapshots.follow(None)
+        self._snapshots.use_debugger_workspace(None)
         return dbg
 
 

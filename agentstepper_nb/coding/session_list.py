@@ -14,13 +14,13 @@ from ..errors import CodingSessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding_api as wire
 from .session_log import is_log_open
-from .tool_results import cut_text, parse_arguments
+from .tool_results import parse_arguments, truncate_with_note
 from .transcript import CodingSessionSummary, summarize_log
 
 _ID: Final = re.compile(r"[0-9a-zA-Z][0-9a-zA-Z_-]{0,99}")
 
 
-class CodingFolders:
+class CodingDataPaths:
     """The coding agent's files in a data folder.
 
     Args:
@@ -68,7 +68,7 @@ class CodingFolders:
             except OSError:  # deleted meanwhile
                 continue
         known = [each for each in found if each is not None]
-        return sorted(known, key=lambda each: (each.latest, each.id), reverse=True)
+        return sorted(known, key=lambda each: (each.updated_at, each.id), reverse=True)
 
     def summary(self, id: str) -> CodingSessionSummary:
         """What is kept of a session.
@@ -153,7 +153,7 @@ class StoredCodingSession(Struct, frozen=True, kw_only=True):
 
 
 def list_stored_sessions(
-    folders: CodingFolders, limit: int | None = None
+    folders: CodingDataPaths, limit: int | None = None
 ) -> list[StoredCodingSession]:
     """The sessions that are kept, those that were used last first. Reads their logs.
 
@@ -165,7 +165,7 @@ def list_stored_sessions(
 
 
 def check_stored_session(
-    folders: CodingFolders, summary: CodingSessionSummary
+    folders: CodingDataPaths, summary: CodingSessionSummary
 ) -> StoredCodingSession:
     """Whether a session is open, or what keeps it from being resumed.
 
@@ -186,22 +186,22 @@ def check_stored_session(
     return StoredCodingSession(summary=summary, is_open=False, problem=problem)
 
 
-def make_stored_info(kept: StoredCodingSession) -> wire.CodingSessionInfo:
+def make_stored_info(stored_session: StoredCodingSession) -> wire.CodingSessionInfo:
     """What `GET sessions` says of a session that isn't open here."""
-    summary = kept.summary
+    summary = stored_session.summary
     return wire.CodingSessionInfo(
         id=summary.id,
         workspace_path=summary.workspace,
         provider=summary.provider,
         model=summary.model,
-        started_at=_seconds(summary.started),
+        started_at=_seconds(summary.started_at),
         running=False,
-        messages=summary.messages,
+        messages=summary.message_count,
         state="kept",
-        resumable=kept.problem is None,
-        problem=kept.problem,
-        latest_at=_seconds(summary.latest),
-        prompt=summary.prompt[: wire.MAX_PROMPT_CHARS],
+        resumable=stored_session.problem is None,
+        problem=stored_session.problem,
+        latest_at=_seconds(summary.updated_at),
+        prompt=summary.first_prompt[: wire.MAX_PROMPT_CHARS],
     )
 
 
@@ -228,19 +228,26 @@ def _shown(message: ChatMessage) -> wire.CodingMessageDetail:
                 for each in calls
             )
             return wire.CodingMessageDetail(
-                role="assistant", content=cut_text(content, MAX_SHOWN_CHARS), tool_calls=called
+                role="assistant",
+                content=truncate_with_note(content, MAX_SHOWN_CHARS),
+                tool_calls=called,
             )
         case ToolResultMessage(call_id=call, content=content, ok=ok):
             return wire.CodingMessageDetail(
-                role="tool", content=cut_text(content, MAX_SHOWN_CHARS), call_id=call, ok=ok
+                role="tool",
+                content=truncate_with_note(content, MAX_SHOWN_CHARS),
+                call_id=call,
+                ok=ok,
             )
-    return wire.CodingMessageDetail(role="user", content=cut_text(message.content, MAX_SHOWN_CHARS))
+    return wire.CodingMessageDetail(
+        role="user", content=truncate_with_note(message.content, MAX_SHOWN_CHARS)
+    )
 
 
 def _args(args_json: str) -> object:
     """A call's arguments; as a text where they are no JSON, or too long."""
     if len(args_json) > MAX_SHOWN_CHARS:
-        return cut_text(args_json, MAX_SHOWN_CHARS)
+        return truncate_with_note(args_json, MAX_SHOWN_CHARS)
     return parse_arguments(args_json)
 
 

@@ -25,7 +25,7 @@ ApprovalOutcome = Literal["approved", "denied"]
 #: Characters of an event that JSON can't carry.
 _MAX_DATA_CHARS: Final = 1000
 #: A `TraceEvent` of this kind says that a person edited something.
-EDITED: Final = "edited"
+EDITED_KIND: Final = "edited"
 
 
 class SessionStartEntry(Struct, frozen=True, kw_only=True, tag="session_start", tag_field="type"):
@@ -122,10 +122,10 @@ class LogLine(Struct, frozen=True, kw_only=True):
     data: Entry
 
 
-class PromptEdit(Struct, frozen=True, kw_only=True):
+class PromptEdit(Struct, frozen=True, kw_only=True, rename={"unchanged_count": "kept"}):
     """The data of a trace that says that a person edited a prompt's conversation."""
 
-    kept: int  # messages of the conversation that stay
+    unchanged_count: int  # messages of the conversation that stay
     messages: tuple[ChatMessage, ...]  # what follows them now
     what: Literal["prompt"] = "prompt"
 

@@ -12,13 +12,13 @@ from ..llm_wire.events import TraceEvent
 from ..sdk.async_stepper import AsyncAgentStepper
 from ..sdk.base_stepper import set_current_stepper
 from ..sdk.drivers import run_in_thread
-from .confinement import Confinement
 from .options import CodingLimits, CodingOptions, override_limits, select_tools
 from .orchestrator import AgentOrchestrator
-from .policy import DefaultPolicyEngine, RuleBook, load_policy
+from .policy import DefaultPolicyEngine, PolicyRulesFile, load_policy
 from .policy.denied_files import FileDenials
-from .session_list import CodingFolders
+from .session_list import CodingDataPaths
 from .session_log import SessionLog, SessionStartEntry
+from .session_sandbox import SessionSandbox
 from .snapshots import Snapshots
 from .tool_results import OutputStore
 from .transcript import Listener, Transcript, load_messages
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..models.provider import ModelProvider
 
 
-def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
+def open_workspace(folder: str, rules: PolicyRulesFile) -> LocalWorkspace:
     """Open a session's workspace, whose denied files no tool reads or changes.
 
     Args:
@@ -47,13 +47,13 @@ def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
 
 
 async def begin_log(
-    log: SessionLog, start: SessionStartEntry, transcript: Transcript, warnings: list[str]
+    log: SessionLog, start_entry: SessionStartEntry, transcript: Transcript, warnings: list[str]
 ) -> list[ChatMessage]:
     """Load the conversation of a log, log that the session starts, and send warnings.
 
     Args:
         log: The session's log.
-        start: What the session is started with.
+        start_entry: What the session is started with.
         transcript: Logs and sends the warnings.
         warnings: What a person should know of the settings; the log's own are added.
 
@@ -63,7 +63,7 @@ async def begin_log(
     try:
         # Of a long session it takes a while, and others may share the loop.
         messages = await asyncio.to_thread(load_messages, log.path, warnings.append)
-        log.append(start)
+        log.append(start_entry)
     except OSError as error:
         raise CodingSessionError(f"The session's log {log.path} can't be used: {error}.") from None
     for text in warnings:
@@ -72,20 +72,20 @@ async def begin_log(
 
 
 def make_agent(
-    start: SessionStartEntry,
-    folders: CodingFolders,
+    start_entry: SessionStartEntry,
+    folders: CodingDataPaths,
     workspace: LocalWorkspace,
     provider: ModelProvider,
     log: SessionLog,
     options: CodingOptions,
-    rules: RuleBook,
+    rules: PolicyRulesFile,
     snapshots: Snapshots,
-    confinement: Confinement,
+    session_sandbox: SessionSandbox,
 ) -> AgentOrchestrator:
     """Make a session's agent, with the policy that its options choose.
 
     Args:
-        start: What the session is started with.
+        start_entry: What the session is started with.
         folders: The session's files.
         workspace: The folder that the agent works in.
         provider: Who serves the model.
@@ -93,7 +93,7 @@ def make_agent(
         options: The session's options.
         rules: What people allowed and denied for good.
         snapshots: Stores the workspace before each change.
-        confinement: What holds commands.
+        session_sandbox: What holds commands.
 
     Raises:
         PolicyRulesError: The chosen policy can't be used.
@@ -106,15 +106,15 @@ def make_agent(
         rules,
         workspace,
         auto_approve=options.get("auto_approve") or False,
-        mode=confinement.mode,
-        is_confined=confinement.is_confined,
-        grants=confinement.grants,
-        saved_files=snapshots,
-        can_send_signals=confinement.can_send_signals,
+        mode=session_sandbox.mode,
+        is_confined=session_sandbox.is_confined,
+        grants=session_sandbox.grants,
+        recoverable_files=snapshots,
+        can_send_signals=session_sandbox.can_send_signals,
     )
     return AgentOrchestrator(
         provider,
-        start.model,
+        start_entry.model,
         workspace,
         select_tools(options),
         load_policy(options.get("policy"), default),
@@ -125,10 +125,10 @@ def make_agent(
         limits=override_limits(options.get("limits") or CodingLimits(), options),
         temperature=options.get("temperature"),
         tool_choice=options.get("tool_choice"),
-        outputs=OutputStore(folders.outputs(start.session_id)),
+        outputs=OutputStore(folders.outputs(start_entry.session_id)),
         save_rule=save_rule,
         snapshots=snapshots,
-        confinement=confinement,
+        session_sandbox=session_sandbox,
     )
 
 
@@ -185,7 +185,7 @@ async def find_run_name(dbg: AsyncAgentStepper) -> str | None:
     return None if timeline is None else timeline.run.name
 
 
-async def end_stopped(dbg: AsyncAgentStepper) -> None:
+async def end_stopped_run(dbg: AsyncAgentStepper) -> None:
     """End a run in which Stop was pressed, and say that it ends by that."""
     await dbg.__aexit__(AgentStopped, AgentStopped("The person pressed Stop."), None)
 

@@ -10,7 +10,7 @@ from ..errors import WorkspaceError
 from ..sdk.workspace import Workspace
 from ..sdk.workspace.repository import find_git_dir
 from ..sdk.workspace.scan import ScanLimits
-from .policy.unsaved_files import CommittedFiles
+from .policy.unrecoverable_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
 SCAN_LIMITS: Final = ScanLimits(max_files=100_000, max_unread_bytes=2 * 1024**3)
@@ -46,11 +46,11 @@ class Snapshots:
         return find_git_dir(self._data_dir.resolve(), self._folder)
 
     @property
-    def why_not(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Why the newest look stored nothing; None where it did."""
         return self._why_not
 
-    def follow(self, workspace: Workspace | None) -> None:
+    def use_debugger_workspace(self, workspace: Workspace | None) -> None:
         """Continue the snapshots of a debugger's run; None: it has ended, or watches another folder."""
         with self._lock:
             self._debugger_workspace = workspace
@@ -59,7 +59,8 @@ class Snapshots:
         """Store what changed since the last look.
 
         Returns:
-            The workspace that stored it; None where nothing can be stored: `why_not` says why.
+            The workspace that stored it; None where nothing can be stored: `unavailable_reason`
+            says why.
         """
         with self._lock:
             if self._is_closed:
@@ -73,8 +74,9 @@ class Snapshots:
             self._why_not = None
             return workspace
 
-    def is_saved(self, path: Path) -> bool:
-        """Whether a commit or a snapshot holds a file as it is now; see `SavedFiles` of the policy.
+    def is_recoverable(self, path: Path) -> bool:
+        """Whether a commit or a snapshot holds a file as it is now; see `RecoverableFiles` of the
+        policy.
 
         What changed since the last look is stored first. Without snapshots only a commit of the user's
         repository counts.
@@ -82,7 +84,7 @@ class Snapshots:
         workspace = self.save_snapshot()
         if workspace is not None:
             return workspace.has_stored(path)
-        return CommittedFiles(self._folder).is_saved(path)
+        return CommittedFiles(self._folder).is_recoverable(path)
 
     def close(self) -> None:
         """End the session's own watch. Idempotent."""

@@ -16,7 +16,7 @@ from .tool_results import ToolResult as ToolResult
 
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
-    from .confinement import Confinement
+    from .session_sandbox import SessionSandbox
     from .tool_results import OutputStore
     from .workspace import LocalWorkspace
 
@@ -33,12 +33,12 @@ class ToolContext(Struct, kw_only=True):
     """What a tool is given besides its arguments."""
 
     workspace: LocalWorkspace
-    cancel: asyncio.Event  # set: end soon
+    cancellation: asyncio.Event  # set: end soon
     emit: Callable[[AgentEvent], None] = lambda event: None
-    output_limit: int = 64 * 1024  # bytes of a result that the model is given
-    command_timeout: float = 120.0  # seconds
+    output_limit_bytes: int = 64 * 1024  # bytes of a result that the model is given
+    command_timeout_s: float = 120.0  # seconds
     outputs: OutputStore | None = None  # keeps what is longer; None: it is dropped
-    confinement: Confinement | None = None  # holds commands; None: none can be run
+    session_sandbox: SessionSandbox | None = None  # holds commands; None: none can be run
 
 
 class Tool(Protocol):
@@ -145,7 +145,7 @@ def escape_name(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def describe_left_out(files: int) -> dict[str, str]:
+def describe_omitted_files(files: int) -> dict[str, str]:
     """What a result says of files that a rule keeps from being read; nothing of none."""
     if not files:
         return {}

@@ -19,16 +19,16 @@ from .approvals import (
     ApprovalDecision,
     ApprovalRequest,
     ApprovalRequester,
-    ConcurrentApproval,
+    FirstAnswerApproval,
     make_approval_entry,
 )
-from .policy.engine import Judgement, PolicyDecision, PolicyEngine
-from .session_log import EDITED
+from .policy.engine import PolicyDecision, PolicyEngine, PolicyEvaluation
+from .session_log import EDITED_KIND
 from .snapshots import Snapshots
 from .tool import Risk, Tool, ToolContext, ToolResult
 from .tool_results import add_note, decode_result, encode_result, normalize_result, shorten_result
 from .tools import ToolRegistry
-from .tools.run_command import RETRY_SUFFIX, RunCommand, find_retry
+from .tools.run_command import RETRY_CALL_ID_SUFFIX, RunCommand, find_retry
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ class CompletedCall(NamedTuple):
     """What a call came to."""
 
     result: ToolResult
-    executed: RequestedCall | None = None  # the call that gave it; None: a person gave or denied it
+    executed_call: RequestedCall | None = (
+        None  # the call that gave it; None: a person gave or denied it
+    )
 
 
 class ToolCallRunner:
@@ -125,13 +127,13 @@ class ToolCallRunner:
         return await self._offer_retry(call.call_id, completed)
 
     async def _execute_resolved(
-        self, call_id: str, requested: RequestedCall, judgement: Judgement
+        self, call_id: str, requested: RequestedCall, evaluation: PolicyEvaluation
     ) -> CompletedCall:
-        self._log_unseen(call_id, requested, judgement)
+        self._log_unseen(call_id, requested, evaluation)
         if self._dbg is None:
-            return await self._execute_without_debugger(call_id, requested, judgement)
+            return await self._execute_without_debugger(call_id, requested, evaluation)
         try:
-            return await self._execute_in_debugger(self._dbg, call_id, requested, judgement)
+            return await self._execute_in_debugger(self._dbg, call_id, requested, evaluation)
         except _CallDeniedError as denied:
             return CompletedCall(_denied(denied.decision))
         except ToolDeniedError as denied:
@@ -144,20 +146,24 @@ class ToolCallRunner:
 
         Nobody is asked twice about a call, nor where the policy doesn't ask: the model knows what to do.
         """
-        retry = first.executed and find_retry(
-            first.executed.name, first.executed.args, first.result
+        retry = first.executed_call and find_retry(
+            first.executed_call.name, first.executed_call.args, first.result
         )
         if not retry or (self._dbg is None and self._requester.approver is None):
             return first.result
         requested = self._resolve_call(RunCommand.name, retry.args)
-        judgement = await self._judge(requested)
-        if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
+        evaluation = await self._judge(requested)
+        if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return first.result
-        why = retry.question if judgement.grant else f"{retry.question} {judgement.why}"
-        second = await self._execute_resolved(
-            f"{call_id}{RETRY_SUFFIX}", requested, replace(judgement, why=why)
+        reason = (
+            retry.retry_question
+            if evaluation.grant
+            else f"{retry.retry_question} {evaluation.reason}"
         )
-        if second.executed is None:
+        second = await self._execute_resolved(
+            f"{call_id}{RETRY_CALL_ID_SUFFIX}", requested, replace(evaluation, reason=reason)
+        )
+        if second.executed_call is None:
             return normalize_result(add_note(first.result, asked_again=second.result.error))
         return normalize_result(
             add_note(second.result, run_again={"with": retry.added_args, "because": retry.cause})
@@ -166,49 +172,53 @@ class ToolCallRunner:
     # ---- with nobody but the approver ---------------------------------------------------------------
 
     async def _execute_without_debugger(
-        self, call_id: str, requested: RequestedCall, judgement: Judgement
+        self, call_id: str, requested: RequestedCall, evaluation: PolicyEvaluation
     ) -> CompletedCall:
-        if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
-            return CompletedCall(await self._run(requested, judgement), requested)
-        request = _request(call_id, requested, judgement)
+        if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
+            return CompletedCall(await self._run(requested, evaluation), requested)
+        request = _request(call_id, requested, evaluation)
         self._transcript.record_event(_make_approval_event(request))
         decision = await self._requester.request_without_debugger(request)
-        self._transcript.approval(make_approval_entry(request, decision))
+        self._transcript.add_approval(make_approval_entry(request, decision))
         if not decision.approved:
             return CompletedCall(_denied(decision))
         edited = decision.edited and decision.args != requested.args
         if edited:
-            requested, judgement = await self._edited(
+            requested, evaluation = await self._edited(
                 call_id, requested, requested.name, decision.args
             )
         return CompletedCall(
-            await self._approved(requested, judgement, decision.always, edited), requested
+            await self._approved(requested, evaluation, decision.always, edited), requested
         )
 
     # ---- with the debugger --------------------------------------------------------------------------
 
     async def _execute_in_debugger(
-        self, dbg: AsyncAgentStepper, call_id: str, requested: RequestedCall, judgement: Judgement
+        self,
+        dbg: AsyncAgentStepper,
+        call_id: str,
+        requested: RequestedCall,
+        evaluation: PolicyEvaluation,
     ) -> CompletedCall:
         own_result: dict[str, Any] | None = None
         async with AsyncExitStack() as stack:
-            block, approval = await self._begin(stack, dbg, call_id, requested, judgement)
+            block, approval = await self._begin(stack, dbg, call_id, requested, evaluation)
             edited = block.args is not requested.args or block.name != requested.name
             if edited:
-                requested, judgement = await self._edited(
+                requested, evaluation = await self._edited(
                     call_id, requested, block.name, block.args
                 )
             if not block.skipped:
                 always = approval is not None and approval.always
                 own_result = encode_result(
-                    await self._approved(requested, judgement, always, edited)
+                    await self._approved(requested, evaluation, always, edited)
                 )
                 block.result = own_result
         result = decode_result(block.result)
         if block.result is own_result:
             return CompletedCall(normalize_result(result), requested)
         data = {"what": "result", "call_id": call_id, "result": encode_result(result)}
-        self._transcript.record_event(TraceEvent(EDITED, data))
+        self._transcript.record_event(TraceEvent(EDITED_KIND, data))
         return CompletedCall(normalize_result(result))
 
     async def _begin(
@@ -217,34 +227,38 @@ class ToolCallRunner:
         dbg: AsyncAgentStepper,
         call_id: str,
         requested: RequestedCall,
-        judgement: Judgement,
+        evaluation: PolicyEvaluation,
     ) -> tuple[AsyncToolInvocation, Approval | None]:
         """Begin the call's event, and get past its halt point, asking for an approval where need be."""
-        if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
+        if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return await stack.enter_async_context(dbg.tool(requested.name, requested.args)), None
-        request = _request(call_id, requested, judgement)
+        request = _request(call_id, requested, evaluation)
         self._transcript.record_event(_make_approval_event(request))
-        concurrent = ConcurrentApproval(self._requester, request)
+        concurrent = FirstAnswerApproval(self._requester, request)
         try:
             async with concurrent as approval:
                 block = dbg.tool(requested.name, requested.args, approval=approval)
                 await stack.enter_async_context(block)
         except ToolDeniedError as denied:
             outcome = concurrent.outcome(approved=False, reason=denied.reason)
-            self._transcript.approval(make_approval_entry(request, outcome))
+            self._transcript.add_approval(make_approval_entry(request, outcome))
             raise _CallDeniedError(outcome) from denied
-        self._transcript.approval(make_approval_entry(request, concurrent.outcome(approved=True)))
+        self._transcript.add_approval(
+            make_approval_entry(request, concurrent.outcome(approved=True))
+        )
         return block, approval
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _log_unseen(self, call_id: str, requested: RequestedCall, judgement: Judgement) -> None:
+    def _log_unseen(
+        self, call_id: str, requested: RequestedCall, evaluation: PolicyEvaluation
+    ) -> None:
         """Log a call that nobody is asked about because a rule or `--yes` decides."""
-        if judgement.by is not None:
-            allowed = judgement.decision is PolicyDecision.ALLOWED
-            request = _request(call_id, requested, judgement)
-            decision = ApprovalDecision(approved=allowed, by=judgement.by)
-            self._transcript.approval(make_approval_entry(request, decision))
+        if evaluation.decided_by is not None:
+            allowed = evaluation.decision is PolicyDecision.ALLOWED
+            request = _request(call_id, requested, evaluation)
+            decision = ApprovalDecision(approved=allowed, decided_by=evaluation.decided_by)
+            self._transcript.add_approval(make_approval_entry(request, decision))
 
     def _resolve_call(self, name: str, args: Any, problem: str | None = None) -> RequestedCall:
         tool = self._tools.get(name)
@@ -255,47 +269,51 @@ class ToolCallRunner:
 
     async def _edited(
         self, call_id: str, before: RequestedCall, name: str, args: Any
-    ) -> tuple[RequestedCall, Judgement]:
+    ) -> tuple[RequestedCall, PolicyEvaluation]:
         """A call as a person made it, judged again: they may do what asks, not what is denied."""
         requested = self._resolve_call(name, args)
         data = {"what": "call", "call_id": call_id, "name": name, "args": args}
-        self._transcript.record_event(TraceEvent(EDITED, data))
+        self._transcript.record_event(TraceEvent(EDITED_KIND, data))
         return requested, await self._judge(requested)
 
-    async def _judge(self, requested: RequestedCall) -> Judgement:
+    async def _judge(self, requested: RequestedCall) -> PolicyEvaluation:
         if requested.tool is None or requested.problem is not None:
-            return Judgement(decision=PolicyDecision.ALLOWED, why="It can't be carried out.")
+            return PolicyEvaluation(
+                decision=PolicyDecision.ALLOWED, reason="It can't be carried out."
+            )
         try:
             verdict_said = await self._policy.evaluate(requested.tool, _text(requested.args))
-            judgement = (
+            evaluation = (
                 verdict_said
-                if isinstance(verdict_said, Judgement)
-                else Judgement(decision=verdict_said)
+                if isinstance(verdict_said, PolicyEvaluation)
+                else PolicyEvaluation(decision=verdict_said)
             )
             # A word does as well; what is none of them must not pass for a yes.
-            return replace(judgement, decision=PolicyDecision(judgement.decision))
+            return replace(evaluation, decision=PolicyDecision(evaluation.decision))
         except Exception as error:  # of a policy of somebody's own
             why = f"The policy failed: {error}"
-            return Judgement(decision=PolicyDecision.REQUIRES_APPROVAL, why=why, risk=Risk.HIGH)
+            return PolicyEvaluation(
+                decision=PolicyDecision.REQUIRES_APPROVAL, reason=why, risk=Risk.HIGH
+            )
 
     async def _approved(
-        self, requested: RequestedCall, judgement: Judgement, always: bool, edited: bool
+        self, requested: RequestedCall, evaluation: PolicyEvaluation, always: bool, edited: bool
     ) -> ToolResult:
         """Run what a person has seen and let pass."""
-        denied = judgement.decision is PolicyDecision.DENIED
+        denied = evaluation.decision is PolicyDecision.DENIED
         if always and not denied and requested.problem is None:
-            self._remember_approval(requested, judgement)
-        result = await self._run(requested, judgement)
+            self._remember_approval(requested, evaluation)
+        result = await self._run(requested, evaluation)
         if not edited:
             return result
         executed = {"name": requested.name, "arguments": requested.args}
         return normalize_result(add_note(result, edited_by_a_person=executed))
 
-    def _remember_approval(self, requested: RequestedCall, judgement: Judgement) -> None:
+    def _remember_approval(self, requested: RequestedCall, evaluation: PolicyEvaluation) -> None:
         """Do as a person's "always" says: for the session where it is a grant, else for good."""
-        if judgement.grant is not None:
-            if self._ctx.confinement is not None:
-                self._ctx.confinement.grants.add(judgement.grant)
+        if evaluation.grant is not None:
+            if self._ctx.session_sandbox is not None:
+                self._ctx.session_sandbox.grants.add(evaluation.grant)
             return
         if self._save_rule is None:
             return
@@ -304,11 +322,11 @@ class ToolCallRunner:
         except AgentStepperError as error:  # it will be asked again: no harm done
             self._transcript.record_event(TraceEvent("warning", {"message": str(error)}))
 
-    async def _run(self, requested: RequestedCall, judgement: Judgement) -> ToolResult:
+    async def _run(self, requested: RequestedCall, evaluation: PolicyEvaluation) -> ToolResult:
         if requested.tool is None or requested.problem is not None:
             return ToolResult.failure(requested.problem or "")
-        if judgement.decision is PolicyDecision.DENIED:
-            return ToolResult.failure(f"The policy denies this call: {judgement.why}")
+        if evaluation.decision is PolicyDecision.DENIED:
+            return ToolResult.failure(f"The policy denies this call: {evaluation.reason}")
         limit = asyncio.timeout(self._timeout_s)
         try:
             async with limit:
@@ -322,7 +340,9 @@ class ToolCallRunner:
             if _is_cancelling():
                 raise
             return _failed(requested.name, error)  # something of its own was cancelled, and not we
-        return shorten_result(normalize_result(result), self._ctx.output_limit, self._ctx.outputs)
+        return shorten_result(
+            normalize_result(result), self._ctx.output_limit_bytes, self._ctx.outputs
+        )
 
     async def _execute(self, tool: Tool, requested: RequestedCall) -> ToolResult:
         if not tool.policy.read_only:
@@ -336,7 +356,7 @@ class ToolCallRunner:
         if self._snapshots is None:
             return
         await asyncio.to_thread(self._snapshots.save_snapshot)
-        why_not = self._snapshots.why_not
+        why_not = self._snapshots.unavailable_reason
         if why_not is not None and why_not != self._warned:
             text = f"No snapshots are made before changes: {why_not}"
             self._transcript.record_event(TraceEvent("warning", {"message": text}))
@@ -367,14 +387,16 @@ def _is_cancelling() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _request(call_id: str, requested: RequestedCall, judgement: Judgement) -> ApprovalRequest:
+def _request(
+    call_id: str, requested: RequestedCall, evaluation: PolicyEvaluation
+) -> ApprovalRequest:
     return ApprovalRequest(
         call_id=call_id,
         tool=requested.name,
         args=requested.args,
-        risk=judgement.risk,
-        why=judgement.why,
-        rule=judgement.rule,
+        risk=evaluation.risk,
+        policy_reason=evaluation.reason,
+        rule=evaluation.rule,
     )
 
 

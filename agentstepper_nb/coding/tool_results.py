@@ -74,7 +74,7 @@ def add_note(result: ToolResult, **notes: Any) -> ToolResult:
     return replace(result, diagnostics={**(result.diagnostics or {}), **notes})
 
 
-def cut_text(text: str, limit: int) -> str:
+def truncate_with_note(text: str, limit: int) -> str:
     """The beginning of a text, with a note on its length where something is missing."""
     return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text):,} characters in all]"
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage, UserMessage
 from ..llm_wire.events import AgentEvent, ToolResultEvent, TraceEvent
 from .session_log import (
-    EDITED,
+    EDITED_KIND,
     ApprovalEntry,
     Entry,
     EventEntry,
@@ -43,14 +43,14 @@ class CodingSessionSummary(Struct, frozen=True, kw_only=True):
     """What a log says of its session, for lists."""
 
     id: str
-    started: str  # ISO 8601, UTC
-    latest: str  # when something was last written to it
+    started_at: str  # ISO 8601, UTC
+    updated_at: str  # when something was last written to it
     provider: str
     model: str
     workspace: str
-    prompt: str = ""  # the first
-    prompts: int = 0
-    messages: int = 0  # that were written, edits of people aside
+    first_prompt: str = ""  # the first
+    prompt_count: int = 0
+    message_count: int = 0  # that were written, edits of people aside
 
 
 def load_messages(
@@ -102,14 +102,14 @@ def summarize_log(path: Path) -> CodingSessionSummary | None:
         return None
     return CodingSessionSummary(
         id=path.stem,
-        started=began,
-        latest=latest,
+        started_at=began,
+        updated_at=latest,
         provider=start.provider,
         model=start.model,
         workspace=start.workspace,
-        prompt=prompts[0] if prompts else "",
-        prompts=len(prompts),
-        messages=messages,
+        first_prompt=prompts[0] if prompts else "",
+        prompt_count=len(prompts),
+        message_count=messages,
     )
 
 
@@ -128,7 +128,7 @@ class _ConversationReader:
                 self.close_calls()
                 self.messages.append(read_message_entry(entry))
             case EventEntry(event_type="TraceEvent", kind=kind, data=data) if (
-                kind == EDITED and data is not UNSET
+                kind == EDITED_KIND and data is not UNSET
             ):
                 self._edit(number, bytes(data))
 
@@ -150,9 +150,9 @@ class _ConversationReader:
             edit = msgspec.json.decode(data, type=PromptEdit)
         except (msgspec.MsgspecError, RecursionError):
             return  # of a call's arguments or an answer, which the messages have in force
-        if edit.kept > len(self.messages):
+        if edit.unchanged_count > len(self.messages):
             self._warn(f"Line {number} edits messages that are missing.")
-        self.messages[edit.kept :] = edit.messages
+        self.messages[edit.unchanged_count :] = edit.messages
 
 
 def find_open_calls(messages: list[ChatMessage]) -> list[str]:
@@ -229,32 +229,32 @@ class Transcript:
         """The ids of the calls that have no result yet."""
         return find_open_calls(self.messages)
 
-    def prompt(self, text: str) -> None:
+    def add_prompt(self, text: str) -> None:
         """A person asks for something."""
         message = UserMessage(content=text)
         self._write_entry(UserPromptEntry(content=text))
         self._write_entry(make_message_entry(message))
         self.messages.append(message)
 
-    def answer(self, message: AssistantMessage) -> None:
+    def add_answer(self, message: AssistantMessage) -> None:
         """The model has answered; with a person's edit, if there was one."""
         self._write_entry(make_message_entry(message))
         self.messages.append(message)
 
-    def result(self, call_id: str, result: ToolResult) -> None:
+    def add_result(self, call_id: str, result: ToolResult) -> None:
         """A call has a result."""
         self.messages.append(make_result_message(call_id, result))
         self._write_entry(make_result_entry(call_id, result))
         self.record_event(ToolResultEvent(call_id, result))
 
-    def approval(self, approval: ApprovalEntry) -> None:
+    def add_approval(self, approval: ApprovalEntry) -> None:
         """It was decided about a call that had to be asked for."""
         self._write_entry(approval)
         fields = {name: getattr(approval, name) for name in approval.__struct_fields__}
         data = {name: value for name, value in fields.items() if value is not UNSET}
         self._notify_listeners(TraceEvent("approval", data))
 
-    def replace(self, messages: Sequence[ChatMessage]) -> None:
+    def replace_messages(self, messages: Sequence[ChatMessage]) -> None:
         """A person has edited the conversation in a prompt: it goes on as it is there."""
         kept = 0
         for own, edited in zip(self.messages, messages, strict=False):
@@ -263,9 +263,9 @@ class Transcript:
             kept += 1
         if kept == len(self.messages) == len(messages):
             return
-        edit = PromptEdit(kept=kept, messages=tuple(messages[kept:]))
+        edit = PromptEdit(unchanged_count=kept, messages=tuple(messages[kept:]))
         self.messages[kept:] = edit.messages
-        self.record_event(TraceEvent(EDITED, msgspec.to_builtins(edit)))
+        self.record_event(TraceEvent(EDITED_KIND, msgspec.to_builtins(edit)))
 
     def record_event(self, event: AgentEvent) -> None:
         """Something happened."""

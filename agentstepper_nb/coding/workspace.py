@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, Protocol
 from msgspec import Struct
 
 from ..errors import AgentStepperError, UnsafePathError
-from .safe_paths import PathTarget, SafeFolder, check_path, split_path
+from .safe_paths import LocatedPath, SafeFolder, check_path, split_path
 
 #: Bytes of a file that is read whole.
 MAX_READ_BYTES: Final = 16 * 1024 * 1024
@@ -43,7 +43,7 @@ class FolderEntry(Struct, frozen=True):
 
     name: str
     kind: PathKind
-    size: int  # bytes of a file; 0 of anything else
+    size_bytes: int  # bytes of a file; 0 of anything else
 
 
 class DenialChecker(Protocol):
@@ -96,13 +96,13 @@ class LocalWorkspace:
         except OSError:
             return None
 
-    def is_path_safe(self, full: str) -> bool:
+    def is_path_safe(self, absolute_path: str) -> bool:
         """Whether an absolute path is inside, links resolved."""
         try:
-            check_path(full)
-            if not full.startswith("/"):
+            check_path(absolute_path)
+            if not absolute_path.startswith("/"):
                 return False
-            inside = Path(os.path.realpath(full)).relative_to(self.root)
+            inside = Path(os.path.realpath(absolute_path)).relative_to(self.root)
         except (OSError, ValueError):
             return False
         return self.resolve_path(inside.as_posix()) is not None
@@ -197,18 +197,18 @@ class LocalWorkspace:
         with self._locate(relative, should_follow=False, should_refuse_git=True) as target:
             self._refuse(target, _stat_if_exists(target), _WRITE_TOOL, relative)
             os.unlink(target.name, dir_fd=target.folder)
-            above = target.names[:-1]
+            above = target.parts[:-1]
         with contextlib.suppress(OSError):  # the first that isn't empty, or isn't there any more
             while above:
                 with self._folder.locate(above, should_follow=False) as target:
                     os.rmdir(target.name, dir_fd=target.folder)
                 above = above[:-1]
 
-    def _rule(self, target: PathTarget, found: os.stat_result | None, tool: str) -> object | None:
-        return self._denials and self._denials.find_rule_for_file(target.names, found, tool)
+    def _rule(self, target: LocatedPath, found: os.stat_result | None, tool: str) -> object | None:
+        return self._denials and self._denials.find_rule_for_file(target.parts, found, tool)
 
     def _refuse(
-        self, target: PathTarget, found: os.stat_result | None, tool: str, relative: str
+        self, target: LocatedPath, found: os.stat_result | None, tool: str, relative: str
     ) -> None:
         """Refuse a file that a rule keeps a tool from, whatever name led to it."""
         rule = self._rule(target, found, tool)
@@ -223,7 +223,7 @@ class LocalWorkspace:
         should_follow: bool = True,
         should_create: bool = False,
         should_refuse_git: bool = False,
-    ) -> Iterator[PathTarget]:
+    ) -> Iterator[LocatedPath]:
         """Walk to a path; errors name it as it was given."""
         names = split_path(relative)
         try:
@@ -241,11 +241,11 @@ class LocalWorkspace:
             raise
 
 
-def _stat_target(target: PathTarget) -> os.stat_result:
+def _stat_target(target: LocatedPath) -> os.stat_result:
     return os.stat(target.name, dir_fd=target.folder, follow_symlinks=False)
 
 
-def _stat_if_exists(target: PathTarget) -> os.stat_result | None:
+def _stat_if_exists(target: LocatedPath) -> os.stat_result | None:
     try:
         return _stat_target(target)
     except FileNotFoundError:
@@ -279,7 +279,7 @@ def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
     return FolderEntry(found.name, kind, status.st_size if kind is PathKind.FILE else 0)
 
 
-def _replace(target: PathTarget, data: bytes, mode: int | None) -> None:
+def _replace(target: LocatedPath, data: bytes, mode: int | None) -> None:
     """Put a new file in a name's place, in one move: a link there is replaced, never gone through."""
     if target.name == ".":
         raise IsADirectoryError(errno.EISDIR, "It is a folder")

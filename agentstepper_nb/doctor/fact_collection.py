@@ -108,10 +108,10 @@ def _git() -> tuple[str, str]:
 def _sandbox() -> SandboxFacts:
     """What a coding session would have, by the same real run."""
     from ..coding.sandbox import ResourceLimits
-    from ..coding.sandbox.choice import choose_sandbox
+    from ..coding.sandbox.backend_selection import choose_sandbox
 
     chosen = choose_sandbox("auto", ResourceLimits())
-    return SandboxFacts(chosen.sandbox.name, chosen.why_not)
+    return SandboxFacts(chosen.sandbox.name, chosen.rejection_reasons)
 
 
 def _jupyter() -> JupyterFacts:

@@ -78,7 +78,7 @@ class InputStepper:
         except StdinNotImplementedError:
             self._screen.write_line(_NO_INPUT)
             typed = "q"
-        self._keys.line(typed)
+        self._keys.execute_line(typed)
 
     def _listen(self) -> None:
         for event in self._inbox.wait():

@@ -293,11 +293,11 @@ CODES: Final[dict[str, tuple[str, str]]] = {
             "The chat token isn't valid, belongs to another session or installation, has "
             "expired, or was revoked."
         ),
-        "Create a new token where the chat runs: `chat.token()`.",
+        "Create a new token where the chat runs: `chat.issue_token()`.",
     ),
     "out_of_scope": (
         "The chat token doesn't allow this request.",
-        "Create a token with that scope: `chat.token(scope=…)`.",
+        "Create a token with that scope: `chat.issue_token(scope=…)`.",
     ),
     "unknown_turn": (
         "The turn no longer waits for an answer, or belongs to another agent.",

@@ -13,7 +13,7 @@ from ..sdk.async_stepper import AsyncAgentStepper
 from ..sdk.event_blocks import AsyncToolInvocation
 from .frame import FrameIn, FrameOut
 from .frame_codec import check_output, decode_edited_input, decode_edited_output, encode_frame
-from .moniker import MonikerTask
+from .moniker import MonikerContext
 
 #: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
 CLOSE_TIMEOUT_S: Final = 2.0
@@ -44,7 +44,7 @@ class DebuggedRun:
 
     def __init__(self, moniker: str, log: logging.Logger) -> None:
         self.dbg: AsyncAgentStepper | None = None
-        self.task: MonikerTask | None = None
+        self.task: MonikerContext | None = None
         """What the moniker works with: it loses the debugger where we do."""
         self._moniker = moniker
         self._log = log

@@ -47,20 +47,22 @@ LOST_CLAIM_CODES: Final = frozenset({"stale_epoch", "stale_claim"})
 Handler = Callable[[Action, AgentState | None], Awaitable[None]]
 
 
-class HeldSessions(Protocol):
+class LocalSessions(Protocol):
     """The sessions that live where actions are dispatched."""
 
     async def adopt(self) -> None:
         """Take in sessions that nobody has any more."""
 
-    def held_epochs(self) -> Mapping[str, int]:
+    def local_epochs(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
 
-    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
+    async def drop_lost_sessions(
+        self, epochs_before: Mapping[str, int], renewed: RenewedLeases
+    ) -> Collection[str]:
         """Let go of those that aren't ours any more.
 
         Args:
-            before: What was held when the renewal was asked for.
+            epochs_before: What was held when the renewal was asked for.
             renewed: Its answer.
 
         Returns:
@@ -74,11 +76,13 @@ class NoSessions:
     async def adopt(self) -> None:
         """Take in nothing."""
 
-    def held_epochs(self) -> Mapping[str, int]:
+    def local_epochs(self) -> Mapping[str, int]:
         """None."""
         return {}
 
-    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
+    async def drop_lost_sessions(
+        self, epochs_before: Mapping[str, int], renewed: RenewedLeases
+    ) -> Collection[str]:
         """Let go of nothing."""
         return ()
 
@@ -92,7 +96,7 @@ class Dispatcher:
         owner: Who claims: nobody else's name, nor that of an earlier life.
         clock: Gives POSIX seconds.
         log: Gets a line where something fails.
-        held_sessions: The sessions that live here.
+        local_sessions: The sessions that live here.
         lease_s: Seconds that leases last.
         poll_s: Seconds between two looks that nothing woke.
         max_actions: Actions that are under way at once.
@@ -106,7 +110,7 @@ class Dispatcher:
         owner: str,
         clock: Callable[[], float],
         log: logging.Logger,
-        held_sessions: HeldSessions | None = None,
+        local_sessions: LocalSessions | None = None,
         lease_s: float = LEASE_S,
         poll_s: float = POLL_S,
         max_actions: int = MAX_ACTIONS,
@@ -116,7 +120,7 @@ class Dispatcher:
         self._owner = owner
         self._clock = clock
         self._log = log
-        self._held_sessions = held_sessions or NoSessions()
+        self._local_sessions = local_sessions or NoSessions()
         self._lease_s = lease_s
         self._poll_s = poll_s
         self._max_actions = max_actions
@@ -187,7 +191,7 @@ class Dispatcher:
         await asyncio.sleep(_RECONNECT_PAUSE_S)
 
     async def _poll(self) -> None:
-        await self._held_sessions.adopt()
+        await self._local_sessions.adopt()
         self._wake_requested.set()
         await asyncio.sleep(self._poll_s)
 
@@ -196,7 +200,7 @@ class Dispatcher:
             async with asyncio.timeout(self._lease_s * _RENEWAL_FRACTION):
                 await self._renewal_due.wait()
         self._renewal_due.clear()
-        before = self._held_sessions.held_epochs()
+        before = self._local_sessions.local_epochs()
         now = self._clock()
         session_ids = {*before, *(action.session_id for action in self.running_actions)}
         renewed = await self._queue.renew(
@@ -207,7 +211,7 @@ class Dispatcher:
                 sessions=tuple(session_ids),
             )
         )
-        lost_ids = await self._held_sessions.drop_lost(before, renewed)
+        lost_ids = await self._local_sessions.drop_lost_sessions(before, renewed)
         for action, task in list(self._running.values()):
             if action.session_id in lost_ids and action.id not in renewed.actions:
                 task.cancel()

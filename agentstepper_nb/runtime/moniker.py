@@ -18,7 +18,7 @@ ENTRY_POINT_GROUP: Final = "agentstepper_nb.monikers"
 
 
 @dataclass
-class MonikerTask:
+class MonikerContext:
     """What a session's moniker works with.
 
     Args:
@@ -51,7 +51,7 @@ class Moniker:
     name: ClassVar[str]
     stop_on_done: ClassVar[bool] = True
 
-    def __init__(self, task: MonikerTask) -> None:
+    def __init__(self, task: MonikerContext) -> None:
         self.task = task
 
     @classmethod
@@ -70,7 +70,7 @@ class Moniker:
         """
         raise NotImplementedError
 
-    def pause_s(self) -> float:
+    def step_interval_s(self) -> float:
         """Seconds to wait between two steps; a stop, a pause or an interrupt ends the wait."""
         return 0.0
 
@@ -79,4 +79,4 @@ class Moniker:
 
 
 #: Makes a moniker for a session.
-MonikerFactory = Callable[[MonikerTask], Moniker]
+MonikerFactory = Callable[[MonikerContext], Moniker]

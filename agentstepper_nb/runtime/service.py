@@ -39,7 +39,7 @@ def create(context: ServiceContext) -> RpcService:
     return RuntimeWorker(context)
 
 
-def make_owner_name() -> str:
+def make_worker_name() -> str:
     """A name for a worker's claims: no other has it, nor had."""
     return f"{socket.gethostname()[:100]}:{os.getpid()}:{uuid4()}"
 
@@ -52,7 +52,7 @@ class RuntimeWorker:
     """
 
     def __init__(self, context: ServiceContext) -> None:
-        self._owner = make_owner_name()
+        self._owner = make_worker_name()
         self._registry = SessionRegistry(context.log)
         self._dispatcher: Dispatcher | None = None
         if context.core is not None:
@@ -66,7 +66,7 @@ class RuntimeWorker:
         actions = () if self._dispatcher is None else self._dispatcher.running_actions
         return WorkerInfo(
             owner=self._owner,
-            sessions=tuple(self._registry.held_epochs()),
+            sessions=tuple(self._registry.local_epochs()),
             actions=tuple(action.id for action in actions),
         )
 
@@ -115,7 +115,7 @@ class RuntimeWorker:
             owner=self._owner,
             clock=time.time,
             log=context.log,
-            held_sessions=session_host,
+            local_sessions=session_host,
             lease_s=context.lease_s,
             poll_s=context.poll_s,
         )

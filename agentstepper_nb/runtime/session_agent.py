@@ -13,17 +13,17 @@ from . import session_changes
 from .agent_base import AgentBase, Controllable
 from .debugged_run import DebuggedRun
 from .frame import FrameIn
-from .moniker import Moniker, MonikerFactory, MonikerTask
+from .moniker import Moniker, MonikerContext, MonikerFactory
 from .session_changes import FinishedStep
 from .session_writer import LOST_SESSION_CODES, RuntimeContext, SessionWriter
-from .step_runner import FAILURES, StepRunner, was_cancelled
+from .step_runner import STEP_FAILURE_TYPES, StepRunner, was_cancelled
 
 #: Seconds that a step which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 1.0
 #: How often it is cancelled before it is left alone.
-MAX_CANCELS: Final = 5
+MAX_CANCEL_ATTEMPTS: Final = 5
 #: Seconds that a moniker has to close.
-CLOSE_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 5.0
 
 
 class SessionAgent(AgentBase, Controllable):
@@ -131,7 +131,7 @@ class SessionAgent(AgentBase, Controllable):
             timeout_s: Seconds until it is cancelled.
             completion: The action's end.
         """
-        if not self._session_writer.is_over:
+        if not self._session_writer.has_ended:
             await self._ask_to_stop()
             await self._end_steps(timeout_s)
         await self._keep_stopped(completion)
@@ -167,10 +167,10 @@ class SessionAgent(AgentBase, Controllable):
     async def _keep_stopped(self, completion: ActionCompletion) -> None:
         try:
             await self._session_writer.write(
-                partial(session_changes.mark_destroyed, completion=completion), allow_over=True
+                partial(session_changes.mark_destroyed, completion=completion), allow_ended=True
             )
         except CommandError as error:
-            if error.code == "stale_claim" and not self._session_writer.is_over:
+            if error.code == "stale_claim" and not self._session_writer.has_ended:
                 await self._session_writer.write(
                     session_changes.mark_stopped
                 )  # nothing of it runs any more
@@ -180,14 +180,14 @@ class SessionAgent(AgentBase, Controllable):
         """Wait for the step that is under way; then cancel it, more than once if need be."""
         if self._task is None or await self._wait_for_steps_end(timeout_s):
             return
-        for _ in range(MAX_CANCELS):
+        for _ in range(MAX_CANCEL_ATTEMPTS):
             self._cancel()
             if await self._wait_for_steps_end(GRACE_S):
                 return
         self._log.error(
             "session %s: its step ignores %d cancellations and is left running",
             self.session_id,
-            MAX_CANCELS,
+            MAX_CANCEL_ATTEMPTS,
         )
         self._ended.set()
 
@@ -214,7 +214,7 @@ class SessionAgent(AgentBase, Controllable):
         why: BaseException | None = asyncio.CancelledError()
         try:
             why = await self._run()
-        except (AgentStopped, *FAILURES) as error:
+        except (AgentStopped, *STEP_FAILURE_TYPES) as error:
             why = error
             if not self._is_requested_end(error):
                 await self._fail(error)
@@ -260,7 +260,7 @@ class SessionAgent(AgentBase, Controllable):
         run_id = None if dbg is None else dbg.run_id
         if run_id is not None or state.status is SessionStatus.CREATED:
             await self._session_writer.write(partial(session_changes.mark_started, run_id=run_id))
-        self._debugged_run.task = task = MonikerTask(
+        self._debugged_run.task = task = MonikerContext(
             agent_id=self.agent_id,
             session_id=self.session_id,
             config=state.config,
@@ -273,7 +273,7 @@ class SessionAgent(AgentBase, Controllable):
     def _is_requested_end(self, error: BaseException) -> bool:
         """Whether somebody wanted it to end, and all that is to be kept is."""
         if isinstance(error, AgentStopped):
-            return self._session_writer.is_over
+            return self._session_writer.has_ended
         return isinstance(error, asyncio.CancelledError) and was_cancelled()
 
     async def _fail(self, error: BaseException) -> None:
@@ -299,8 +299,8 @@ class SessionAgent(AgentBase, Controllable):
             await self._session_writer.write(
                 partial(
                     session_changes.add_step,
-                    done=done,
-                    ends_when_done=True,
+                    finished_step=done,
+                    stops_on_done=True,
                     ran_s=0.0,
                     new_id=runtime_context.new_id,
                 )
@@ -313,8 +313,8 @@ class SessionAgent(AgentBase, Controllable):
     async def _close(self, why: BaseException | None) -> None:
         if self._moniker is not None:
             try:
-                async with asyncio.timeout(CLOSE_S):
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await self._moniker.close()
-            except (AgentStopped, *FAILURES):
+            except (AgentStopped, *STEP_FAILURE_TYPES):
                 self._log.exception("session %s: its moniker could not be closed", self.session_id)
         await self._debugged_run.close(why)

@@ -21,7 +21,12 @@ from ..protocol.runtime import (
 from ..protocol.runtime_store_messages import ActionCompletion
 from .frame import FIRST_STEP, FrameIn, FrameOut
 from .session_limits import decide_outcome
-from .session_writer import RunnerContext, SessionChange, make_session_over_error, to_storable_text
+from .session_writer import (
+    SessionChange,
+    StepRunnerState,
+    make_session_over_error,
+    to_storable_text,
+)
 
 #: Characters that wait to be told to the next step: a session that is paused hears all the while.
 MAX_GUIDANCE_CHARS = 2_000_000
@@ -97,12 +102,12 @@ def mark_stopping(state: AgentState) -> SessionChange:
 
 def mark_destroyed(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """It has stopped, unless it has ended by itself."""
-    return add_finish(
+    return add_completion(
         mark_stopped(state) if state.status in LIVE_STATUSES else SessionChange(), completion
     )
 
 
-def add_finish(change: SessionChange, completion: ActionCompletion) -> SessionChange:
+def add_completion(change: SessionChange, completion: ActionCompletion) -> SessionChange:
     """A change that carries out an action, too."""
     return SessionChange(
         change.state, change.steps, change.messages, (*change.finished, completion)
@@ -154,9 +159,9 @@ def find_next_step(state: AgentState) -> str:
 
 def add_step(
     state: AgentState,
-    done: FinishedStep,
+    finished_step: FinishedStep,
     *,
-    ends_when_done: bool,
+    stops_on_done: bool,
     ran_s: float,
     new_id: Callable[[], str],
 ) -> SessionChange:
@@ -164,33 +169,33 @@ def add_step(
 
     Args:
         state: The snapshot before it.
-        done: The step.
-        ends_when_done: Whether the moniker ends at a step that is done.
+        finished_step: The step.
+        stops_on_done: Whether the moniker ends at a step that is done.
         ran_s: Seconds that the session has run.
         new_id: Gives ids.
     """
-    after, note = _compute_state_after(state, done, ends_when_done, ran_s)
-    step = _make_step(state, done, after, note, new_id())
+    after, note = _compute_state_after(state, finished_step, stops_on_done, ran_s)
+    step = _make_step(state, finished_step, after, note, new_id())
     messages = () if state.conversation_id is None else (_message(step, state, new_id()),)
     return SessionChange(after, steps=(step,), messages=messages)
 
 
 def _compute_state_after(
-    state: AgentState, done: FinishedStep, ends_when_done: bool, ran_s: float
+    state: AgentState, finished_step: FinishedStep, stops_on_done: bool, ran_s: float
 ) -> tuple[AgentState, str | None]:
-    context = RunnerContext.of(state)
-    state = replace(context, given=None).in_(state)
-    if done.out is None:
+    context = StepRunnerState.of(state)
+    state = replace(context, pending_guidance=None).store_in(state)
+    if finished_step.out is None:
         failed = replace(
             state,
             status=SessionStatus.ERROR,
             iteration=state.iteration + 1,
-            step_token=done.frame.step,
-            next_step_token=done.frame.step,
-            last_error=to_storable_text(done.error or ""),
+            step_token=finished_step.frame.step,
+            next_step_token=finished_step.frame.step,
+            last_error=to_storable_text(finished_step.error or ""),
         )
         return failed, None
-    out, outcome = done.out, decide_outcome(state, done.out, ends_when_done, ran_s)
+    out, outcome = finished_step.out, decide_outcome(state, finished_step.out, stops_on_done, ran_s)
     after = replace(
         state,
         status=outcome.status,
@@ -204,26 +209,28 @@ def _compute_state_after(
 
 
 def _make_step(
-    state: AgentState, done: FinishedStep, after: AgentState, note: str | None, id: str
+    state: AgentState, finished_step: FinishedStep, after: AgentState, note: str | None, id: str
 ) -> AgentStep:
-    out = done.out
+    out = finished_step.out
     notes = [text for text in (out.notes if out else None, note) if text]
     return AgentStep(
         id=id,
-        created_at=done.at,
+        created_at=finished_step.at,
         agent_id=state.agent_id,
         session_id=state.session_id,
         iteration=state.iteration,
-        step_token=done.frame.step,
+        step_token=finished_step.frame.step,
         next_step_token=out.next_step if out else None,
         status=after.status,
         text=out.text if out else None,
         data=out.data if out else None,
         state=after.state,
-        guidance=None if done.frame.guidance is msgspec.UNSET else done.frame.guidance,
+        guidance=None
+        if finished_step.frame.guidance is msgspec.UNSET
+        else finished_step.frame.guidance,
         notes="\n".join(notes) or None,
-        latency_ms=done.latency_ms,
-        error=None if done.error is None else to_storable_text(done.error),
+        latency_ms=finished_step.latency_ms,
+        error=None if finished_step.error is None else to_storable_text(finished_step.error),
     )
 
 
@@ -248,4 +255,8 @@ def _message(step: AgentStep, state: AgentState, id: str) -> ConversationMessage
 
 
 def _with_note(state: AgentState, note: str | None) -> AgentState:
-    return state if note is None else replace(RunnerContext.of(state), note=note).in_(state)
+    return (
+        state
+        if note is None
+        else replace(StepRunnerState.of(state), end_reason=note).store_in(state)
+    )

@@ -47,7 +47,7 @@ ConfigCheck = Callable[[str, Any], None]
 
 
 class SessionHost:
-    """The sessions that live in this worker, and how they get here: the dispatcher's `HeldSessions`.
+    """The sessions that live in this worker, and how they get here: the dispatcher's `LocalSessions`.
 
     Args:
         queue: Where sessions that nobody has are taken from.
@@ -93,12 +93,14 @@ class SessionHost:
                 return
             await asyncio.sleep(ADOPT_PAUSE_S)
 
-    def held_epochs(self) -> Mapping[str, int]:
+    def local_epochs(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
-        return self.registry.held_epochs()
+        return self.registry.local_epochs()
 
-    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
-        """Let go of those that aren't ours any more; see `dispatcher.HeldSessions`."""
+    async def drop_lost_sessions(
+        self, before: Mapping[str, int], renewed: RenewedLeases
+    ) -> Collection[str]:
+        """Let go of those that aren't ours any more; see `dispatcher.LocalSessions`."""
         renewed_epochs = {held.session_id: held.epoch for held in renewed.sessions}
         lost_ids = []
         for id, epoch in before.items():
@@ -135,7 +137,7 @@ class SessionHost:
             await self.registry.suspend_agent(hosted)
         # From here on without a pause: who asks next finds this one.
         agent = self._create_agent(state)
-        self.registry.add(agent)
+        self.registry.start_agent(agent)
         return agent
 
     async def fail_session(
@@ -208,7 +210,7 @@ class SessionHost:
             frame=frame, out=None, error=text, at=now, latency_ms=0.0
         )
         change = session_changes.add_step(
-            state, done, ends_when_done=True, ran_s=state.ran_s, new_id=context.new_id
+            state, done, stops_on_done=True, ran_s=state.ran_s, new_id=context.new_id
         )
         assert change.state is not None
         return SessionWrite(

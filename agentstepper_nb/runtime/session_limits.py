@@ -28,18 +28,18 @@ class StepOutcome:
 
 
 def decide_outcome(
-    state: AgentState, out: FrameOut, ends_when_done: bool, ran_s: float
+    state: AgentState, out: FrameOut, stops_on_done: bool, ran_s: float
 ) -> StepOutcome:
     """How a session stands after a step.
 
     Args:
         state: Its snapshot, before the step is kept.
         out: What the step gave.
-        ends_when_done: Whether its moniker ends at a step that is done, unless the limits say otherwise.
+        stops_on_done: Whether its moniker ends at a step that is done, unless the limits say otherwise.
         ran_s: Seconds that it has run.
     """
     limits = state.limits
-    if out.done and (ends_when_done if limits.stop_on_done is None else limits.stop_on_done):
+    if out.done and (stops_on_done if limits.stop_on_done is None else limits.stop_on_done):
         return StepOutcome(SessionStatus.DONE)
     if limits.max_steps is not None and state.iteration + 1 >= limits.max_steps:
         text = f"Stopped: it has done max_steps = {limits.max_steps} steps."

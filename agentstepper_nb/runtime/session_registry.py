@@ -32,7 +32,7 @@ class SessionRegistry:
         """The agent of a session that lives here."""
         return self._agents.get(session_id)
 
-    def held_epochs(self) -> dict[str, int]:
+    def local_epochs(self) -> dict[str, int]:
         """The epoch of each session."""
         return {id: agent.epoch for id, agent in self._agents.items()}
 
@@ -50,9 +50,9 @@ class SessionRegistry:
             self._forget(agent)
             raise
         if self.get(agent.session_id) is agent:  # else it was let go meanwhile
-            self.add(agent)
+            self.start_agent(agent)
 
-    def add(self, agent: SessionAgent) -> None:
+    def start_agent(self, agent: SessionAgent) -> None:
         """Have an agent live here, and start it; until it ends, its session is known by it."""
         self._agents[agent.session_id] = agent
         agent.start()

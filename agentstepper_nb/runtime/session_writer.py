@@ -87,24 +87,32 @@ class RuntimeContext:
     debugger: bool = True
 
 
-class RunnerContext(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StepRunnerState(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"pending_guidance": "given", "end_reason": "note"},  # as stored
+):
     """What the runner keeps for itself in a snapshot.
 
     Args:
-        given: The guidance of the step that is under way, until that step is kept.
-        note: Why the session ended, where a limit did it.
+        pending_guidance: The guidance of the step that is under way, until that step is kept.
+        end_reason: Why the session ended, where a limit did it.
     """
 
-    given: Any = None
-    note: str | None = None
+    pending_guidance: Any = None
+    end_reason: str | None = None
 
     @classmethod
-    def of(cls, state: AgentState) -> RunnerContext:
+    def of(cls, state: AgentState) -> StepRunnerState:
         """That of a snapshot."""
         context_fields = state.context if isinstance(state.context, dict) else {}
-        return cls(given=context_fields.get("given"), note=context_fields.get("note"))
+        return cls(
+            pending_guidance=context_fields.get("given"), end_reason=context_fields.get("note")
+        )
 
-    def in_(self, state: AgentState) -> AgentState:
+    def store_in(self, state: AgentState) -> AgentState:
         """A snapshot with this one."""
         return replace(state, context=to_builtins(self) or None)
 
@@ -160,7 +168,7 @@ class SessionWriter:
         return self._state
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the session has ended."""
         return self._state.status not in LIVE_STATUSES
 
@@ -169,20 +177,20 @@ class SessionWriter:
         make_change: ChangeMaker,
         *,
         on_written: Callable[[], None] | None = None,
-        allow_over: bool = False,
+        allow_ended: bool = False,
     ) -> None:
         """Keep a change. It is kept, or refused, also where who asked is cancelled meanwhile.
 
         Args:
             make_change: Makes it.
             on_written: Called once it is kept, before any other change.
-            allow_over: Whether it may be of a session that has ended.
+            allow_ended: Whether it may be of a session that has ended.
 
         Raises:
             CommandError: `session_over`; `stale_epoch`; what else the store says; and what
             `make_change` does.
         """
-        task = asyncio.create_task(self._write(make_change, on_written, allow_over))
+        task = asyncio.create_task(self._write(make_change, on_written, allow_ended))
         self._writes.add(task)
         task.add_done_callback(self._on_write_done)
         await asyncio.wait({task})  # which cancels nothing
@@ -195,11 +203,11 @@ class SessionWriter:
         meanwhile is the next one's.
         """
         async with self._lock:
-            context = RunnerContext.of(self._state)
-            if context.given is None and self._state.guidance is not None:
-                context = replace(context, given=self._state.guidance)
-                self._state = context.in_(replace(self._state, guidance=None))
-            return context.given
+            context = StepRunnerState.of(self._state)
+            if context.pending_guidance is None and self._state.guidance is not None:
+                context = replace(context, pending_guidance=self._state.guidance)
+                self._state = context.store_in(replace(self._state, guidance=None))
+            return context.pending_guidance
 
     def reject_writes(self, why: CommandError) -> None:
         """Keep nothing any more, and take back what is under way."""
@@ -208,12 +216,12 @@ class SessionWriter:
             task.cancel()
 
     async def _write(
-        self, make_change: ChangeMaker, on_written: Callable[[], None] | None, allow_over: bool
+        self, make_change: ChangeMaker, on_written: Callable[[], None] | None, allow_ended: bool
     ) -> None:
         async with self._lock:
             if self._rejection is not None:
                 raise CommandError(self._rejection.code, self._rejection.message)
-            if self.is_over and not allow_over:
+            if self.has_ended and not allow_ended:
                 raise make_session_over_error(self._state.session_id)
             change = make_change(self._state)
             state = change.state

@@ -23,7 +23,7 @@ from .session_writer import SessionWriter
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
 #: What a moniker's code may end with: none of it may end its worker, too.
-FAILURES: Final = (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
+STEP_FAILURE_TYPES: Final = (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
 
 
 class StepRunner:
@@ -67,7 +67,7 @@ class StepRunner:
         """
         while await self._should_continue():
             await self._step()
-            if not self._session_writer.is_over:
+            if not self._session_writer.has_ended:
                 await self._wait_for_next()
 
     # ---- one step -----------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ class StepRunner:
             lambda state: session_changes.add_step(
                 state,
                 done,
-                ends_when_done=self._moniker.stop_on_done,
+                stops_on_done=self._moniker.stop_on_done,
                 ran_s=self._session_writer.stopwatch.total(),
                 new_id=self._new_id,
             )
@@ -107,7 +107,7 @@ class StepRunner:
         while True:
             try:
                 out = await self._debugged_run.step(attempt, self._moniker.step)
-            except FAILURES as error:
+            except STEP_FAILURE_TYPES as error:
                 if isinstance(error, asyncio.CancelledError) and was_cancelled():
                     raise
                 if isinstance(error, BaseExceptionGroup) and error.subgroup(AgentStopped):
@@ -140,21 +140,21 @@ class StepRunner:
     async def _should_continue(self) -> bool:
         """Wait while it is to pause; False where it has ended or is to stop."""
         agent = self._agent
-        while agent.is_pause_requested and not (agent.stopping or self._session_writer.is_over):
+        while agent.is_pause_requested and not (agent.stopping or self._session_writer.has_ended):
             self._session_writer.stopwatch.stop()
-            await wait_for_first(agent.wait_until_resumed(), agent.wait_for_stop())
+            await wait_first_completed(agent.wait_until_resumed(), agent.wait_for_stop())
         self._session_writer.stopwatch.start()
-        return not (agent.stopping or self._session_writer.is_over)
+        return not (agent.stopping or self._session_writer.has_ended)
 
     async def _wait_for_retry(self, seconds: float) -> bool:
         """Wait before a step is tried again; False where it is to stop."""
         agent = self._agent
-        await wait_for_first(agent.wait_for_stop(), agent.wait_for_pause(), timeout_s=seconds)
+        await wait_first_completed(agent.wait_for_stop(), agent.wait_for_pause(), timeout_s=seconds)
         return await self._should_continue()
 
     async def _wait_for_next(self) -> None:
         """Wait as the moniker wants between two steps; a stop, a pause or guidance ends the wait."""
-        agent, seconds = self._agent, max(0.0, self._moniker.pause_s())
+        agent, seconds = self._agent, max(0.0, self._moniker.step_interval_s())
         deadline = asyncio.get_running_loop().time() + seconds
         await asyncio.sleep(0)  # a moniker that waits for nothing: others have their turn
         while not (agent.stopping or self._session_writer.state.guidance is not None):
@@ -170,7 +170,7 @@ class StepRunner:
                 return
             events = agent.wait_for_stop(), agent.wait_for_pause(), agent.receive_text()
             if (
-                not await wait_for_first(*events, timeout_s=min(remaining_s, time_left_s))
+                not await wait_first_completed(*events, timeout_s=min(remaining_s, time_left_s))
                 and time_left_s <= remaining_s
             ):
                 note = describe_time_limit(self._session_writer.state.limits)
@@ -200,7 +200,9 @@ def _describe_failure(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-async def wait_for_first(*waits: Coroutine[Any, Any, object], timeout_s: float = math.inf) -> bool:
+async def wait_first_completed(
+    *waits: Coroutine[Any, Any, object], timeout_s: float = math.inf
+) -> bool:
     """Wait until one of these is over; the others are cancelled.
 
     Args:

@@ -162,7 +162,7 @@ class _ChatLinkTarget:
             connection: Where the chat's messages go.
         """
         living = asyncio.create_task(_wait_for_close(connection))
-        services = {SERVICE: self._chat.service()}
+        services = {SERVICE: self._chat.make_service()}
 
         def end() -> None:
             living.cancel()

@@ -91,7 +91,7 @@ class SessionsWidget(anywidget.AnyWidget):
         """What stands where no front end shows the view: the newest sessions."""
         try:
             found = self._find()
-            with Agents.connect(found.url, found.token, patience=_CLOSE_TIMEOUT_S) as agents:
+            with Agents.connect(found.url, found.token, timeout_s=_CLOSE_TIMEOUT_S) as agents:
                 lines = _listed(agents.states(limit=_MAX_LISTED_SESSIONS))
         except AgentStepperError as error:
             lines = [str(error)]

@@ -17,7 +17,7 @@ from tests.chat.chats import Person
 from tests.coding.scripted_parts import FakeProvider, calls, says
 
 
-class CodingChat:
+class CodingConversation:
     """A chat session with a coding agent.
 
     Args:
@@ -59,8 +59,8 @@ class CodingChat:
 @asynccontextmanager
 async def talking(
     folder: Path, model: Any, *choices: str | None, **options: Any
-) -> AsyncGenerator[CodingChat, None]:
-    talk = CodingChat(folder, model, *choices, **options)
+) -> AsyncGenerator[CodingConversation, None]:
+    talk = CodingConversation(folder, model, *choices, **options)
     try:
         yield talk
     finally:

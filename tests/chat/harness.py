@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.backend import UserInput
-from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
+from agentstepper_nb.chat.connector import AnswerItems, InterpreterABC, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.remote.key_file import KEYS_FILE
 from agentstepper_nb.chat.remote.tokens import ChatTokens
@@ -45,7 +45,7 @@ PATIENCE: Final = 20.0
 #: The folder of who keeps nothing.
 NOWHERE: Final = Path("nowhere")
 
-Answers = Callable[[Message, Turn], Answer]
+Answers = Callable[[Message, Turn], AnswerItems]
 
 
 class Actor(InterpreterABC):
@@ -78,13 +78,13 @@ class Actor(InterpreterABC):
         self.closes = 0
         self._answer = answer
 
-    def chat(self, message: Message, turn: Turn) -> Answer:
+    def chat(self, message: Message, turn: Turn) -> AnswerItems:
         self.given.append((message, turn))
         if callable(self._answer):
             return self._answer(message, turn)
         return iter(self._answer) if not isinstance(self._answer, str) else iter([self._answer])
 
-    async def ended(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         self.ended_in.append(session_id)
 
     async def close(self) -> None:
@@ -329,7 +329,9 @@ def refusal(chat_tokens: ChatTokens, token: Any) -> str:
     with pytest.raises(CommandError) as caught:
         chat_tokens.check(token)
     assert caught.value.code == "invalid_token"
-    assert caught.value.message.endswith("Create a new token where the chat runs: chat.token().")
+    assert caught.value.message.endswith(
+        "Create a new token where the chat runs: chat.issue_token()."
+    )
     return caught.value.message.removeprefix("The chat token ").partition(".")[0]
 
 

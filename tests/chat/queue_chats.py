@@ -13,7 +13,7 @@ import pytest
 
 from agentstepper_nb import AsyncAgents, discover
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.connectors.queue_session import QueueSession
+from agentstepper_nb.chat.connectors.background_agent import BackgroundAgent
 from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from agentstepper_nb.protocol.runtime import AgentState
@@ -65,7 +65,7 @@ class QueueChat:
         said: What was said in the newest turn.
     """
 
-    def __init__(self, core: Core | None, queue: QueueSession, folder: Path) -> None:
+    def __init__(self, core: Core | None, queue: BackgroundAgent, folder: Path) -> None:
         self.queue = queue
         if core is not None:
             self.core = core
@@ -116,7 +116,7 @@ async def counting(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, No
     """A chat with the session `s`, whose steps a test lets go, and which say what they are told."""
     async with a_core(folder) as core, core.worker():
         await core.done(await core.create("s"))
-        yield QueueChat(core, QueueSession("s", **options), folder)
+        yield QueueChat(core, BackgroundAgent("s", **options), folder)
 
 
 @asynccontextmanager
@@ -127,7 +127,7 @@ async def working(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, Non
         breakable.connect()
         worker = create(ServiceContext(data_dir=folder, core=breakable.connection))
         try:
-            yield QueueChat(core, QueueSession(**options), folder)
+            yield QueueChat(core, BackgroundAgent(**options), folder)
         finally:
             await worker.close()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.chat import allowed_paths
-from agentstepper_nb.chat.allowed_paths import MAX_TEXT_CHARS, AllowedPaths
+from agentstepper_nb.chat.allowed_paths import MAX_TEXT_BYTES, AllowedPaths
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
 from tests.chat.harness import PICTURES, PNG
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 def refused(allowed: AllowedPaths, path: str | Path) -> str:
     """Why neither a picture nor a text is shown; both have to say nothing of what is there."""
     texts = []
-    for ask in (allowed.picture, allowed.text):
+    for ask in (allowed.read_image, allowed.read_text):
         with pytest.raises(CommandError) as caught:
             ask(path)
         assert caught.value.code == "not_allowed"
@@ -49,10 +49,10 @@ def test_inv_backend_001_what_lies_in_the_workspace_is_shown(root: Path) -> None
     """Pictures and texts below the allowed paths are shown, named as one likes."""
     allowed = AllowedPaths([root])
     for path in ("plots/a.png", "./plots/../plots//a.png", str(root / "plots" / "a.png")):
-        picture = allowed.picture(path)
+        picture = allowed.read_image(path)
         assert (picture.media_type, picture.data) == ("image/png", PNG + b"rest")
-    assert allowed.text("a.py").text == "print('é')\n"
-    assert allowed.text(root / "a.py").text == "print('é')\n"
+    assert allowed.read_text("a.py").text == "print('é')\n"
+    assert allowed.read_text(root / "a.py").text == "print('é')\n"
 
 
 @pytest.mark.parametrize(
@@ -115,20 +115,20 @@ def test_a_link_within_is_followed(root: Path) -> None:
     (root / "link").symlink_to("plots")
     (root / "absolute.png").symlink_to(root / "plots" / "a.png")
     allowed = AllowedPaths([root])
-    assert allowed.picture("link/a.png").data == PNG + b"rest"
-    assert allowed.picture("absolute.png").data == PNG + b"rest"
+    assert allowed.read_image("link/a.png").data == PNG + b"rest"
+    assert allowed.read_image("absolute.png").data == PNG + b"rest"
 
 
 def test_a_root_may_itself_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(root)
     allowed = AllowedPaths([tmp_path / "alias", root])
     assert allowed.roots == (root.resolve(),)
-    assert allowed.text("a.py").text == allowed.text(tmp_path / "alias" / "a.py").text
+    assert allowed.read_text("a.py").text == allowed.read_text(tmp_path / "alias" / "a.py").text
 
 
 def test_a_second_folder_is_allowed_by_its_whole_path(root: Path, tmp_path: Path) -> None:
     allowed = AllowedPaths([root, tmp_path / "out"])
-    assert allowed.text(tmp_path / "out" / "s.txt").text == SECRET.decode()
+    assert allowed.read_text(tmp_path / "out" / "s.txt").text == SECRET.decode()
     refused(allowed, "s.txt")  # what is relative is below the first
     refused(allowed, tmp_path / "ws-evil" / "s.txt")
 
@@ -147,7 +147,7 @@ def test_a_root_that_is_gone_shows_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("media_type", "data"), PICTURES.items())
 def test_pictures_are_known_by_their_first_bytes(root: Path, media_type: str, data: bytes) -> None:
     (root / "x.txt").write_bytes(data)  # whatever it is called
-    assert AllowedPaths([root]).picture("x.txt").media_type == media_type
+    assert AllowedPaths([root]).read_image("x.txt").media_type == media_type
     assert detect_image_type(data) == media_type
     assert detect_image_type(data[: len(data) // 2]) is None
     assert detect_image_type(b" " + data) is None
@@ -168,7 +168,7 @@ def test_inv_backend_001_what_is_no_picture_is_not_shown_as_one(root: Path, data
     """An SVG, or HTML under a picture's name, is refused by its bytes."""
     (root / "x.png").write_bytes(data)
     with pytest.raises(CommandError, match="is not a PNG, JPEG, GIF or WebP picture"):
-        AllowedPaths([root]).picture("x.png")
+        AllowedPaths([root]).read_image("x.png")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_inv_backend_001_what_is_no_picture_is_not_shown_as_one(root: Path, data
 def test_what_is_no_text_is_not_shown_as_one(root: Path, data: bytes, why: str) -> None:
     (root / "x.py").write_bytes(data)
     with pytest.raises(CommandError, match=why):
-        AllowedPaths([root]).text("x.py")
+        AllowedPaths([root]).read_text("x.py")
 
 
 def test_what_is_huge_is_refused(root: Path) -> None:
@@ -186,12 +186,12 @@ def test_what_is_huge_is_refused(root: Path) -> None:
         file.truncate(100 * MAX_IMAGE_BYTES)  # a hole: nothing is written
     allowed = AllowedPaths([root])
     with pytest.raises(CommandError, match=f"larger than {MAX_IMAGE_BYTES} bytes"):
-        allowed.picture("huge")
-    with pytest.raises(CommandError, match=f"larger than {MAX_TEXT_CHARS} bytes"):
-        allowed.text("huge")
-    assert allowed.text("a.py", max_chars=12).text
+        allowed.read_image("huge")
+    with pytest.raises(CommandError, match=f"larger than {MAX_TEXT_BYTES} bytes"):
+        allowed.read_text("huge")
+    assert allowed.read_text("a.py", max_bytes=12).text
     with pytest.raises(CommandError, match="larger than 11 bytes"):
-        allowed.text("a.py", max_chars=11)
+        allowed.read_text("a.py", max_bytes=11)
 
 
 def test_inv_backend_001_what_is_no_file_is_not_opened(root: Path) -> None:
@@ -235,7 +235,7 @@ def test_inv_backend_001_a_link_that_is_put_there_meanwhile(
     allowed = AllowedPaths([root])
     monkeypatch.setattr(allowed_paths.os.path, "realpath", swap)
     with pytest.raises(CommandError, match="can't be read"):
-        allowed.picture("plots/s.png")
+        allowed.read_image("plots/s.png")
 
 
 def test_inv_backend_001_while_links_come_and_go(root: Path) -> None:
@@ -257,7 +257,7 @@ def test_inv_backend_001_while_links_come_and_go(root: Path) -> None:
     try:
         for _ in range(300):
             try:
-                assert allowed.picture("plots/s.png").data == PNG
+                assert allowed.read_image("plots/s.png").data == PNG
             except CommandError as error:
                 assert error.code == "not_allowed"
     finally:
@@ -282,7 +282,7 @@ def test_nothing_is_left_open(root: Path) -> None:
     (root / "link").symlink_to(root.parent / "out")
     os.mkfifo(root / "pipe")
     for path in ("plots/a.png", "a.py", "link/s.png", "pipe", "plots", "missing/x", "plots/no.png"):
-        for ask in (allowed.picture, allowed.text):
+        for ask in (allowed.read_image, allowed.read_text):
             with suppress(CommandError):
                 ask(path)
     assert held(root) == []

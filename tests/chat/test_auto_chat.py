@@ -171,10 +171,10 @@ async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
 async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
     async with going(Actor(), auto_chat=False, auto_chat_max=1) as home:
         await home.ask("Go.")
-        info = home.interpreter.set(home.session, auto_chat=True)
+        info = home.interpreter.update_session(home.session, auto_chat=True)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
         await home.is_awaiting_user(TurnEnding.DONE)
-        info = home.interpreter.set(home.session, auto_chat_max=2)
+        info = home.interpreter.update_session(home.session, auto_chat_max=2)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 2)
         await home.is_awaiting_user(TurnEnding.DONE)
 
@@ -184,7 +184,7 @@ async def test_switched_off_it_ends_after_the_turn() -> None:
     async with going(Actor(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
-        home.interpreter.set(home.session, auto_chat=False)
+        home.interpreter.update_session(home.session, auto_chat=False)
         gate.opened.set()
         await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.auto_turns == 0

@@ -44,7 +44,7 @@ def test_two_lines_are_a_conversation(tmp_path: Path) -> None:
 
 def test_what_was_said_is_there(make: Make) -> None:
     chat = make(title="Birds")
-    assert (chat.state, chat.messages, chat.waiting) == (State.STATE_INIT, (), None)
+    assert (chat.state, chat.messages, chat.pending_confirmation) == (State.STATE_INIT, (), None)
     assert chat.is_awaiting_user
     said = chat.send("Hello")
     assert [(each.role, each.agent_name, each.final) for each in said] == [
@@ -70,14 +70,14 @@ def test_send_comes_back_where_a_confirmation_waits(make: Make) -> None:
         (MessageType.MESSAGE, "Two questions."),
         (MessageType.CONFIRMATION, "Question 1?"),
     ]
-    assert chat.waiting == said[-1]
+    assert chat.pending_confirmation == said[-1]
     assert chat.state is State.STATE_RUNNING and chat.is_awaiting_user
     assert "waits for a choice" in repr(chat)
     with refused("session_busy"):
         chat.send("And?")
     assert contents(chat.choose("Yes")) == ["Question 1?", "You chose Yes.", "Question 2?"]
     assert contents(chat.choose("No"))[-1] == "You chose No."
-    assert chat.waiting is None
+    assert chat.pending_confirmation is None
     with refused("not_waiting", "No confirmation waits"):
         chat.choose("Yes")
 
@@ -218,7 +218,7 @@ def test_an_empty_message_is_for_nobody(make: Make, nothing: str) -> None:
 
 def test_nonsense_that_is_revoked_takes_no_token_away(make: Make, tmp_path: Path) -> None:
     chat = make()
-    token = chat.token()
+    token = chat.issue_token()
     with pytest.raises(ProtocolError):
         chat.revoke("")
     assert ChatTokens(tmp_path).check(token).session_id == chat.session_id
@@ -297,7 +297,7 @@ def test_a_backend_is_told_until_it_leaves(make: Make) -> None:
 
 def test_it_serves_views_on_its_own_loop(make: Make) -> None:
     chat = make()
-    assert chat.service(ChatRight.WATCH) is not chat.service()
+    assert chat.make_service(ChatRight.WATCH) is not chat.make_service()
     assert chat.loop.is_running()
 
 
@@ -306,7 +306,7 @@ def test_it_serves_views_on_its_own_loop(make: Make) -> None:
 
 def test_tokens_are_made_for_its_conversations(make: Make) -> None:
     chat = make()
-    token = chat.token(scope=("watch", "talk"), expires_in=60)
+    token = chat.issue_token(scope=("watch", "talk"), expires_in_s=60)
     chat_tokens = chat._thread.remote_access().tokens
     assert chat_tokens.check(token).session_id == chat.session_id
     chat.rotate_keys()
@@ -314,12 +314,12 @@ def test_tokens_are_made_for_its_conversations(make: Make) -> None:
     chat.revoke(token)
     with refused("invalid_token"):
         chat_tokens.check(token)
-    other = chat.token("answer", agent_name="friend")
+    other = chat.issue_token("answer", agent_name="friend")
     chat.revoke()
     with pytest.raises(CommandError):
         chat_tokens.check(other)
     with refused("unknown_session"):
-        chat.token(session="nobody's")
+        chat.issue_token(session="nobody's")
 
 
 def test_without_a_debugger_there_is_no_address(make: Make) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.connectors.model_prompts import shorten_text
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from tests.chat.coding_chats import call, command, output, prompts, result, talking, text
@@ -162,14 +162,14 @@ async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> 
     second = FakeProvider(says("Two."))
     async with talking(tmp_path, second) as talk:
         await talk.send("Second.")
-        await talk.agent.ended("5d6a")
-        await talk.agent.ended("another")
+        await talk.agent.on_session_closed("5d6a")
+        await talk.agent.on_session_closed("another")
     assert [message.content for message in second.requests[0].messages] == [
         "First.",
         "One.",
         "Second.",
     ]
-    (kept,) = CodingFolders(
+    (kept,) = CodingDataPaths(
         tmp_path / "data"
     ).sessions()  # which `agentstepper code --resume` finds
     assert kept.workspace == str(tmp_path / "ws")
@@ -235,6 +235,6 @@ async def test_the_provider_is_closed_with_the_agent_and_not_with_a_session(tmp_
     model = Closing(says("One."))
     async with talking(tmp_path, model) as talk:
         await talk.send()
-        await talk.agent.ended("5d6a")
+        await talk.agent.on_session_closed("5d6a")
         assert model.closed == 0
     assert model.closed == 1

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
-from agentstepper_nb.coding.chat_conversations import CodingChats
+from agentstepper_nb.coding.chat_conversations import CodingConversations
 from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
@@ -94,7 +94,7 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
         asked, again, picture, call = (home.messages[at] for at in (2, 3, 6, 7))
         assert (asked.chosen, asked.final) == ("Allow", True)
         assert (again.chosen, again.final) == ("Yes, call it", True)
-        assert (await home.interpreter.picture(home.session, picture.id)).data == PNG
+        assert (await home.interpreter.read_image(home.session, picture.id)).data == PNG
         assert (call.name, call.ok, call.result["entries"]) == ("list_files", True, ["a.png"])
         assert home.fold.messages == home.messages
     assert not (workspace / "build").exists()
@@ -159,13 +159,13 @@ class Listening:
     def replace_text(self, text: str) -> None:
         raise AssertionError(text)
 
-    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+    async def request_choice(self, text: str, choices: Sequence[str], details: Any) -> str:
         raise AssertionError(text)
 
 
 async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspace: Path) -> None:
     model = Tough([HANGS], says("Here."))
-    chats = CodingChats(provider=model, model="m")
+    chats = CodingConversations(provider=model, model="m")
     conversation = await chats.open("c", workspace=workspace, data_dir=workspace.parent / "data")
     first = asyncio.create_task(conversation.answer("Wait.", Listening(), None))
     await model.hanging.wait()

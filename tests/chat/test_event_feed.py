@@ -212,7 +212,7 @@ class Page(Backend[str]):
     def convert_out(self, message: Message) -> str:
         return f"{message.role}: {message.content}"
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         self.over = True
 
 

@@ -143,7 +143,7 @@ async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> No
     async with harness(NOWHERE, Actor(said), keep=False) as home:
         await home.ask()
         assert (home.info.messages_in_memory, home.info.messages) == (100, 401)
-        page = home.interpreter.earlier(home.session, home.messages[0].id, 3)
+        page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id, 3)
         assert [each.content for each in page.messages] == ["297", "298", "299"]
         check(home)
 

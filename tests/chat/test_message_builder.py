@@ -87,7 +87,7 @@ def test_what_differs_is_another_message() -> None:
 
 def test_a_block_of_its_own_begins_anew() -> None:
     first, more = outputs.code("x = ", "python"), outputs.code("1", "python")
-    second = outputs.code("y = 2", "python", anew=True)
+    second = outputs.code("y = 2", "python", is_new_block=True)
     said = whole(first, more, second, outputs.code("\n", "python"))
     assert [message.content for message in said] == ["x = 1", "y = 2\n"]
     assert all(message.final for message in said)
@@ -256,18 +256,18 @@ def test_a_confirmation_waits_for_its_choice() -> None:
     ended, asked = gathering.add(outputs.confirmation("Sure?"))
     assert (ended.id, ended.final, asked.final) == (said[0].id, True, False)
     with pytest.raises(CommandError, match="choose Yes, No"):
-        gathering.chosen(asked.id, "Maybe")
-    chosen = gathering.chosen(asked.id, "No")
+        gathering.end_confirmation(asked.id, "Maybe")
+    chosen = gathering.end_confirmation(asked.id, "No")
     assert (chosen.content, chosen.chosen, chosen.final) == ("Sure?", "No", True)
     with pytest.raises(CommandError, match="no longer waits"):
-        gathering.chosen(asked.id, "No")
+        gathering.end_confirmation(asked.id, "No")
     assert gathering.close() == []
 
 
 def test_a_confirmation_may_be_withdrawn() -> None:
     gathering = a_gathering()
     (asked,) = gathering.add(outputs.confirmation("Sure?"))
-    withdrawn = gathering.chosen(asked.id, None)
+    withdrawn = gathering.end_confirmation(asked.id, None)
     assert (withdrawn.final, withdrawn.chosen) == (True, None)
     (asked,) = gathering.add(outputs.confirmation("Really?"))
     assert [message.id for message in gathering.close()] == [asked.id]

@@ -274,7 +274,7 @@ def table(**fields: Any) -> MessageTypeSpec:
         )
 
     return MessageTypeSpec(
-        **{"name": "TABLE", "check": wrong, "shown": as_message, "as_text": lines, **fields}
+        **{"name": "TABLE", "check": wrong, "to_displayed": as_message, "as_text": lines, **fields}
     )
 
 
@@ -301,11 +301,13 @@ def test_a_type_names_the_fields_it_has() -> None:
 @pytest.mark.parametrize("into", ["TABLE", "CODE", "NOTHING"])
 def test_a_type_that_cannot_be_shown_is_refused(into: str) -> None:
     """As nothing that is right, or as itself: a backend that doesn't know it would have nothing."""
-    add_message_type(table(shown=lambda message: msgspec.structs.replace(message, type=into)))
+    add_message_type(
+        table(to_displayed=lambda message: msgspec.structs.replace(message, type=into))
+    )
     refused(message(type="TABLE", details=[["a"]]))
 
 
-@pytest.mark.parametrize("part", ["check", "shown", "as_text"])
+@pytest.mark.parametrize("part", ["check", "to_displayed", "as_text"])
 def test_an_extension_that_fails_is_told_of(part: str) -> None:
     add_message_type(table(**{part: lambda message: message.details["rows"]}))
     wrong = refused(message(type="TABLE", details=[["a"]]))
@@ -315,13 +317,17 @@ def test_an_extension_that_fails_is_told_of(part: str) -> None:
 def test_an_extension_gives_what_it_should() -> None:
     add_message_type(table(as_text=lambda message: message.details))
     assert "as_text gave list, not a text" in str(refused(message(type="TABLE", details=[["a"]])))
-    add_message_type(table(shown=lambda message: "a | b"))
+    add_message_type(table(to_displayed=lambda message: "a | b"))
     assert refused(message(type="TABLE", details=[["a"]])).field == "type"
 
 
 def test_a_type_is_shown_under_its_id() -> None:
     add_message_type(
-        table(shown=lambda message: msgspec.structs.replace(message, type="MESSAGE", id="other"))
+        table(
+            to_displayed=lambda message: msgspec.structs.replace(
+                message, type="MESSAGE", id="other"
+            )
+        )
     )
     assert refused(message(type="TABLE", details=[["a"]])).field == "type"
 

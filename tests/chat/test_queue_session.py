@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgents
-from agentstepper_nb.chat.connectors.queue_session import QueueSession
+from agentstepper_nb.chat.connectors.background_agent import BackgroundAgent
 from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
@@ -123,12 +123,12 @@ async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
 async def test_a_session_that_isnt_there_says_so(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         with refused("unknown_session"):
-            await QueueChat(core, QueueSession("gone"), tmp_path).send("Hello.")
+            await QueueChat(core, BackgroundAgent("gone"), tmp_path).send("Hello.")
 
 
 async def test_without_a_core_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(DiscoveryError):
-        await QueueChat(None, QueueSession("s"), tmp_path).send("Hello.")
+        await QueueChat(None, BackgroundAgent("s"), tmp_path).send("Hello.")
 
 
 async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_p
         assert isinstance(said, AgentOutput) and "Cats" in said.content
         (again,) = await talk.send("Dogs.")
         assert isinstance(again, AgentOutput) and "Dogs" in again.content
-        await talk.queue.ended("c1")
+        await talk.queue.on_session_closed("c1")
         await talk.send("Birds.")  # the chat was opened again
         await talk.send("Fish.", chat="c2")
         found = await talk.agents.states(agent_id="joker")
@@ -187,7 +187,7 @@ async def test_where_the_created_one_has_ended_the_next_message_creates_another(
 async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
         hand, url = Hand(core), core.url(core.client_port)
-        queue = QueueSession(create={"agent_id": "a", "moniker": "joke"}, url=url)
+        queue = BackgroundAgent(create={"agent_id": "a", "moniker": "joke"}, url=url)
         answer = QueueChat(None, queue, tmp_path).begins("Cats.")
         async with AsyncAgents.connect(url) as agents:
             session = await _first(agents, "sessions", lambda n: [s.session_id for s in n.states])
@@ -213,7 +213,7 @@ async def _first(agents: AsyncAgents, topic: str, find: Callable[[TopicEvent], l
 async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
     async with working(tmp_path, create=joker) as talk, harness(tmp_path, talk.queue) as home:
-        home.interpreter.set(home.session, auto_chat=True, auto_chat_max=2)
+        home.interpreter.update_session(home.session, auto_chat=True, auto_chat_max=2)
         await home.ask("Cats.")
         info = await home.is_awaiting_user(TurnEnding.DONE)
         assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
@@ -228,6 +228,6 @@ async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_
 
 def test_one_of_the_two_is_to_be_named() -> None:
     with pytest.raises(ValueError, match="but not both"):
-        QueueSession()
+        BackgroundAgent()
     with pytest.raises(ValueError, match="but not both"):
-        QueueSession("s", create={"agent_id": "a", "moniker": "joke"})
+        BackgroundAgent("s", create={"agent_id": "a", "moniker": "joke"})

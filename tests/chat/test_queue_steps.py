@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentstepper_nb import AsyncAgents
-from agentstepper_nb.chat.connectors.queue_session import QueueSession, StepWaiter, describe_step
+from agentstepper_nb.chat.connectors.background_agent import (
+    BackgroundAgent,
+    StepWaiter,
+    describe_step,
+)
 from agentstepper_nb.protocol.chat import AgentOutput
 from agentstepper_nb.protocol.runtime import (
     Action,
@@ -161,7 +165,7 @@ async def test_what_was_missed_while_the_connection_was_gone_is_asked_for() -> N
 
 
 async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) -> None:
-    queue = QueueSession("s")
+    queue = BackgroundAgent("s")
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))
     queue._agents = cast(AsyncAgents, Told(BEGIN, begun, TOLD, step(3, "Hi.")))
     assert await QueueChat(None, queue, tmp_path).send("Hi.") == [

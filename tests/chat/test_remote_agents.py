@@ -131,7 +131,7 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
         assert last.content == "Another client attends as poet now, with its token."
         assert await code_of(first.next()) == "stream_taken"
         assert await code_of(first.give(asked, "late")) == "unknown_turn"
-        harness.interpreter.set(harness.session, default_agent="poet")
+        harness.interpreter.update_session(harness.session, default_agent="poet")
         harness.interpreter.post(harness.session, "Another")
         again = await second_asked
         await second.give(again, "Violets")
@@ -210,7 +210,7 @@ async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None
         first = await poet.is_asked()
         await soon(harness.interpreter.stop(harness.session))
         for number in range(50):
-            harness.interpreter.set(harness.session, default_agent="poet")
+            harness.interpreter.update_session(harness.session, default_agent="poet")
             harness.interpreter.post(harness.session, str(number))
             await asyncio.sleep(0)
             await soon(harness.interpreter.stop(harness.session))
@@ -227,7 +227,7 @@ async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
     first, second = (
         AgentTurnRequest(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
     )
-    async with aclosing(agent.asked()) as asked:
+    async with aclosing(agent.read_turn_requests()) as asked:
         waiting = asyncio.ensure_future(anext(asked))
         await asyncio.sleep(0)
         agent._send(first)

@@ -43,14 +43,14 @@ async def test_a_script_talks(tmp_path: Path, worker_core: AgentStepperCore) -> 
         assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
         assert contents(await soon(client.send("Again"))) == ["You said: Again"]
         _, picture = await soon(client.send("A dot", agent="painter"))
-        assert (await soon(client.picture(picture.id))).data == PNG
+        assert (await soon(client.read_image(picture.id))).data == PNG
         assert contents(await soon(client.messages()))[:4] == [
             "Hello",
             "You said: Hello",
             "Again",
             "You said: Again",
         ]
-        earlier = await soon(client.earlier(picture.id, 2))
+        earlier = await soon(client.read_earlier_messages(picture.id, 2))
         assert (contents(earlier.messages), earlier.more) == (["A dot", "Here: "], True)
         assert (await soon(client.info())).messages == 7
         with refused("unknown_agent", "no agent called 'nobody'"):

@@ -166,7 +166,7 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
         with pytest.raises(ConnectionLostError, match="broke before 'stop' was answered"):
             await soon(client.stop())
-        assert (await soon(client.earlier("m"))).messages == ()
+        assert (await soon(client.read_earlier_messages("m"))).messages == ()
         assert breaking.asked == ["admit", "stop", "earlier", "earlier"]
         await client.close()
         with pytest.raises(ConnectionLostError, match="This connection is closed"):

@@ -148,7 +148,7 @@ async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: P
         async with aclosing(harness.stream(token, "watch")) as watched:
             await soon(anext(watched))
             ChatTokens(tmp_path).revoke(token)
-            harness.interpreter.set(harness.session, title="secret")
+            harness.interpreter.update_session(harness.session, title="secret")
             assert await stream_refused(watched) == "invalid_token"
 
 

@@ -47,11 +47,11 @@ def test_none_of_the_choices_is_refused_and_asked_again(start: Start) -> None:
 def test_no_stray_key_chooses(start: Start, line: str) -> None:
     terminal = start(Agent(asks))
     terminal.type("Go")
-    waiting = terminal.chat.waiting
+    waiting = terminal.chat.pending_confirmation
     for _ in range(3):
         terminal.repl.handle_line(line)
         terminal.show()
-    assert terminal.chat.waiting == waiting is not None
+    assert terminal.chat.pending_confirmation == waiting is not None
 
 
 def test_a_confirmation_that_is_answered_elsewhere_waits_no_longer(start: Start) -> None:

@@ -194,7 +194,7 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
             raise ValueError("no notice")
 
     async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
-        home.interpreter.set(home.session, title="\ud800" + "x" * 500)
+        home.interpreter.update_session(home.session, title="\ud800" + "x" * 500)
         home.send("Go.")
         await home.is_awaiting_user(TurnEnding.DONE)
         (agent,) = home.info.agents

@@ -246,7 +246,7 @@ async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
 
 async def test_a_breakpoint_that_is_answered_at_once_is_no_halt() -> None:
     told: list[bool] = []
-    halting = HaltWatcher(lambda: told.append(halting.now))
+    halting = HaltWatcher(lambda: told.append(halting.is_halted))
     run = Run()
     halting.follow(run)  # type: ignore[arg-type]
     for halted in (True, False) * 3:

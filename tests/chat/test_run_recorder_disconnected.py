@@ -72,7 +72,7 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
         return args
 
     for now[0], tried in ((0.0, 1), (0.5, 1), (1.1, 2), (1.2, 2)):
-        assert (await made.tool("a", 1, act)).value == 1
+        assert (await made.record_tool_call("a", 1, act)).value == 1
         assert len(tries) == tried
     await made.close()
 

@@ -71,7 +71,9 @@ async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: li
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", *said]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
-        everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
+        everything = home.interpreter.read_earlier_messages(
+            home.session, home.messages[-1].id, 50
+        ).messages
         assert [*everything, home.messages[-1]] == list(home.messages)
         if said:
             assert home.messages[1].id == "m2"
@@ -156,7 +158,7 @@ async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
         await home.is_awaiting_user(TurnEnding.DONE)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         assert [each.content for each in home.messages][-1] == "109"
-        page = home.interpreter.earlier(home.session, home.messages[0].id)
+        page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id)
         assert [each.content for each in page.messages][:3] == ["Count.", "zero", "1"]
 
 
@@ -170,7 +172,7 @@ async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> Non
         await view.steps([{**result[0], "content": "A graph"}])
         await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content == "A graph"
-        assert (await home.interpreter.picture(home.session, home.messages[-1].id)).data == PNG
+        assert (await home.interpreter.read_image(home.session, home.messages[-1].id)).data == PNG
 
 
 async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.service import MAX_KEYS, ChatRight, ChatService, SentMessages
+from agentstepper_nb.chat.service import MAX_KEYS, ChatRight, ChatService, MessageDeduplicator
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     ChatSessionChanged,
@@ -77,17 +77,17 @@ async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
 
 
 def test_so_many_keys_are_known_again_and_no_more() -> None:
-    sent, said = SentMessages(), []
+    sent, said = MessageDeduplicator(), []
 
     def post() -> Message:
         said.append(message("Hi"))
         return said[-1]
 
     for key in [*map(str, range(MAX_KEYS + 1)), "1"]:
-        sent.once("s", key, post)
+        sent.post_once("s", key, post)
     assert len(said) == MAX_KEYS + 1
     for session, key in (("s", "0"), ("other", "1"), ("s", None), ("s", None)):
-        sent.once(session, key, post)
+        sent.post_once(session, key, post)
     assert len(said) == MAX_KEYS + 5
 
 

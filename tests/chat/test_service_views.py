@@ -83,7 +83,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield outputs.image("plot.png")
 
-    monkeypatch.setattr(AllowedPaths, "picture", hang)
+    monkeypatch.setattr(AllowedPaths, "read_image", hang)
     async with served(tmp_path, Agent(say)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
         await until(stream, stopped)
@@ -149,7 +149,7 @@ def shout() -> Iterator[str]:
         MessageTypeSpec(
             name="SHOUT",
             check=lambda given: None,
-            shown=shown,
+            to_displayed=shown,
             as_text=lambda given: given.content,
         )
     )

@@ -139,9 +139,9 @@ async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[Fold]) -> No
         case "stop":
             await home.stop()
         case "title":
-            here.set(home.session, title=f"Title {len(folds)}")
+            here.update_session(home.session, title=f"Title {len(folds)}")
         case "auto":
-            here.set(home.session, auto_chat=not home.info.auto_chat)
+            here.update_session(home.session, auto_chat=not home.info.auto_chat)
         case "watch":
             folds.append(Fold())
             here.attach(home.session, folds[-1])

@@ -200,7 +200,7 @@ async def test_a_confirmation_waits_for_the_choice() -> None:
         with refused("not_waiting"):
             home.interpreter.choose(home.session, first.waiting, "Do it")
         second = await home.until(lambda info: info.waiting)
-        confirms = UserInput(content="No", confirms=second.waiting)
+        confirms = UserInput(content="No", confirmation_id=second.waiting)
         stream = home.interpreter.process_message(home.session, confirms)
         assert [each.content async for each in stream if each.final] == ["Do it, No"]
         assert home.fold.messages == home.messages

@@ -44,7 +44,7 @@ def test_inv_stream_001_what_was_given_is_put_together(
     """The pieces of a message are one message at the end, however it was read."""
     stream = StreamWrapper[Any](source(GIVEN))
     reader(stream)
-    (message,) = stream.final
+    (message,) = stream.collected_messages
     assert (message.content, message.final) == ("onetwothree", True)
 
 
@@ -58,7 +58,7 @@ def test_an_error_comes_after_what_was_given(
     with pytest.raises(ValueError, match="broken"):
         reader(stream)
     assert given.closed == 1
-    assert stream.final[0].content == "onetwothree"
+    assert stream.collected_messages[0].content == "onetwothree"
 
 
 @both_sources

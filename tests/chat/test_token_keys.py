@@ -26,7 +26,7 @@ def kept(folder: Path) -> Any:
 
 def test_what_is_over_is_forgotten(tmp_path: Path) -> None:
     long_ago = at(tmp_path, -2 * MAX_EXPIRES_IN_S)
-    token = long_ago.issue("s1", expires_in=HOUR)
+    token = long_ago.issue("s1", expires_in_s=HOUR)
     long_ago.revoke("some id")
     long_ago.revoke_session("s1")
     for _ in range(3):

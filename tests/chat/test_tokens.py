@@ -52,10 +52,10 @@ def test_an_agents_token_names_it(chat_tokens: ChatTokens) -> None:
         ({"scope": ("talk",), "agent_name": "poet"}, "agent_name"),
         ({"scope": ("answer",), "agent_name": ""}, "agent_name"),
         ({"scope": ("answer",), "agent_name": "x" * 101}, "agent_name"),
-        ({"expires_in": 0}, "expires_in"),
-        ({"expires_in": -1.0}, "expires_in"),
-        ({"expires_in": MAX_EXPIRES_IN_S + 1}, "expires_in"),
-        ({"expires_in": float("nan")}, "expires_in"),
+        ({"expires_in_s": 0}, "expires_in_s"),
+        ({"expires_in_s": -1.0}, "expires_in_s"),
+        ({"expires_in_s": MAX_EXPIRES_IN_S + 1}, "expires_in_s"),
+        ({"expires_in_s": float("nan")}, "expires_in_s"),
     ],
 )
 def test_what_no_token_is_made_for(
@@ -75,7 +75,7 @@ def test_inv_session_002_a_token_out_of_its_time_is_refused(
     chat_tokens: ChatTokens, tmp_path: Path, off: float, why: str
 ) -> None:
     """A session is entered by a good token of its own alone: not after its time, nor before it."""
-    assert refusal(chat_tokens, at(tmp_path, off).issue("s1", expires_in=HOUR)) == why
+    assert refusal(chat_tokens, at(tmp_path, off).issue("s1", expires_in_s=HOUR)) == why
 
 
 def test_inv_session_002_a_foreign_token_is_refused(

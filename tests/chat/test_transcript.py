@@ -56,13 +56,13 @@ def test_a_message_that_is_another_now_stands_in_its_first_place(made: ChatTrans
 def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
     for each in numbered(10):
         made.record_message(each)
-    page = made.before("m7", 3)
+    page = made.read_before("m7", 3)
     assert ([each.id for each in page.messages], page.more) == (["m4", "m5", "m6"], True)
-    page = made.before("m2", 3)
+    page = made.read_before("m2", 3)
     assert ([each.id for each in page.messages], page.more) == (["m0", "m1"], False)
-    assert made.before("m0", 3).messages == ()
+    assert made.read_before("m0", 3).messages == ()
     with refused("unknown_message_id"):
-        made.before("nothing", 3)
+        made.read_before("nothing", 3)
 
 
 @given(st.integers(min_value=0, max_value=2000), st.binary(max_size=40))
@@ -119,7 +119,7 @@ def test_no_more_is_read_at_once_than_fits(
     for each in numbered(10):
         made.record_message(msgspec.structs.replace(each, content="x" * 1000))
     monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 5000)
-    page = made.before("m9", 9)
+    page = made.read_before("m9", 9)
     assert ([each.id for each in page.messages], page.more) == (["m6", "m7", "m8"], True)
     assert [each.id for each in made.read_newest(9)] == ["m7", "m8", "m9"]
     monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 1)

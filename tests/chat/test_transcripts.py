@@ -53,15 +53,15 @@ def test_a_conversation_in_which_nothing_was_said_leaves_nothing(
 ) -> None:
     written(stored, [])
     assert not (tmp_path / "chats").exists()
-    assert stored.stored() == []
+    assert stored.list_stored_sessions() == []
 
 
 def test_kept_sessions_are_listed_and_opened(stored: ChatTranscripts) -> None:
     infos = [written(stored, numbered(n + 1), title=f"T{n}") for n in range(3)]
-    assert {each.id: each.title for each in stored.stored()} == {
+    assert {each.id: each.title for each in stored.list_stored_sessions()} == {
         each.id: each.title for each in infos
     }
-    assert not any(each.live for each in stored.stored())
+    assert not any(each.live for each in stored.list_stored_sessions())
     with closing(stored.open(infos[2].id)) as made:
         assert (made.session.title, len(made)) == ("T2", 3)
 
@@ -70,19 +70,19 @@ def test_a_list_looks_at_what_changed_alone(
     stored: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     infos = [written(stored, numbered(1)) for _ in range(20)]
-    stored.stored()
+    stored.list_stored_sessions()
     opened = []
     real = os.open
     monkeypatch.setattr(
         "agentstepper_nb.chat.transcripts.os.open",
         lambda path, *given: opened.append(path) or real(path, *given),
     )
-    stored.stored()
+    stored.list_stored_sessions()
     assert opened == []
     with closing(stored.open(infos[3].id)) as made:
         made.record_message(message("more", id="more"))
     opened.clear()
-    stored.stored()
+    stored.list_stored_sessions()
     assert [Path(each).stem for each in opened] == [infos[3].id]
 
 
@@ -91,7 +91,7 @@ def test_a_session_whose_process_was_killed_is_listed_as_it_was(stored: ChatTran
     with closing(stored.create(info)) as made:
         for each in numbered(3):
             made.record_message(each)
-    (found,) = stored.stored()
+    (found,) = stored.list_stored_sessions()
     assert (found.messages, found.state, found.updated_at) == (3, State.STATE_STOP, 4.0)
 
 
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_transcript_is_left_alone(
     name = str(uuid4())
     bad = tmp_path / "chats" / f"{name}.jsonl"
     bad.write_bytes(data)
-    assert [each.id for each in stored.stored()] == [good.id]
+    assert [each.id for each in stored.list_stored_sessions()] == [good.id]
     with pytest.raises(CommandError) as wrong:
         stored.open(name)
     assert wrong.value.code == ("unknown_session" if not data else "session_failed")
@@ -127,14 +127,14 @@ def test_a_pipe_holds_up_no_list(stored: ChatTranscripts, tmp_path: Path) -> Non
     good = written(stored, numbered(1))
     pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
     os.mkfifo(pipe)
-    assert [each.id for each in stored.stored()] == [good.id]
+    assert [each.id for each in stored.list_stored_sessions()] == [good.id]
     with refused("unknown_session"):
         stored.open(pipe.stem)
 
 
 def test_what_is_open_here_is_not_looked_at(stored: ChatTranscripts) -> None:
     infos = [written(stored, numbered(1)) for _ in range(2)]
-    assert [each.id for each in stored.stored({infos[0].id})] == [infos[1].id]
+    assert [each.id for each in stored.list_stored_sessions({infos[0].id})] == [infos[1].id]
 
 
 def test_a_long_conversation_is_listed_by_its_ends(
@@ -149,10 +149,10 @@ def test_a_long_conversation_is_listed_by_its_ends(
         read: list[int] = []
         real = os.pread
         monkeypatch.setattr(line_store.os, "pread", lambda *of: read.append(of[1]) or real(*of))
-        (found,) = stored.stored()
+        (found,) = stored.list_stored_sessions()
         assert (found.messages, read) == (3000, [])
         made.record_message(message("more", id="more"))
-        (found,) = stored.stored()
+        (found,) = stored.list_stored_sessions()
         assert found.messages == 3001
         assert max(read) <= 1 << 20, "it isn't held as a whole"
 
@@ -190,7 +190,7 @@ def test_names_that_are_no_ids_are_never_opened(stored: ChatTranscripts, tmp_pat
     linked = folder / f"{uuid4()}.jsonl"
     (tmp_path / "outside").write_bytes(next(folder.glob("*-*.jsonl")).read_bytes())
     linked.symlink_to(tmp_path / "outside")
-    assert len(stored.stored()) == 1
+    assert len(stored.list_stored_sessions()) == 1
     for name in ("../outside", "notes", "", "..", str(uuid4()).upper(), "\0", f"{uuid4()}\n"):
         with refused("unknown_session"):
             stored.open(name)
@@ -205,7 +205,7 @@ def test_a_session_belongs_to_one_process(stored: ChatTranscripts, tmp_path: Pat
         fcntl.flock(theirs, fcntl.LOCK_EX)
         with refused("session_open"):
             stored.open(info.id)
-        assert [each.id for each in stored.stored()] == [info.id]
+        assert [each.id for each in stored.list_stored_sessions()] == [info.id]
     stored.open(info.id).close()
 
 

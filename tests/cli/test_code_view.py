@@ -13,13 +13,13 @@ from agentstepper_nb.cli.code_conversation import EventPrinter
 from agentstepper_nb.cli.code_view import (
     CodeView,
     format_call,
-    format_end,
     format_proposal,
+    format_raw_call,
     format_result,
-    format_written_call,
+    format_turn_end,
 )
 from agentstepper_nb.cli.screen import Screen
-from agentstepper_nb.coding.orchestrator import RunResult
+from agentstepper_nb.coding.orchestrator import TurnResult
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
@@ -91,14 +91,14 @@ def test_long_things_are_cut() -> None:
     diff = "\n".join(["+x"] * 100)
     assert len(list(format_result(ToolResult.success({"diff": diff})))) == 62
     assert len(format_call("t", {"a": "x" * 1000})) == 160
-    assert format_written_call("t", '{"half') == 't({"half)'
-    assert format_written_call("t", json.dumps([1])) == "t([1])"
+    assert format_raw_call("t", '{"half') == 't({"half)'
+    assert format_raw_call("t", json.dumps([1])) == "t([1])"
 
 
 def test_how_it_ended() -> None:
     usage = Usage(input_tokens=1200, output_tokens=30)
-    result = RunResult(reason="done", messages=(), usage=usage, iterations=2)
-    assert format_end(result) == "Done · 2 queries · 1,200 → 30 tokens"
+    result = TurnResult(reason="done", messages=(), usage=usage, iterations=2)
+    assert format_turn_end(result) == "Done · 2 queries · 1,200 → 30 tokens"
 
 
 def test_once_the_reader_has_gone_the_work_ends() -> None:
@@ -110,7 +110,7 @@ def test_once_the_reader_has_gone_the_work_ends() -> None:
 
     async def work() -> None:
         reader = EventPrinter(show)
-        with reader.cancel_when_unread():
+        with reader.cancel_on_closed_output():
             reader.show_event(TextDelta("a"))
             reader.show_event(TextDelta("b"))
             await asyncio.Event().wait()

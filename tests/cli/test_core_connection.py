@@ -152,7 +152,7 @@ def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
             lost = next_happening()
             assert isinstance(lost, CoreConnectionLost)
             assert "has no piece 7" in lost.reason
-            assert lost.delay == delay
+            assert lost.retry_delay_s == delay
 
 
 def test_a_message_of_a_newer_core_ends_it() -> None:

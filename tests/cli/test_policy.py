@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.cli import main
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
-from agentstepper_nb.coding.session_list import CodingFolders
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, PolicyRulesFile
+from agentstepper_nb.coding.session_list import CodingDataPaths
+from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 
@@ -23,7 +23,7 @@ class Place:
         self.root = folder / "repo"
         self.root.mkdir()
         (self.root / ".env").write_text("KEY=x")
-        self.book = RuleBook(CodingFolders(self.data).rules)
+        self.book = PolicyRulesFile(CodingDataPaths(self.data).rules)
         self._capsys = capsys
 
     def ran(self, *arguments: str) -> tuple[int, str, str]:
@@ -35,7 +35,7 @@ class Place:
         return code, out, err
 
     def judged(self, tool: str, **args: object) -> PolicyDecision:
-        found = default_tools().get(tool)
+        found = make_default_tools().get(tool)
         assert found is not None
         engine = DefaultPolicyEngine(self.book, LocalWorkspace(self.root))
         return asyncio.run(engine.evaluate(found, json.dumps(args))).decision

@@ -164,10 +164,10 @@ def test_what_is_asked_is_told_and_how_to_answer() -> None:
 def test_it_is_approved_or_denied() -> None:
     stage = asking()
     for line, always in (("a", False), ("a always", True), ("approve always", True)):
-        stage.keys.line(line)
+        stage.keys.execute_line(line)
         sent = stage.answers(ui.CommandDone())
         assert sent == ui.ApproveCall(run="r1", halt_point="b1", revision=1, always=always)
-    stage.keys.line("deny Not  today, 3 times.")
+    stage.keys.execute_line("deny Not  today, 3 times.")
     sent = stage.answers(ui.CommandDone())
     assert sent == ui.DenyCall(run="r1", halt_point="b1", revision=1, reason="Not  today, 3 times.")
 
@@ -175,7 +175,7 @@ def test_it_is_approved_or_denied() -> None:
 @pytest.mark.parametrize("key", ["n", "next", "s", "step"])
 def test_n_is_next(key: str) -> None:
     stage = halted()
-    stage.keys.line(key)
+    stage.keys.execute_line(key)
     assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b1", revision=1)
 
 
@@ -186,7 +186,7 @@ def test_no_step_and_no_enter_is_a_yes_or_a_no(line: str, risk: Risk) -> None:
     sent = list(stage.sent)
     for _ in range(20):
         stage.shown()
-        stage.keys.line(line)
+        stage.keys.execute_line(line)
         *_, prompt = stage.shown().splitlines()
         assert prompt.startswith("[a]pprove")
     assert stage.sent == sent
@@ -197,13 +197,13 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     stage = asking(run=run)
     other = replace(ROW, id="b2", seq=2, event="e2")
     stage.comes(ui.RowChanged(run="r1", row=other))
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert (
         "A step never approves: press a to approve this call, or deny WHY to deny it."
         in stage.shown()
     )
     stage.halts(message="b2")
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b2", revision=1)
     stage.comes(ui.RunChanged(run=HALTED))
     stage.halts(CALL, approval=DELETES)
@@ -215,16 +215,16 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
     stage = asking(Risk.HIGH)
     before = list(stage.sent)
     for wrong in ("a", "", " ", "s", "y", "yes", "approve", key, "Run_Command"):
-        stage.keys.line(key)
+        stage.keys.execute_line(key)
         assert (
             "High risk: type “run_command” and Enter to approve; any other text cancels"
             in stage.shown()
         )
-        stage.keys.line(wrong)
+        stage.keys.execute_line(wrong)
         assert "Nothing was approved." in stage.shown()
         assert stage.sent == before
-    stage.keys.line(key)
-    stage.keys.line(" run_command ")
+    stage.keys.execute_line(key)
+    stage.keys.execute_line(" run_command ")
     sent = stage.answers(ui.CommandDone())
     always = key.endswith("always")
     assert sent == ui.ApproveCall(
@@ -238,12 +238,12 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
 def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
     stage = asking(Risk.HIGH, json.dumps({"Tool": tool, "Argument": None}))
     before = list(stage.sent)
-    stage.keys.line("a")
+    stage.keys.execute_line("a")
     assert "type “I approve” and Enter" in stage.shown()
-    stage.keys.line(str(tool))
+    stage.keys.execute_line(str(tool))
     assert stage.sent == before
-    stage.keys.line("a")
-    stage.keys.line("I approve")
+    stage.keys.execute_line("a")
+    stage.keys.execute_line("I approve")
     assert stage.answers(ui.CommandDone()) == ui.ApproveCall(
         run="r1", halt_point="b1", revision=1, confirmed=True
     )
@@ -251,11 +251,11 @@ def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
 
 def test_a_call_that_was_edited_meanwhile_is_not_confirmed() -> None:
     stage = asking(Risk.HIGH)
-    stage.keys.line("a")
+    stage.keys.execute_line("a")
     stage.comes(ui.RowChanged(run="r1", row=replace(ROW, approval=True, revision=2, edited=True)))
     stage.halts('{"Tool": "run_command", "Argument": "rm -r /"}', 2, approval=DELETES)
     before = list(stage.sent)
-    stage.keys.line("run_command")
+    stage.keys.execute_line("run_command")
     assert (
         "The call was already answered, or edited elsewhere.\nNothing was approved."
         in stage.shown()
@@ -277,7 +277,7 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it() -> None:
 
 def test_a_word_with_a_wrong_letter() -> None:
     stage = halted()
-    stage.keys.line("contineu")
+    stage.keys.execute_line("contineu")
     assert (
         "contineu is not a command: ? lists the commands. Did you mean “continue”?" in stage.shown()
     )
@@ -298,21 +298,21 @@ def test_the_newest_run_of_a_program_is_chosen_and_followed() -> None:
 
 def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     stage = asking()
-    stage.keys.line("deny")
-    stage.keys.line(" Not today. ")
+    stage.keys.execute_line("deny")
+    stage.keys.execute_line(" Not today. ")
     assert stage.answers(ui.CommandDone()) == ui.DenyCall(
         run="r1", halt_point="b1", revision=1, reason="Not today."
     )
     sent = list(stage.sent)
     stage.shown()
-    stage.keys.line("deny")
-    stage.keys.line("")
+    stage.keys.execute_line("deny")
+    stage.keys.execute_line("")
     assert "Nothing was denied." in stage.shown()
-    stage.keys.line("deny")
+    stage.keys.execute_line("deny")
     stage.session.halted = None
-    stage.keys.line("Too late.")
+    stage.keys.execute_line("Too late.")
     assert "The agent already continued, so that nothing was denied." in stage.shown()
-    stage.keys.line("deny")
+    stage.keys.execute_line("deny")
     assert "Only a call at which the agent is halted can be denied." in stage.shown()
     assert stage.sent == sent
 
@@ -320,11 +320,11 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
 def test_what_asks_for_nothing_is_not_approved() -> None:
     stage = halted()
     sent = list(stage.sent)
-    stage.keys.line("a")
+    stage.keys.execute_line("a")
     assert "No call asks for an approval here. Press s to step." in stage.shown()
     stage = asking()
     stage.shown()
-    stage.keys.line("a never")
+    stage.keys.execute_line("a never")
     assert "Press a to approve, or “a always” to allow such calls from now on." in stage.shown()
     assert stage.sent[-1] == sent[-1]
 
@@ -332,7 +332,7 @@ def test_what_asks_for_nothing_is_not_approved() -> None:
 def test_to_continue_leaves_what_asks() -> None:
     stage = asking()
     stage.shown()
-    stage.keys.line("c")
+    stage.keys.execute_line("c")
     assert stage.answers(ui.CommandDone()) == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
     first, prompt = stage.shown().splitlines()
     assert first == "The agent continues. Calls that ask for approval still wait."
@@ -343,7 +343,7 @@ def test_keys_that_take_no_words_take_none() -> None:
     stage = halted()
     sent = list(stage.sent)
     for line in ("s now", "v 1 please", "x all of them"):
-        stage.keys.line(line)
+        stage.keys.execute_line(line)
         assert f"{line} is not a command" in stage.shown()
     assert stage.sent == sent
 
@@ -390,7 +390,7 @@ def test_runs_that_hello_leaves_out_are_asked_for_before_one_is_chosen() -> None
     stage.answers(ui.RunsListed(runs=(ended[0], ended[1]), more=0))
     assert stage.sent[-1] == ui.OpenRun(run="r1")
     stage.shown()
-    stage.keys.line("r")
+    stage.keys.execute_line("r")
     names = [line[6:].partition(":")[0] for line in stage.shown().splitlines()[:6]]
     assert names == ["Run #0", "Run #1", "Run #2", "Run #3 of me", "Run #4", "Run #5"]
 
@@ -401,12 +401,12 @@ def test_a_message_before_the_last_page_can_be_viewed() -> None:
     stage.hello(run)
     stage.opens(run, replace(ROW, seq=900))
     stage.halts()
-    stage.keys.line("v 3")
+    stage.keys.execute_line("v 3")
     assert stage.sent[-1] == ui.GetRows(run="r1", first=3, last=3)
     stage.answers(ui.RowsPage(run="r1", rows=(replace(ROW, id="b3", seq=3),), commits=()))
     stage.halts('"the third"', message="b3")
     assert "3, Agent → LLM:\nthe third" in stage.shown()
-    stage.keys.line("v 901")
+    stage.keys.execute_line("v 901")
     assert "No message is chosen" in stage.shown()
 
 
@@ -431,7 +431,7 @@ def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
     stage.halts()
     stage.comes(ui.CommitAdded(run="r1", commit=replace(commits[0], id="k6", title="Change 6")))
     stage.shown()
-    stage.keys.line("d")
+    stage.keys.execute_line("d")
     listed = stage.shown().splitlines()[:6]
     assert listed == [f"      changes {n}: Change {n} (1 file, +1 -0)" for n in range(1, 7)]
 
@@ -470,9 +470,9 @@ def test_after_a_reconnect_only_what_is_new_is_shown() -> None:
         stage.shown() == "Connection lost: the debugger closed the connection. Next try in 0.5 s.\n"
     )
     stage.connected = False
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert "hasn't arrived yet" in stage.shown()
-    stage.keys.line("c")
+    stage.keys.execute_line("c")
     assert "The debugger isn't connected right now" in stage.shown()
     stage.connected = True
     stage.hello(HALTED)
@@ -497,7 +497,7 @@ def test_what_another_person_edits_is_shown_again() -> None:
     stage.comes(ui.RowChanged(run="r1", row=replace(ROW, revision=2, edited=True)))
     assert "was edited elsewhere" in stage.shown()
     stage.halts('"edited"', revision=2)
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert stage.sent[-1] == ui.StepRun(run="r1", halt_point="b1", revision=2)
 
 
@@ -513,13 +513,13 @@ def test_a_message_that_was_answered_while_it_was_fetched_is_not_shown() -> None
 
 def test_what_is_refused_is_said_and_the_state_shown_again() -> None:
     stage = halted()
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     stage.answers(ui.UiError(code="stale", message="Answered meanwhile.", run="r1"))
     assert "Refused (stale): Answered meanwhile." in stage.shown()
     stage.halts()
     assert "Halted at 1" in stage.shown()
     stage.comes(ui.RunChanged(run=RUN))
-    stage.keys.line("h")
+    stage.keys.execute_line("h")
     stage.answers(ui.UiError(code="watch_only", message="Only watch.", run="r1"))
     assert "Run #1 of demo: running" in stage.shown()
 
@@ -529,7 +529,7 @@ def test_keys_without_a_run() -> None:
     stage.hello(control=False)
     assert "This login may watch, not control." in stage.shown()
     for key in "schx":
-        stage.keys.line(key)
+        stage.keys.execute_line(key)
         assert "There is no run to show yet" in stage.shown()
     for key, said in (
         ("e", "can be edited"),
@@ -540,16 +540,16 @@ def test_keys_without_a_run() -> None:
         ("", ""),
         ("zap 3 4", "zap 3 4 is not a command"),
     ):
-        stage.keys.line(key)
+        stage.keys.execute_line(key)
         assert said in stage.shown()
     assert stage.sent == []
 
 
 def test_keys_while_it_is_halted() -> None:
     stage = halted()
-    stage.keys.line("h")
+    stage.keys.execute_line("h")
     assert "The agent is halted already." in stage.shown()
-    stage.keys.line("continue")
+    stage.keys.execute_line("continue")
     command = stage.answers(ui.CommandDone())
     assert command == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
 
@@ -557,22 +557,22 @@ def test_keys_while_it_is_halted() -> None:
 def test_keys_while_it_runs() -> None:
     stage = halted()
     stage.comes(ui.RunChanged(run=RUN))
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert "it halts at its next message" in stage.shown()
     stage.comes(ui.RunChanged(run=replace(RUN, mode=RunMode.CONTINUE, state=RunState.CONTINUE)))
-    stage.keys.line("s")
+    stage.keys.execute_line("s")
     assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1")
     assert "halts at its next message" in stage.shown()
-    stage.keys.line("x")
+    stage.keys.execute_line("x")
     assert stage.answers(ui.CommandDone()) == ui.StopRun(run="r1")
     assert "The agent ends at its next message" in stage.shown()
 
 
 def test_an_edit_that_comes_too_late_changes_nothing() -> None:
     stage = halted()
-    stage.keys.line("e")
+    stage.keys.execute_line("e")
     stage.comes(ui.RunChanged(run=RUN))
-    stage.keys.line('"edit"')
+    stage.keys.execute_line('"edit"')
     assert "The agent already continued" in stage.shown()
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from agentstepper_nb import AsyncAgentStepper
-from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
+from agentstepper_nb.coding.orchestrator import AgentOrchestrator, TurnResult
 from agentstepper_nb.coding.session_log import SessionLog
 from agentstepper_nb.coding.transcript import find_open_calls, load_messages
 from agentstepper_nb.coding.workspace import LocalWorkspace
@@ -124,7 +124,7 @@ class Debugged(Made):
 Debug = Callable[..., Any]
 
 
-def go(agent: AgentOrchestrator) -> asyncio.Task[RunResult]:
+def go(agent: AgentOrchestrator) -> asyncio.Task[TurnResult]:
     return asyncio.create_task(agent.run("Go."))
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
-from agentstepper_nb.coding.policy.engine import Judgement, PolicyDecision
+from agentstepper_nb.coding.policy.engine import PolicyDecision, PolicyEvaluation
 from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
 from agentstepper_nb.coding.tools import ToolRegistry
 from agentstepper_nb.llm_wire.conversation import ModelRequest
@@ -116,13 +116,13 @@ def registry(tools: Iterable[Tool]) -> ToolRegistry:
 class FakePolicy:
     """A policy: what a call's arguments say under `policy`, else allowed."""
 
-    async def evaluate(self, tool: Tool, args_json: str) -> Judgement:
+    async def evaluate(self, tool: Tool, args_json: str) -> PolicyEvaluation:
         args = json.loads(args_json)
         said = args.get("policy", "allowed") if isinstance(args, dict) else "allowed"
         if said == "broken":
             raise ValueError("no idea")
-        return Judgement(
-            decision=PolicyDecision(said), why="So it is said.", risk=Risk.HIGH, rule="all of it"
+        return PolicyEvaluation(
+            decision=PolicyDecision(said), reason="So it is said.", risk=Risk.HIGH, rule="all of it"
         )
 
 
@@ -135,7 +135,7 @@ class FakeApprover:
         self.waiting = asyncio.Event()
         self.taken_back = asyncio.Event()
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         self.asked.append(request)
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from tests.coding.scripted_parts import FakeProvider
 
@@ -34,7 +34,7 @@ async def resumed(folder: Path, id: str, model: FakeProvider, **options: Any) ->
 
 def entries(folder: Path, id: str, kind: str | None = None) -> list[dict[str, Any]]:
     """What a session's log has, of one type or of all."""
-    lines = CodingFolders(folder / "data").log(id).read_text().splitlines()
+    lines = CodingDataPaths(folder / "data").log(id).read_text().splitlines()
     found = [json.loads(line)["data"] for line in lines]
     return [entry for entry in found if kind in (None, entry["type"])]
 

@@ -12,8 +12,8 @@ import pytest
 from agentstepper_nb.cli.code_approvals import TerminalApprover
 from agentstepper_nb.cli.screen import Screen, ScreenPrompt
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest, HttpApprover
-from agentstepper_nb.coding.policy import RuleBook
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.policy import PolicyRulesFile
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
 from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
 from tests.coding.session_helpers import entries, opened
@@ -40,7 +40,7 @@ class Typed:
     def discard_input(self) -> None:
         pass
 
-    async def ask(self, question: ScreenPrompt) -> str | None:
+    async def read_line(self, question: ScreenPrompt) -> str | None:
         return self._lines.pop(0)
 
 
@@ -84,7 +84,7 @@ async def test_what_was_allowed_from_then_on(tmp_path: Path) -> None:
     requests: list[ApprovalRequest] = []
 
     class Always:
-        async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+        async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
             requests.append(request)
             return ApprovalDecision(approved=True, always=True)
 
@@ -110,7 +110,7 @@ async def test_what_is_approved_unseen_is_logged_as_that(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("effect", "decision"), [("allow", "approved"), ("deny", "denied")])
 async def test_what_a_rule_decides(tmp_path: Path, effect: str, decision: str) -> None:
-    rules = RuleBook(CodingFolders(tmp_path / "data").rules)
+    rules = PolicyRulesFile(CodingDataPaths(tmp_path / "data").rules)
     if effect == "allow":
         rules.allow(command="rm -rf build")
     else:

@@ -39,7 +39,11 @@ def test_approved(tmp_path: Path) -> None:
     assert tool.did == [ASKS[2]]
     (request,) = person.asked
     assert (request.call_id, request.tool, request.args) == ASKS
-    assert (request.risk, request.why, request.rule) == ("high", "So it is said.", "all of it")
+    assert (request.risk, request.policy_reason, request.rule) == (
+        "high",
+        "So it is said.",
+        "all of it",
+    )
     (required,) = made.traces("approval_required")
     assert required["why"] == "So it is said."
     assert made.traces("approval") == [
@@ -148,7 +152,7 @@ def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
     model = FakeProvider(calls(("1", "t", {"policy": "broken"})), says("I see."))
     with Made(tmp_path, model, tool, approver=person) as made:
         run(made.agent.run("Go."))
-    assert person.asked[0].why == "The policy failed: no idea"
+    assert person.asked[0].policy_reason == "The policy failed: no idea"
     assert len(tool.did) == 1
 
 

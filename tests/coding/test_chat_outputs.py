@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.chat_pieces import MAX_VALUE_CHARS, ChatPieceWriter, limit_value
+from agentstepper_nb.coding.chat_outputs import MAX_VALUE_CHARS, ChatOutputWriter, limit_value
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.llm_wire.events import (
     ResponseCompleted,
@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.events import (
 from agentstepper_nb.protocol.chat import AgentOutput
 
 
-class Heard(ChatPieceWriter):
+class Heard(ChatOutputWriter):
     """Pieces, with what was said; a replaced text as a plain one.
 
     Attributes:

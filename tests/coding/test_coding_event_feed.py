@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.event_feed import EVENTS_LOST, TAKEN_OVER, SessionEventFeed
+from agentstepper_nb.coding.event_feed import (
+    EVENTS_LOST_KIND,
+    STREAM_TAKEN_OVER_KIND,
+    SessionEventFeed,
+)
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.coding_api import CodingTextDelta, CodingTrace, NumberedCodingEvent
 
@@ -65,7 +69,7 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
     assert (await anext(new)).n == 2
     told = await waiting
     assert isinstance(told.event, CodingTrace)
-    assert told.event.kind == TAKEN_OVER
+    assert told.event.kind == STREAM_TAKEN_OVER_KIND
     with pytest.raises(StopAsyncIteration):
         await anext(old)
     assert texts([await anext(new)]) == ["3"]
@@ -79,7 +83,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     feed.close()
     items = await rest(feed, f"{feed.life}-3")
     assert isinstance(items[1].event, CodingTrace)
-    assert (items[1].event.kind, items[1].n) == (EVENTS_LOST, 6)
+    assert (items[1].event.kind, items[1].n) == (EVENTS_LOST_KIND, 6)
     assert "3 older events" in items[1].event.data
     assert texts(items) == ["7", "8", "9", "10"]
     # Who comes back with the id of that goes on behind it.
@@ -96,7 +100,7 @@ async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     feed.close()
     items = await rest(feed, "older-77")
     assert isinstance(items[1].event, CodingTrace)
-    assert items[1].event.kind == EVENTS_LOST
+    assert items[1].event.kind == EVENTS_LOST_KIND
     assert texts(items) == ["1", "2"]
     assert texts(await rest(feed, f"{feed.life}-999999999999999999999999")) == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.cli.agent_arguments import add_code_command
+from agentstepper_nb.cli.agent_command_arguments import add_code_command
 from tests.docs.pages import GUIDE, write_files
 
 PAGE = GUIDE / "coding.md"

@@ -105,7 +105,7 @@ async def test_a_denied_query_ends_the_answer(view: View, debug: Debug) -> None:
         running = go(made.agent)
         await view.denies("too dear")
         result = await running
-        assert (result.reason, result.stopped) == ("cancelled", False)
+        assert (result.reason, result.is_stopped) == ("cancelled", False)
         assert "too dear" in (result.error or "")
 
 
@@ -170,7 +170,7 @@ async def test_stop_ends_the_answer(view: View, debug: Debug) -> None:
         await view.at()
         await asyncio.to_thread(view.stop)
         result = await running
-        assert (result.reason, result.stopped) == ("cancelled", True)
+        assert (result.reason, result.is_stopped) == ("cancelled", True)
         messages += result.messages
     assert isinstance(messages[-1], ToolResultMessage)
 

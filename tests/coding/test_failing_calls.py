@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentstepper_nb.coding.options import CodingLimits
-from agentstepper_nb.coding.policy.engine import Judgement
+from agentstepper_nb.coding.policy.engine import PolicyEvaluation
 from tests.coding.debugged_agent import Made, run
 from tests.coding.scripted_parts import (
     FakeProvider,
@@ -81,7 +81,7 @@ def test_something_of_a_tools_own_that_is_cancelled_is_a_failure(tmp_path: Path)
     assert "t failed: CancelledError" in made.results()["1"].content
 
 
-@pytest.mark.parametrize("said", [None, "perhaps", Judgement(decision=cast(Any, "perhaps"))])
+@pytest.mark.parametrize("said", [None, "perhaps", PolicyEvaluation(decision=cast(Any, "perhaps"))])
 def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any) -> None:
     model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
     with Made(tmp_path, model, tool) as made:
@@ -91,7 +91,7 @@ def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any
     assert "This call was denied. The call needs a person's approval" in made.results()["1"].content
 
 
-@pytest.mark.parametrize("said", ["denied", Judgement(decision=cast(Any, "denied"))])
+@pytest.mark.parametrize("said", ["denied", PolicyEvaluation(decision=cast(Any, "denied"))])
 def test_a_policy_may_say_it_by_a_word(tmp_path: Path, said: Any) -> None:
     model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
     with Made(tmp_path, model, tool) as made:

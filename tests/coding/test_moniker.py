@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.moniker import CodingMoniker
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.protocol.runtime import SessionStatus
 from tests.coding import repair_scenarios
@@ -122,7 +122,7 @@ async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path:
         await home.until_iteration(3)
         await home.input(again, "And then?")
         await home.until_iteration(4)
-        rows, (kept,) = await home.steps(), CodingFolders(tmp_path / "data").sessions()
+        rows, (kept,) = await home.steps(), CodingDataPaths(tmp_path / "data").sessions()
         assert [row.text for row in rows] == [
             "I have 1 prompts.",
             "I have 2 prompts.",

@@ -262,13 +262,13 @@ def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: 
         with Made(tmp_path, FakeProvider(calls(("1", "t", {}))), tool) as made:
             answering = asyncio.create_task(made.agent.run("Go."))
             await begun.wait()
-            assert not tool.ctx.cancel.is_set()
+            assert not tool.ctx.cancellation.is_set()
             if by_its_task:
                 answering.cancel()
             else:
                 made.agent.cancel()
             await asyncio.wait({answering})
-        assert tool.ctx.cancel.is_set()
+        assert tool.ctx.cancellation.is_set()
 
     run(go())
 

@@ -70,7 +70,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[ApprovalRequest] = []
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         self.asked.append(request)
         return ApprovalDecision(approved=True)
 

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run
@@ -66,7 +66,7 @@ def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
         )
         async with session:
             assert (await session.run(repair_scenarios.PROMPT)).reason == "done"
-        return CodingFolders(home / "data").log(session.id)
+        return CodingDataPaths(home / "data").log(session.id)
 
     log = asyncio.run(scene())
     assert repair_scenarios.is_mended(copy)
@@ -83,8 +83,8 @@ def test_in_a_terminal(home: Path, person: Person) -> None:
     assert repair_scenarios.is_mended(copy)
     person.until(lambda run: True)
     person.over()
-    (kept,) = CodingFolders(home / "data").sessions()
-    log = CodingFolders(home / "data").log(kept.id)
+    (kept,) = CodingDataPaths(home / "data").sessions()
+    log = CodingDataPaths(home / "data").log(kept.id)
     repair_scenarios.check_log(log)
     repair_scenarios.check_run(log, person)
 
@@ -170,11 +170,13 @@ def test_in_a_notebook(home: Path, person: Person) -> None:
     person.over()
     for cell, (repo, copy) in zip(notebook.cells, copies.items(), strict=True):
         assert repair_scenarios.is_mended(copy)
-        log = CodingFolders(home / "data").log(repo)
+        log = CodingDataPaths(home / "data").log(repo)
         heard = json.loads(cell.outputs[0].text)
         repair_scenarios.check_log(log)
         repair_scenarios.check_stream(log, heard)
-    repair_scenarios.check_run(CodingFolders(home / "data").log(repair_scenarios.REPOS[-1]), person)
+    repair_scenarios.check_run(
+        CodingDataPaths(home / "data").log(repair_scenarios.REPOS[-1]), person
+    )
 
 
 def approve_each(person: Person, times: int) -> None:
@@ -209,8 +211,8 @@ def test_a_package_from_pypi(home: Path, person: Person) -> None:
     assert repair_scenarios.is_mended(copy, ITS_TESTS)
     person.until(lambda run: True)
     person.over()
-    (kept,) = CodingFolders(home / "data").sessions()
-    log = CodingFolders(home / "data").log(kept.id)
+    (kept,) = CodingDataPaths(home / "data").sessions()
+    log = CodingDataPaths(home / "data").log(kept.id)
     repair_scenarios.check_log(log)
     repair_scenarios.check_run(log, person)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.errors import CodingSessionError, ModelError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
@@ -58,8 +58,8 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
         assert second.messages == before
         await second.run("And?")
     assert model.requests[0].messages == (*before, UserMessage(content="And?"))
-    (found,) = CodingFolders(home / "data").sessions()
-    assert (found.id, found.prompt, found.prompts) == (first.id, "Write a file.", 2)
+    (found,) = CodingDataPaths(home / "data").sessions()
+    assert (found.id, found.first_prompt, found.prompt_count) == (first.id, "Write a file.", 2)
     starts = entries(home, first.id, "session_start")
     assert [(start["mode"], start["resumed"]) for start in starts] == [
         ("run", False),
@@ -70,7 +70,7 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
 async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
     async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
         await first.run("Write a file.")
-    path = CodingFolders(home / "data").log(first.id)
+    path = CodingDataPaths(home / "data").log(first.id)
     lines = path.read_bytes().splitlines(keepends=True)
     answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
     path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
@@ -113,7 +113,7 @@ def test_what_is_not_there(home: Path) -> None:
         asyncio.run(opened(home, FakeProvider(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):
         asyncio.run(opened(home, FakeProvider(), provider="nobody"))
-    assert CodingFolders(home / "data").sessions() == []
+    assert CodingDataPaths(home / "data").sessions() == []
 
 
 def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
@@ -122,7 +122,7 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
             async with await opened(home, FakeProvider(says("Hi.")), session_id=id) as session:
                 await session.run("Hello.")
 
-    folders = CodingFolders(home / "data")
+    folders = CodingDataPaths(home / "data")
     with pytest.raises(CodingSessionError, match="no session to resume"):
         folders.latest(home / "repo")
     asyncio.run(scene())

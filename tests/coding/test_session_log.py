@@ -79,20 +79,20 @@ turns = st.lists(
 def tell(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]:
     """Have a conversation; gives it after each message."""
     for number, (prompt, answer, called) in enumerate(said):
-        transcript.prompt(prompt)
+        transcript.add_prompt(prompt)
         yield list(transcript.messages)
         transcript.record_event(TextDelta(answer))
         calls = tuple(
             ToolCall(call_id=f"{number}.{index}", name=name, args_json=args)
             for index, (name, args, _) in enumerate(called)
         )
-        transcript.answer(AssistantMessage(content=answer, tool_calls=calls))
+        transcript.add_answer(AssistantMessage(content=answer, tool_calls=calls))
         yield list(transcript.messages)
         for call, (_, _, result) in zip(calls, called, strict=True):
-            transcript.approval(
+            transcript.add_approval(
                 ApprovalEntry(call_id=call.call_id, decision="approved", reason="", by="rule")
             )
-            transcript.result(call.call_id, normalize_result(result))
+            transcript.add_result(call.call_id, normalize_result(result))
             yield list(transcript.messages)
 
 
@@ -182,15 +182,15 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
             )
         )
         transcript = Transcript((), log)
-        transcript.prompt("fix it")
+        transcript.add_prompt("fix it")
         transcript.record_event(TextDelta("Let"))
         transcript.record_event(ResponseCompleted("tool_calls", Usage(input_tokens=1)))
         calls = (
             ToolCall(call_id="c1", name="look", args_json='{"path": "a"}'),
             ToolCall(call_id="c2", name="look", args_json='{"half": '),
         )
-        transcript.answer(AssistantMessage(content="Let", tool_calls=calls))
-        transcript.approval(
+        transcript.add_answer(AssistantMessage(content="Let", tool_calls=calls))
+        transcript.add_approval(
             ApprovalEntry(
                 call_id="c1",
                 decision="denied",
@@ -200,7 +200,7 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
                 by="terminal",
             )
         )
-        transcript.result("c1", ToolResult.failure("A person denied this: no", by="me"))
+        transcript.add_result("c1", ToolResult.failure("A person denied this: no", by="me"))
         log.append(SessionEndEntry(reason="closed"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert {line["timestamp"] for line in lines} == {"2026-01-15T10:30:00.250Z"}
@@ -282,11 +282,11 @@ def test_garbage_is_warned_of_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with SessionLog(path) as log:
         transcript = Transcript((), log)
-        transcript.prompt("one")
+        transcript.add_prompt("one")
     with path.open("ab") as file:
         file.write(b"\xff\xfe\n[]\n\n" + b'{"timestamp":"","data":{"type":"new"}}\n' + b"[" * 9000)
     with SessionLog(path) as log:
-        Transcript((), log).prompt("two")
+        Transcript((), log).add_prompt("two")
         log.append({"type": "message", "role": "tool", "callId": "9", "result": {"ok": True}})
         log.append({"type": "message", "role": "tool", "callId": "9"})
     warnings: list[str] = []
@@ -300,14 +300,14 @@ def test_an_edited_conversation_is_loaded_as_edited(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with SessionLog(path) as log:
         transcript = Transcript((), log)
-        transcript.prompt("one")
-        transcript.answer(AssistantMessage(content="yes"))
-        transcript.prompt("two")
+        transcript.add_prompt("one")
+        transcript.add_answer(AssistantMessage(content="yes"))
+        transcript.add_prompt("two")
         before = list(transcript.messages)
-        transcript.replace(before)
+        transcript.replace_messages(before)
         assert b"edited" not in path.read_bytes()
-        transcript.replace([before[0], UserMessage(content="three")])
-        transcript.answer(AssistantMessage(content="no"))
+        transcript.replace_messages([before[0], UserMessage(content="three")])
+        transcript.add_answer(AssistantMessage(content="no"))
     assert load_messages(path, pytest.fail) == transcript.messages
     assert [m.content for m in transcript.messages] == ["one", "three", "no"]
 
@@ -346,10 +346,10 @@ def test_what_a_log_is_about(tmp_path: Path) -> None:
     found = summarize_log(path)
     assert found is not None
     assert (found.id, found.provider, found.model, found.workspace) == ("abc", "p", "m", "/w")
-    assert (found.prompt, found.prompts) == ("before all", 2)
+    assert (found.first_prompt, found.prompt_count) == ("before all", 2)
     assert (
-        found.started
-        == found.latest
+        found.started_at
+        == found.updated_at
         == NOW.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision, Approver
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.errors import CodingSessionError, SandboxError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent
@@ -195,13 +195,15 @@ def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: O
     (asked,) = person.asked
     assert asked.call_id == "0-again"
     assert asked.args == {**FETCH, "network": True}
-    assert "failed: the sandbox has no network. Run it again with the network?" in asked.why
+    assert (
+        "failed: the sandbox has no network. Run it again with the network?" in asked.policy_reason
+    )
     assert asked.rule == "the network in this session"
     assert first["diagnostics"]["run_again"]["with"] == {"network": True}
     # 192.0.2.0/24 is nobody's: what the network says of it isn't what the sandbox says.
     assert "sandbox" not in first["diagnostics"]
     assert "sandbox" not in (second.get("diagnostics") or {})
-    assert not CodingFolders(opened.data).rules.exists()
+    assert not CodingDataPaths(opened.data).rules.exists()
 
 
 def test_a_folder_is_granted_once_and_only_for_that_call(opened: Opened) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
-from agentstepper_nb.cli.agent_arguments import add_setting_options, read_settings
+from agentstepper_nb.cli.agent_command_arguments import add_setting_options, read_settings
 from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.events import AgentEvent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.tools.read_file import ShowImage
 from agentstepper_nb.protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
 from tests.coding.tool_workspace import ToolWorkspace
@@ -88,7 +88,7 @@ def test_nothing_outside_and_no_pipe(tool_workspace: ToolWorkspace) -> None:
 
 
 def test_it_is_there_only_where_pictures_can_be_shown() -> None:
-    assert default_tools().get("show_image") is None
-    tool = default_tools(images=True).get("show_image")
+    assert make_default_tools().get("show_image") is None
+    tool = make_default_tools(images=True).get("show_image")
     assert tool is not None
     assert tool.policy.read_only

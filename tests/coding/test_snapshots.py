@@ -54,19 +54,19 @@ def test_a_look_before_a_command_holds_what_git_has_no_commit_of(repo: Path, dat
 
 def test_saved_is_what_a_snapshot_holds_as_it_is_now(repo: Path, data: Path) -> None:
     snapshots = Snapshots(repo, data)
-    assert snapshots.is_saved(repo / "LICENSE")
-    assert snapshots.is_saved(repo / "new.txt")
-    assert not snapshots.is_saved(repo / "debug.log")  # ignored
-    assert not snapshots.is_saved(repo / "no such file")
-    assert not snapshots.is_saved(repo.parent / "elsewhere")
+    assert snapshots.is_recoverable(repo / "LICENSE")
+    assert snapshots.is_recoverable(repo / "new.txt")
+    assert not snapshots.is_recoverable(repo / "debug.log")  # ignored
+    assert not snapshots.is_recoverable(repo / "no such file")
+    assert not snapshots.is_recoverable(repo.parent / "elsewhere")
     (repo / "new.txt").write_text("changed a moment ago\n")
-    assert snapshots.is_saved(repo / "new.txt")  # it is looked at first
+    assert snapshots.is_recoverable(repo / "new.txt")  # it is looked at first
 
 
 def test_the_debuggers_workspace_is_continued(repo: Path, data: Path) -> None:
     debuggers = Workspace(repo, "code", data_dir=data)
     snapshots = Snapshots(repo, data)
-    snapshots.follow(debuggers)
+    snapshots.use_debugger_workspace(debuggers)
     assert snapshots.save_snapshot() is debuggers
     (repo / "new.txt").write_text("by a person\n")
     assert snapshots.save_snapshot() is debuggers
@@ -87,15 +87,15 @@ def test_where_no_snapshot_can_be_made_only_what_is_committed_is_saved(
     git(repo, "commit", "--quiet", "--message=second", "odd[name]")
     snapshots = Snapshots(repo, data, most=ScanLimits(max_files=3, max_unread_bytes=2**30))
     assert snapshots.save_snapshot() is None
-    assert "more than 3 files" in (snapshots.why_not or "")
-    assert not snapshots.is_saved(repo / "LICENSE")
-    assert not snapshots.is_saved(repo / "new.txt")
-    assert snapshots.is_saved(repo / ".gitignore")
-    assert snapshots.is_saved(repo / "odd[name]")
+    assert "more than 3 files" in (snapshots.unavailable_reason or "")
+    assert not snapshots.is_recoverable(repo / "LICENSE")
+    assert not snapshots.is_recoverable(repo / "new.txt")
+    assert snapshots.is_recoverable(repo / ".gitignore")
+    assert snapshots.is_recoverable(repo / "odd[name]")
     (repo / ".gitignore").unlink()
     (repo / "debug.log").unlink()
     assert snapshots.save_snapshot() is not None  # small enough by now
-    assert snapshots.why_not is None
+    assert snapshots.unavailable_reason is None
 
 
 def test_a_folder_with_too_much_to_store_is_refused(tmp_path: Path, data: Path) -> None:
@@ -104,6 +104,6 @@ def test_a_folder_with_too_much_to_store_is_refused(tmp_path: Path, data: Path) 
     (folder / "large").write_bytes(os.urandom(2000))
     snapshots = Snapshots(folder, data, most=ScanLimits(max_files=10, max_unread_bytes=1000))
     assert snapshots.save_snapshot() is None
-    assert not snapshots.is_saved(folder / "large")
+    assert not snapshots.is_recoverable(folder / "large")
     snapshots.close()
     assert snapshots.save_snapshot() is None

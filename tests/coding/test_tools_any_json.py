@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools import make_default_tools
 from tests.coding.tool_workspace import ToolWorkspace
 
-NAMES: Final = [tool.name for tool in default_tools()]
+NAMES: Final = [tool.name for tool in make_default_tools()]
 
 #: Any JSON.
 VALUES: Final = st.recursive(
@@ -78,7 +78,7 @@ def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
 
 @pytest.fixture(scope="module")
 def tool_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolWorkspace]:
-    tool_workspace = ToolWorkspace(tmp_path_factory.mktemp("desk"), command_timeout=20.0)
+    tool_workspace = ToolWorkspace(tmp_path_factory.mktemp("desk"), command_timeout_s=20.0)
     assert tool_workspace.ctx.outputs is not None
     tool_workspace.ctx.outputs.save("kept\n")
     yield tool_workspace
@@ -89,7 +89,7 @@ FEW: Final = settings(max_examples=25, suppress_health_check=[HealthCheck.functi
 
 
 def has_a_result(tool_workspace: ToolWorkspace, name: str, args: Any) -> None:
-    tool_workspace.ctx.cancel = asyncio.Event()
+    tool_workspace.ctx.cancellation = asyncio.Event()
     result = asyncio.run(tool_workspace.acall(name, args))
     assert result.ok == (result.error is None)
     json.dumps(result.data)
@@ -135,7 +135,7 @@ def test_much_json(tool_workspace: ToolWorkspace, name: str) -> None:
 
 
 def test_the_schemas_are_of_objects_and_say_what_is_needed() -> None:
-    for tool in default_tools():
+    for tool in make_default_tools():
         schema = tool.input_schema
         assert schema["type"] == "object" and isinstance(schema["required"], list)
         assert set(schema["required"]) <= set(schema["properties"])

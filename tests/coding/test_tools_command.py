@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tool_results import shorten_result
-from agentstepper_nb.coding.tools import command_process, default_tools
+from agentstepper_nb.coding.tools import command_process, make_default_tools
 from agentstepper_nb.coding.tools.command_process import BoundedOutput
 from tests.coding.tool_workspace import ToolWorkspace
 
@@ -29,7 +29,7 @@ def tool_workspace(tmp_path: Path) -> ToolWorkspace:
 @pytest.fixture
 def plain(tool_workspace: ToolWorkspace) -> ToolWorkspace:
     """One without a shell."""
-    tool_workspace.tools = default_tools(shell=False)
+    tool_workspace.tools = make_default_tools(shell=False)
     return tool_workspace
 
 
@@ -133,7 +133,7 @@ def test_folders_to_be_changed_are_named_as_they_are(
 
 
 def test_without_anything_that_holds_commands_none_is_run(tool_workspace: ToolWorkspace) -> None:
-    tool_workspace.ctx.confinement = None
+    tool_workspace.ctx.session_sandbox = None
     assert "no sandbox" in refused(run(tool_workspace, "echo a > made.txt"))
     assert not (tool_workspace.root / "made.txt").exists()
 
@@ -198,7 +198,7 @@ def test_a_cancelled_call_ends_all_that_it_started(tool_workspace: ToolWorkspace
         args = {"command": family.command}
         call = asyncio.create_task(tool_workspace.acall("run_command", args))
         await family.is_there()
-        tool_workspace.ctx.cancel.set()
+        tool_workspace.ctx.cancellation.set()
         result = await call
         await family.is_gone()
         return result
@@ -233,7 +233,7 @@ def test_a_time_out_ends_all_that_it_started(
             return await wait(0.0, *waiting)
 
         monkeypatch.setattr(command_process, "_wait_for_first", out_of_time)
-        tool_workspace.ctx.command_timeout = 2000.0
+        tool_workspace.ctx.command_timeout_s = 2000.0
         args = {"command": family.command, "timeout": 1000}
         result = await tool_workspace.acall("run_command", args)
         await family.is_gone()
@@ -249,7 +249,7 @@ def test_time_runs_out(tool_workspace: ToolWorkspace) -> None:
 
 
 def test_nobody_gets_more_time_than_the_session_allows(tool_workspace: ToolWorkspace) -> None:
-    tool_workspace.ctx.command_timeout = 0.1
+    tool_workspace.ctx.command_timeout_s = 0.1
     assert (
         run(tool_workspace, "sleep 1000", timeout=500).error
         == "It took more than 0.1 seconds and was ended."
@@ -286,9 +286,11 @@ def test_a_flood_is_bounded_while_it_flows(tool_workspace: ToolWorkspace) -> Non
     assert text.startswith("first\nxxx") and text.endswith("xxx\nlast\n")
     dropped = 20_000_011 - command_process.HEAD_BYTES - command_process.TAIL_BYTES
     assert f"\n[… {dropped:,} bytes were dropped …]\n" in text
-    short = shorten_result(result, tool_workspace.ctx.output_limit, tool_workspace.ctx.outputs).data
+    short = shorten_result(
+        result, tool_workspace.ctx.output_limit_bytes, tool_workspace.ctx.outputs
+    ).data
     assert (
-        len(short["output"].encode()) < tool_workspace.ctx.output_limit
+        len(short["output"].encode()) < tool_workspace.ctx.output_limit_bytes
         and "output:1" in short["output"]
     )
 

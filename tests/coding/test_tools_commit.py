@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, PolicyRulesFile
 from agentstepper_nb.coding.policy.denied_files import FileDenials
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.tool_workspace import ToolWorkspace
@@ -111,7 +111,7 @@ def test_without_a_user_it_says_what_to_do(tool_workspace: ToolWorkspace) -> Non
 
 
 def test_what_may_not_be_read_is_left_out(tool_workspace: ToolWorkspace, tmp_path: Path) -> None:
-    book = RuleBook(tmp_path / "rules.json")
+    book = PolicyRulesFile(tmp_path / "rules.json")
     book.deny("read_file", path="*.env")
     tool_workspace.ctx.workspace = LocalWorkspace(
         tool_workspace.root, FileDenials(book, tool_workspace.root)

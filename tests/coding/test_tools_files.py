@@ -127,7 +127,7 @@ def test_read_gives_pages(tool_workspace: ToolWorkspace) -> None:
 
 
 def test_a_page_fits_into_what_the_model_is_given(tool_workspace: ToolWorkspace) -> None:
-    tool_workspace.ctx.output_limit = 4096
+    tool_workspace.ctx.output_limit_bytes = 4096
     tool_workspace.write("long.txt", "".join(f"line {number} \x1b\n" for number in range(1000)))
     seen, start = "", 1
     while start:

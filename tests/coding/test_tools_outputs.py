@@ -22,14 +22,14 @@ from tests.coding.tool_workspace import ToolWorkspace
 def context(folder: Path, limit: int = 2000, outputs: bool = True) -> ToolContext:
     return ToolContext(
         workspace=LocalWorkspace(folder),
-        cancel=asyncio.Event(),
-        output_limit=limit,
+        cancellation=asyncio.Event(),
+        output_limit_bytes=limit,
         outputs=OutputStore(folder / "outputs") if outputs else None,
     )
 
 
 def shortened_in(result: ToolResult, ctx: ToolContext) -> ToolResult:
-    return shorten_result(result, ctx.output_limit, ctx.outputs)
+    return shorten_result(result, ctx.output_limit_bytes, ctx.outputs)
 
 
 def test_what_is_short_stays_as_it_is(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from agentstepper_nb import entry_point_loader as packages
 from agentstepper_nb.coding.tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
-from agentstepper_nb.coding.tools import ToolRegistry, default_tools
+from agentstepper_nb.coding.tools import ToolRegistry, make_default_tools
 from tests.coding.tool_workspace import ToolWorkspace
 from tests.docs.pages import GUIDE, blocks, files
 
@@ -38,7 +38,7 @@ class Hello(StructTool[NoArgs]):
 
 
 def test_the_tools_there_are() -> None:
-    tools = default_tools()
+    tools = make_default_tools()
     assert tuple(tool.name for tool in tools) == NAMES and len(tools) == len(NAMES)
     assert tools.get("no_such_tool") is None
     read_only = {tool.name for tool in tools if tool.policy.read_only}
@@ -49,7 +49,7 @@ def test_the_tools_there_are() -> None:
 
 
 def test_specs_are_json_and_bring_all_that_a_model_needs() -> None:
-    specs = default_tools().specs()
+    specs = make_default_tools().specs()
     assert tuple(spec.name for spec in specs) == NAMES
     for spec in specs:
         json.dumps(spec.input_schema)
@@ -89,7 +89,7 @@ def test_tools_of_other_packages(
     monkeypatch.setattr(packages, "entry_points", points)
     monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=Hello))
     with caplog.at_level(logging.ERROR):
-        tools = default_tools()
+        tools = make_default_tools()
     assert tools.get("hello") is not None and len(tools) == len(NAMES) + 1
     said = [record.getMessage() for record in caplog.records]
     assert said == [f"The tool {name} can't be used and is left out." for name in ("gone", "again")]

@@ -162,7 +162,7 @@ def test_what_stands_there(tool_workspace: ToolWorkspace) -> None:
 
 def test_a_folders_entries(tool_workspace: ToolWorkspace) -> None:
     found = [
-        (entry.name, entry.kind, entry.size)
+        (entry.name, entry.kind, entry.size_bytes)
         for entry in tool_workspace.workspace.list_dir("inside")
     ]
     assert found == [("b.py", PathKind.FILE, 22), ("out.txt", PathKind.LINK, 0)]

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from agentstepper_nb.coding.confinement import Confinement, SandboxSettings
 from agentstepper_nb.coding.sandbox.command_environment import PrivateHome
 from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
+from agentstepper_nb.coding.session_sandbox import SandboxSettings, SessionSandbox
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tool_results import OutputStore
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git
 
@@ -26,7 +26,7 @@ TEXT: Final = "one\ntwo\nthree\n"
 
 def confined(
     workspace: Path, folder: Path, sandbox: Sandbox | None = None, **settings: Any
-) -> Confinement:
+) -> SessionSandbox:
     """What holds commands in a workspace.
 
     Args:
@@ -36,7 +36,7 @@ def confined(
         settings: As `SandboxSettings`.
     """
     home = PrivateHome(folder / "homes", "desk")
-    return Confinement(sandbox or Unconfined(), workspace, home, SandboxSettings(**settings))
+    return SessionSandbox(sandbox or Unconfined(), workspace, home, SandboxSettings(**settings))
 
 
 class ToolWorkspace:
@@ -66,12 +66,12 @@ class ToolWorkspace:
         self.workspace = LocalWorkspace(self.root)
         self.ctx = ToolContext(
             workspace=self.workspace,
-            cancel=asyncio.Event(),
+            cancellation=asyncio.Event(),
             outputs=OutputStore(folder / "outputs"),
-            confinement=confined(self.root, folder),
+            session_sandbox=confined(self.root, folder),
             **options,
         )
-        self.tools = default_tools()
+        self.tools = make_default_tools()
         self._before = dict(self._seen())
 
     def link(self, name: str, target: str | Path) -> None:
@@ -92,7 +92,7 @@ class ToolWorkspace:
         return result
 
     def call(self, name: str, **args: Any) -> ToolResult:
-        self.ctx.cancel = asyncio.Event()  # which belongs to one loop
+        self.ctx.cancellation = asyncio.Event()  # which belongs to one loop
         return asyncio.run(self.acall(name, args))
 
     def text(self, name: str = "a.txt") -> str:

@@ -16,7 +16,7 @@ from agentstepper_nb.chat.message_types import type_registry
 from agentstepper_nb.chat.remote import tokens
 from agentstepper_nb.chat.roles import list_role_names
 from agentstepper_nb.chat.terminal.commands import COMMANDS
-from agentstepper_nb.cli.agent_arguments import add_chat_command
+from agentstepper_nb.cli.agent_command_arguments import add_chat_command
 from agentstepper_nb.models.scripted import (
     Script,
     ScriptedCall,

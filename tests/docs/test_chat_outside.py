@@ -72,7 +72,9 @@ def test_the_programs_take_part(serve: Serve, start: Start) -> None:
     assert garden.stdin is not None
     garden.stdin.write("\n")
     garden.stdin.flush()
-    revoked = "The chat token was revoked. Create a new token where the chat runs: chat.token()."
+    revoked = (
+        "The chat token was revoked. Create a new token where the chat runs: chat.issue_token()."
+    )
     assert until(watcher, f"invalid_token {revoked}")
     assert poet.communicate()[0] == f"{revoked}\n"
 

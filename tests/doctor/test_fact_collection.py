@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb import __version__, discover, doctor
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.doctor import jupyter_facts
 from agentstepper_nb.doctor.fact_collection import collect_facts, collect_folder_facts
 from agentstepper_nb.doctor.facts import FolderFacts

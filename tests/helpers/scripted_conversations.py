@@ -74,7 +74,7 @@ class Led:
             risk=self.risk,
             why="it deletes files",
         )
-        asking = asyncio.ensure_future(self.opening.approver.ask(request))
+        asking = asyncio.ensure_future(self.opening.approver.request_decision(request))
         elsewhere = asyncio.ensure_future(self.elsewhere.wait())
         await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
         elsewhere.cancel()
@@ -108,7 +108,7 @@ class Leader:
     async def __call__(
         self, opening: SessionOpening, kept: str | None
     ) -> Any:  # in a session's place
-        if opening.how.provider == "nobody":
+        if opening.request.provider == "nobody":
             raise ModelError("unknown", "There is no provider “nobody”.")
         if kept is not None and kept not in self.kept:
             raise CommandError("unknown_session", f"There is no {kept}.")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.tools.file_edits import EditFileArgs
 from agentstepper_nb.llm_wire import chat_completions
 from agentstepper_nb.llm_wire.conversation import (
@@ -31,7 +31,7 @@ def reply(prompt: str, *results: tuple[str, str]) -> ScriptedReply:
         call = ToolCall(call_id=str(number), name=tool, args_json="{}")
         messages.append(AssistantMessage(tool_calls=(call,)))
         messages.append(ToolResultMessage(call_id=str(number), content=result))
-    asked = ModelRequest(model="m", messages=tuple(messages), tools=default_tools().specs())
+    asked = ModelRequest(model="m", messages=tuple(messages), tools=make_default_tools().specs())
     request = chat_completions.decode_request(chat_completions.encode_model_request(asked))
     return script.rule_for(request).reply_to(request)
 

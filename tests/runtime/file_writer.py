@@ -33,7 +33,7 @@ from agentstepper_nb.protocol.runtime_store_messages import ActionCompletion, Se
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from agentstepper_nb.runtime.service import make_owner_name
+from agentstepper_nb.runtime.service import make_worker_name
 from agentstepper_nb.worker.serve_loop import run_worker
 from tests.runtime.queues import LOG
 
@@ -125,7 +125,7 @@ async def main() -> None:
     for name in ("lease", "poll"):
         parser.add_argument(f"--{name}", type=float)
     given = parser.parse_args()
-    caller, owner = ReconnectingCaller(), make_owner_name()
+    caller, owner = ReconnectingCaller(), make_worker_name()
     queue = RemoteQueue(caller)
     clerk = Clerk(given.folder, queue, owner)
     dispatcher = Dispatcher(

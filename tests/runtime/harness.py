@@ -24,7 +24,7 @@ from agentstepper_nb.protocol.runtime_store_messages import ActionQuery, StateQu
 from agentstepper_nb.runtime.action_handlers import ActionHandlers
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, MonikerTask
+from agentstepper_nb.runtime.moniker import Moniker, MonikerContext, MonikerFactory
 from agentstepper_nb.runtime.session_agent import SessionAgent
 from agentstepper_nb.runtime.session_host import SessionHost
 from agentstepper_nb.runtime.session_registry import SessionRegistry
@@ -95,7 +95,7 @@ class Monikers:
         except ValueError as error:
             raise CommandError("invalid_message", str(error)) from None
 
-    def make(self, task: MonikerTask) -> Moniker:
+    def make(self, task: MonikerContext) -> Moniker:
         task.config = {"leave": self.permit(task.session_id)}
         return Counting(task)
 
@@ -144,7 +144,7 @@ class Worker:
             owner=self.owner,
             clock=core.clock,
             log=LOG,
-            held_sessions=self.session_host,
+            local_sessions=self.session_host,
             **({"lease_s": LEASE_S, "poll_s": 3600.0} | options),
         )
 

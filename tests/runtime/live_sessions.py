@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, MonikerTask
+from agentstepper_nb.runtime.moniker import Moniker, MonikerContext, MonikerFactory
 from agentstepper_nb.runtime.session_agent import SessionAgent
 from agentstepper_nb.runtime.session_writer import RuntimeContext
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
@@ -60,7 +60,7 @@ class FakeMoniker(Moniker):
     name = "test"
     stop_on_done = True
 
-    def __init__(self, task: MonikerTask, does: Does, wait: float = 0.0) -> None:
+    def __init__(self, task: MonikerContext, does: Does, wait: float = 0.0) -> None:
         super().__init__(task)
         self.closed = False
         self._does = does
@@ -70,7 +70,7 @@ class FakeMoniker(Moniker):
         given: FrameOut = await self._does(frame)
         return given
 
-    def pause_s(self) -> float:
+    def step_interval_s(self) -> float:
         return self._wait
 
     async def close(self) -> None:
@@ -173,7 +173,7 @@ class Harness:
     ) -> SessionAgent:
         """An agent of a session, which doesn't live yet."""
 
-        def make(task: MonikerTask) -> Moniker:
+        def make(task: MonikerContext) -> Moniker:
             self.moniker = FakeMoniker(task, does, wait)  # type: ignore[arg-type]
             return self.moniker
 

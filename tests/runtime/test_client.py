@@ -157,7 +157,7 @@ def test_talking(agents: Agents) -> None:
     assert agents.messages(talk.conversation_id, after=said.message_id) == []
     assert agents.leave(talk.conversation_id, joined.participant_id).left_at is not None
     everybody = agents.participants(talk.conversation_id)
-    here = agents.participants(talk.conversation_id, here=True)
+    here = agents.participants(talk.conversation_id, present_only=True)
     assert len(everybody) == len(here) + 1
     closed = agents.set_conversation(talk.conversation_id, status="closed", title="Old", tags=[])
     assert (closed.title, closed.tags) == ("Old", ())
@@ -300,7 +300,7 @@ def test_a_call_waits_for_a_core_that_starts_again(
 
 
 def test_a_core_that_stays_away(core: AgentStepperCore) -> None:
-    with Agents.connect(core.url(core.client_port), patience=0.05) as agents:
+    with Agents.connect(core.url(core.client_port), timeout_s=0.05) as agents:
         core.stop()
         with pytest.raises(ConnectionLostError, match=r"is away: .* Start the Core again"):
             for _ in range(3):  # the first may break off before it knows

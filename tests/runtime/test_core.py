@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.runtime.agent_base import AgentBase, InterruptMixin, PauseMixin, StopMixin
 from agentstepper_nb.runtime.session_writer import Stopwatch
-from agentstepper_nb.runtime.step_runner import wait_for_first
+from agentstepper_nb.runtime.step_runner import wait_first_completed
 
 MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 
@@ -47,9 +47,9 @@ async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
     async def over() -> None:
         ended.append("over")
 
-    assert await wait_for_first(forever("one"), over(), forever("two"))
+    assert await wait_first_completed(forever("one"), over(), forever("two"))
     assert sorted(ended) == ["one", "over", "two"]
-    assert not await wait_for_first(forever("three"), timeout_s=0)
+    assert not await wait_first_completed(forever("three"), timeout_s=0)
     assert ended[-1] == "three"
 
 
@@ -63,7 +63,7 @@ async def test_a_wait_that_is_cancelled_ends_what_it_waits_for() -> None:
         finally:
             ended.append(True)
 
-    waiting = asyncio.create_task(wait_for_first(forever(), timeout_s=math.inf))
+    waiting = asyncio.create_task(wait_first_completed(forever(), timeout_s=math.inf))
     await begun.wait()
     waiting.cancel()
     await asyncio.wait({waiting})

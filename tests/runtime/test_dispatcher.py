@@ -123,7 +123,9 @@ def test_what_is_held_is_not_begun_again() -> None:
 class Gone(NoSessions):
     """Sessions of which some are somebody else's by now."""
 
-    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
+    async def drop_lost_sessions(
+        self, before: Mapping[str, int], renewed: RenewedLeases
+    ) -> Collection[str]:
         return {"lost"}
 
 
@@ -131,7 +133,7 @@ def test_what_is_somebody_elses_by_now_is_broken_off() -> None:
     async def test() -> None:
         queue, hands = ScriptedQueue(actions=("kept", "odd")), Hands()
         queue.put(an_action("gone", "lost"), an_action("kept", "lost"), an_action("other", "ours"))
-        async with dispatching(queue, hands, lease_s=QUICK, held_sessions=Gone()) as dispatcher:
+        async with dispatching(queue, hands, lease_s=QUICK, local_sessions=Gone()) as dispatcher:
             await hands.until(lambda: len(hands.begun) == 3)
             tasks = {task.get_name(): task for task in asyncio.all_tasks()}
             await asyncio.wait((tasks["action agent_pause gone"],))
@@ -146,13 +148,13 @@ def test_what_lives_here_or_is_under_way_is_renewed() -> None:
     """What it was given, and never heard of, isn't: somebody has to be given that again."""
 
     class Some(NoSessions):
-        def held_epochs(self) -> Mapping[str, int]:
+        def local_epochs(self) -> Mapping[str, int]:
             return {"here": 1}
 
     async def test() -> None:
         queue, hands = ScriptedQueue(), Hands()
         queue.put(an_action("0", "claimed"))
-        async with dispatching(queue, hands, lease_s=QUICK, held_sessions=Some()):
+        async with dispatching(queue, hands, lease_s=QUICK, local_sessions=Some()):
             await queue.until(
                 lambda: queue.renewals and len(queue.renewals[-1].sessions or ()) == 2
             )

@@ -30,7 +30,7 @@ def test_a_session_is_led_by_its_actions(tmp_path: Path) -> None:
         async with core.worker() as worker:
             assert (await core.done(await core.create("s"))).status is ActionStatus.DONE
             assert (await core.until("s", SessionStatus.RUNNING)).epoch == 1
-            assert worker.registry.held_epochs() == {"s": 1}
+            assert worker.registry.local_epochs() == {"s": 1}
             core.monikers.permit("s", 2)
             await core.until("s", iteration=2)
             await core.done(await core.act(ActionKind.PAUSE, "s"))
@@ -49,7 +49,7 @@ def test_a_session_is_led_by_its_actions(tmp_path: Path) -> None:
             steps = await core.steps("s")
             assert [step.iteration for step in steps] == [0, 1, 2, 3, 4]
             assert [step.text for step in steps] == [None, None, None, "cats\n\nand dogs", None]
-            assert worker.registry.held_epochs() == {}
+            assert worker.registry.local_epochs() == {}
 
     run(test, tmp_path)
 
@@ -111,7 +111,7 @@ def test_what_cant_begin_ends_as_an_error(
             assert step.error == error
             said = await core.store.messages(MessageQuery(conversation_id="c", last=True, limit=1))
             assert [message.text for message in said.messages] == [error]
-            assert worker.registry.held_epochs() == {}
+            assert worker.registry.local_epochs() == {}
 
     run(test, tmp_path)
 
@@ -156,6 +156,6 @@ def test_a_pause_finds_its_session_though_nobody_has_it(tmp_path: Path) -> None:
         async with core.worker() as second:
             state = await core.until("s", SessionStatus.PAUSED)
             assert (state.epoch, state.iteration) == (2, 3)
-            assert second.registry.held_epochs() == {"s": 2}
+            assert second.registry.local_epochs() == {"s": 2}
 
     run(test, tmp_path)

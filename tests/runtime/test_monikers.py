@@ -15,10 +15,10 @@ from agentstepper_nb import entry_point_loader
 from agentstepper_nb.errors import CommandError, StepFrameError
 from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.moniker import MonikerTask
+from agentstepper_nb.runtime.moniker import MonikerContext
 from agentstepper_nb.runtime.monikers import llm, registry
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
-from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmTask, run_moniker_step
+from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmStepContext, run_moniker_step
 from tests.coding.scripted_parts import Answer, FakeProvider, calls, fails, says
 from tests.runtime.live_sessions import harness
 
@@ -28,15 +28,15 @@ GOOD = {"step": "s", "next_step": "t", "state": {"n": 1}, "text": "One.", "done"
 FRAME = FrameIn(step="s", state=None)
 
 
-def a_task(config: Any) -> MonikerTask:
-    return MonikerTask("a", "s", config, Path("nowhere"), None, LOG)
+def a_task(config: Any) -> MonikerContext:
+    return MonikerContext("a", "s", config, Path("nowhere"), None, LOG)
 
 
 async def answered(
     *answers: Answer | Callable[[ModelRequest], Answer],
 ) -> tuple[FrameOut, FakeProvider]:
     model = FakeProvider(*answers)
-    return await run_moniker_step(FRAME, LlmTask(CONFIG, model)), model
+    return await run_moniker_step(FRAME, LlmStepContext(CONFIG, model)), model
 
 
 # ---- llm ---------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
 async def test_it_is_told_the_state_and_the_guidance() -> None:
     model = FakeProvider(says(json.dumps(GOOD)))
     frame = FrameIn(step="s", state={"n": 1}, guidance="Faster.")
-    await run_moniker_step(frame, LlmTask(CONFIG, model))
+    await run_moniker_step(frame, LlmStepContext(CONFIG, model))
     (message,) = model.requests[0].messages
     assert isinstance(message, UserMessage)
     assert json.loads(message.content) == {"step": "s", "state": {"n": 1}, "guidance": "Faster."}
@@ -156,7 +156,7 @@ async def test_jokes_name_their_subject_and_guidance_changes_it() -> None:
 
 def test_a_joke_waits_three_seconds_and_never_stops_on_done() -> None:
     moniker = JokeMoniker(a_task(None))
-    assert (moniker.pause_s(), moniker.stop_on_done) == (3.0, False)
+    assert (moniker.step_interval_s(), moniker.stop_on_done) == (3.0, False)
 
 
 async def test_an_edited_state_begins_again() -> None:
@@ -227,7 +227,7 @@ class _Theirs:
         return self._gives
 
 
-def _make(task: MonikerTask) -> JokeMoniker:
+def _make(task: MonikerContext) -> JokeMoniker:
     return JokeMoniker(task)
 
 

@@ -51,13 +51,13 @@ def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
         registry = SessionRegistry(LOG)
         good, bad = StubSession("good", 3), StubSession("bad")
         for agent in (good, bad):
-            registry.add(agent)
+            registry.start_agent(agent)
         assert (good.started, len(registry)) == (1, 2)
-        assert registry.held_epochs() == {"good": 3, "bad": 1}
+        assert registry.local_epochs() == {"good": 3, "bad": 1}
         good.ended.set_result(None)
         bad.ended.set_exception(ZeroDivisionError("a bug"))
         await settle()
-        assert registry.held_epochs() == {}
+        assert registry.local_epochs() == {}
 
     with caplog.at_level(logging.ERROR):
         run(test)
@@ -68,8 +68,8 @@ def test_an_older_one_that_ends_late_takes_nobody_with_it() -> None:
     async def test() -> None:
         registry = SessionRegistry(LOG)
         old, new = StubSession(epoch=1), StubSession(epoch=2)
-        registry.add(old)
-        registry.add(new)
+        registry.start_agent(old)
+        registry.start_agent(new)
         await registry.suspend_agent(old)
         assert registry.get("s") is new
         await registry.suspend_agent(new)
@@ -93,15 +93,15 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
 
         stubborn.suspend = suspend  # type: ignore[method-assign]
         for agent in (stubborn, other):
-            registry.add(agent)
+            registry.start_agent(agent)
         for _ in range(2):
             for agent in (stubborn, other):
                 registry.drop(agent)
             await settle()
-        assert (asked, registry.held_epochs()) == (["stubborn"], {"stubborn": 1})
+        assert (asked, registry.local_epochs()) == (["stubborn"], {"stubborn": 1})
         end.set()
         await settle()
-        assert registry.held_epochs() == {}
+        assert registry.local_epochs() == {}
         await registry.close()
 
     run(test)
@@ -113,7 +113,7 @@ def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
         agents = [StubSession(f"s{number}") for number in range(3)]
         agents[1].error = ZeroDivisionError("a bug")
         for agent in agents:
-            registry.add(agent)
+            registry.start_agent(agent)
         await registry.close()
         assert all(agent.ended.done() for agent in agents)
         assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -135,7 +135,7 @@ def test_who_is_about_to_begin_is_found_and_begins_unless_that_fails() -> None:
                 raise ZeroDivisionError
         with registry.register_pending(gone):
             await registry.suspend_agent(gone)
-        assert (registry.held_epochs(), bad.started, gone.started) == ({"good": 1}, 0, 0)
+        assert (registry.local_epochs(), bad.started, gone.started) == ({"good": 1}, 0, 0)
         await registry.close()
 
     run(test)

@@ -72,7 +72,7 @@ def test_each_session_comes_back_as_it_was(tmp_path: Path) -> None:
             await core.until("running", iteration=5)
             paused = await core.state("paused")
             assert (paused.status, paused.iteration, paused.epoch) == (SessionStatus.PAUSED, 3, 2)
-            assert second.registry.held_epochs() == {"running": 2, "paused": 2}
+            assert second.registry.local_epochs() == {"running": 2, "paused": 2}
             await core.done(await core.act(ActionKind.RESUME, "paused"))
             await core.until("paused", iteration=5)
         for id, count in (("running", 5), ("paused", 5), ("stopping", 3)):
@@ -126,7 +126,7 @@ def test_what_cant_come_back_ends_as_an_error(tmp_path: Path) -> None:
                 *_, step = await core.steps(id)
                 assert (step.iteration, step.step_token, step.status) == (2, "n2", "error")
             assert (await core.done(pause)).status is ActionStatus.FAILED
-            assert second.registry.held_epochs() == {}
+            assert second.registry.local_epochs() == {}
 
     run(test, tmp_path)
 
@@ -194,7 +194,7 @@ def test_a_worker_that_was_away_too_long_lets_go_and_nothing_is_doubled(tmp_path
                 await core.until("s", epoch=2)
                 core.monikers.permit("s", 2)  # the old one's step ends, too
                 await agent.join()
-                assert old.registry.held_epochs() == {}
+                assert old.registry.local_epochs() == {}
                 core.monikers.permit("s", 2)
                 await core.until("s", iteration=4)
         iterations = await lone_steps(core, "s")
@@ -211,12 +211,12 @@ def test_a_renewal_says_what_to_let_go(tmp_path: Path) -> None:
             agent = old.registry.get("s")
             assert agent is not None
             core.clock.now += LATER
-            before = old.session_host.held_epochs()
+            before = old.session_host.local_epochs()
             await core.runtime.adopt(_adopt(core, 1))
             renewed = await core.runtime.renew(_renewal(core, old))
-            assert await old.session_host.drop_lost(before, renewed) == ["s"]
+            assert await old.session_host.drop_lost_sessions(before, renewed) == ["s"]
             await agent.join()
-            assert old.registry.held_epochs() == {"t": 1}
+            assert old.registry.local_epochs() == {"t": 1}
 
     run(test, tmp_path)
 
@@ -333,7 +333,7 @@ def test_our_own_session_comes_back_to_us_by_a_new_hold(tmp_path: Path) -> None:
             core.clock.now += LATER
             await core.done(await core.act(ActionKind.PAUSE, "s"))
             await old.join()
-            assert worker.registry.held_epochs() == {"s": 2}
+            assert worker.registry.local_epochs() == {"s": 2}
             await core.done(await core.act(ActionKind.RESUME, "s"))
             core.monikers.permit("s", 1)
             await core.until("s", iteration=3)
@@ -359,7 +359,7 @@ def test_a_broken_connection_changes_nothing(tmp_path: Path) -> None:
                 breakable.connect_soon()
                 await core.done(pause)
                 await core.until("s", iteration=iteration)
-            assert worker.registry.held_epochs() == {"s": 1}
+            assert worker.registry.local_epochs() == {"s": 1}
             (held,) = (await core.store.states(StateQuery(session_id="s"))).states
             assert held.lease_until == core.clock() + LEASE_S
         assert await lone_steps(core, "s") == [0, 1, 2, 3, 4]

@@ -22,7 +22,7 @@ async def test_the_workflow(
     api: Client, worker: Worker, leader: Leader, how: Any, root: Path
 ) -> None:
     id = await opened(api, how)
-    assert leader.led[id].opening.how.workspace_path == str((root / "repo").resolve())
+    assert leader.led[id].opening.request.workspace_path == str((root / "repo").resolve())
     async with api.stream(id) as stream:
         assert (await api("POST", id, "chat", message="say Hello you")).code == 202
         events = await stream.until("completed")
@@ -167,7 +167,7 @@ async def test_workspaces_lie_under_the_roots(
         body = {**how, "workspacePath": str(path)}
         assert await api.refused("POST", **body) == (400, "invalid_message"), path
     id = await opened(api, {**how, "workspacePath": "repo"})
-    assert leader.led[id].opening.how.workspace_path == str((root / "repo").resolve())
+    assert leader.led[id].opening.request.workspace_path == str((root / "repo").resolve())
 
 
 @pytest.fixture

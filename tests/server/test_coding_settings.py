@@ -23,7 +23,7 @@ CONTROL = "X-AgentStepper-Control-Token"
 
 def settings(leader: Leader, id: str) -> dict[str, Any]:
     """What a session was opened with."""
-    return select_given_settings(leader.led[id].opening.how)
+    return select_given_settings(leader.led[id].opening.request)
 
 
 async def test_both_posts_take_every_setting(
@@ -108,7 +108,7 @@ async def test_leaving_the_sandbox_takes_the_control_token(
     assert leader.led == {}
     response = await api("POST", headers={CONTROL: CONTROL_TOKEN}, **how, **asked)
     assert select_given_settings(
-        leader.led[json.loads(response.body)["id"]].opening.how
+        leader.led[json.loads(response.body)["id"]].opening.request
     ).items() >= {("sandbox_mode", "danger-full-access") if asked is FULL else ("sandbox", "none")}
 
 

@@ -130,12 +130,20 @@ def test_a_question_waits_for_a_choice_that_is_made_in_the_view(
     with Chat(careful, data_dir=tmp_path, debugger=False) as chat:
         view = View(ChatWidget(chat), monkeypatch)
         asked = chat.send("Go")
-        assert chat.waiting is not None and asked[-1].id == chat.waiting.id
+        assert (
+            chat.pending_confirmation is not None and asked[-1].id == chat.pending_confirmation.id
+        )
         view.opens()
         view.asks("w", "watch", 64, session=chat.session_id)
         begin = view.told("w")["event"]
-        assert begin["session"]["waiting"] == chat.waiting.id
-        view.asks("c", "choose", session=chat.session_id, message=chat.waiting.id, choice="Yes")
+        assert begin["session"]["waiting"] == chat.pending_confirmation.id
+        view.asks(
+            "c",
+            "choose",
+            session=chat.session_id,
+            message=chat.pending_confirmation.id,
+            choice="Yes",
+        )
         view.told_until("w", lambda event: event.get("message", {}).get("content") == "It was Yes.")
         view.widget.close()
 

@@ -11,17 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .background_agent import BackgroundAgent
     from .coding_agent import CodingAgent
     from .endpoint_agent import EndpointAgent
     from .function_agent import FunctionAgent
-    from .queue_session import QueueSession
     from .registry import list_connectors, make_connector
 
 __all__ = [
+    "BackgroundAgent",
     "CodingAgent",
     "EndpointAgent",
     "FunctionAgent",
-    "QueueSession",
     "list_connectors",
     "make_connector",
 ]
@@ -30,7 +30,7 @@ _HOMES = {
     "CodingAgent": ".coding_agent",
     "EndpointAgent": ".endpoint_agent",
     "FunctionAgent": ".function_agent",
-    "QueueSession": ".queue_session",
+    "BackgroundAgent": ".background_agent",
     "make_connector": ".registry",
     "list_connectors": ".registry",
 }

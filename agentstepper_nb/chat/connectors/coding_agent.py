@@ -35,13 +35,13 @@ _CODING: Final = "coding"
 class AnswerReceiver(Protocol):
     """Who is told an answer, and asked within it."""
 
-    def send(self, piece: AgentOutput) -> None:
+    def send(self, output: AgentOutput) -> None:
         """There is more of it."""
 
     def replace_text(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
 
-    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+    async def request_choice(self, text: str, choices: Sequence[str], details: Any) -> str:
         """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
 
 
@@ -53,7 +53,7 @@ class AgentConversation(Protocol):
         """What a person must know where nothing holds its commands; "" is nothing."""
 
     async def answer(
-        self, prompt: str, person: AnswerReceiver, dbg: AsyncAgentStepper | None
+        self, prompt: str, receiver: AnswerReceiver, dbg: AsyncAgentStepper | None
     ) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs; it raises what ends it."""
 
@@ -144,7 +144,7 @@ class CodingAgent(StreamingAgent):
         conversation = self._open.get(session_id)
         return "" if conversation is None else conversation.notice
 
-    async def ended(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """Close the conversation; its log stays."""
         conversation = self._open.pop(session_id, None)
         if conversation is not None:
@@ -153,7 +153,7 @@ class CodingAgent(StreamingAgent):
     async def close(self) -> None:
         """Close all of them."""
         for session_id in list(self._open):
-            await self.ended(session_id)
+            await self.on_session_closed(session_id)
         if self._kept is not None:
             await self._kept.close()
 

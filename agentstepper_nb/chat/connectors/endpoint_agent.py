@@ -22,7 +22,7 @@ from ...llm_wire.conversation import (
 from ...llm_wire.events import AgentEvent, ResponseCompleted, TextDelta
 from ...models import registry
 from ...protocol.chat import AgentName, AgentType, Message
-from ...runtime.monikers.model_moniker import SILENCE_S, ask_model
+from ...runtime.monikers.model_moniker import IDLE_TIMEOUT_S, query_model
 from ...sdk.drivers import run_in_thread
 from .. import outputs
 from ..connector import Turn
@@ -119,7 +119,7 @@ class EndpointAgent(StreamingAgent):
         temperature: float | None = None,
         description: str = "",
         continuation_prompt: str | None = "Continue.",
-        silence_s: float = SILENCE_S,
+        silence_s: float = IDLE_TIMEOUT_S,
     ) -> None:
         self.name = name
         self.role = role
@@ -314,7 +314,7 @@ class _AnswerLoop:
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
         )
-        return await ask_model(
+        return await query_model(
             self._provider,
             request,
             self._turn.dbg,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, get_args, get_type_hints
 
 from ...protocol.chat import AgentName, AgentType, Message
 from ..answer_adapter import iterate_answer, start_function, unwrap_callable
-from ..connector import Answer, InterpreterABC, Turn
+from ..connector import AnswerItems, InterpreterABC, Turn
 
 #: Gives an argument.
 _Give = Callable[[Message, Turn], Any]
@@ -80,7 +80,7 @@ class FunctionAgent(InterpreterABC):
         self._function = function
         self._parameters = _Parameters(function, self.name)
 
-    def chat(self, message: Message, turn: Turn) -> Answer:
+    def chat(self, message: Message, turn: Turn) -> AnswerItems:
         """See `InterpreterABC.chat`."""
         return iterate_answer(
             lambda: start_function(self._function, partial(self._call, message, turn))

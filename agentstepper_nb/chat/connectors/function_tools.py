@@ -170,7 +170,7 @@ class FunctionCaller:
         shown = _as_json(running.args)
         if len(shown) > _MAX_SHOWN_CHARS:
             shown = f"{shown[:_MAX_SHOWN_CHARS]}…"
-        choice = await self._channel.ask(
+        choice = await self._channel.request_choice(
             f"May {self._name} call {running.name}?\n{shown}",
             tuple(CallPermission),
             {"name": running.name, "arguments": limit_json_value(running.args)},

@@ -49,11 +49,11 @@ class RemoteAgent(InterpreterABC):
 
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
-        asked = AgentTurnRequest(
+        request = AgentTurnRequest(
             turn=str(uuid4()), message=prepare_message(message), window=select_newest(turn.window)
         )
-        answering = self._turns[asked.turn] = _PendingAnswer()
-        self._send(asked)
+        answering = self._turns[request.turn] = _PendingAnswer()
+        self._send(request)
         try:
             while True:
                 item, accepted = await self._wait_while_attached(answering.next())
@@ -74,12 +74,12 @@ class RemoteAgent(InterpreterABC):
                             yield Handoff(hand_on, text)
                         return
         finally:
-            del self._turns[asked.turn]
+            del self._turns[request.turn]
             if not answering.done:
-                self._withdraw(asked)
+                self._withdraw(request)
             answering.end()
 
-    async def ended(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """The session was closed: nobody is asked any more."""
         self.detach(
             CommandError(
@@ -90,7 +90,7 @@ class RemoteAgent(InterpreterABC):
 
     # ---- whoever attends ----------------------------------------------------------------------------
 
-    async def asked(self) -> AsyncGenerator[AgentTurnRequest, None]:
+    async def read_turn_requests(self) -> AsyncGenerator[AgentTurnRequest, None]:
         """What is to be answered, as it comes, until somebody else attends as this agent."""
         while True:
             while (
@@ -115,18 +115,18 @@ class RemoteAgent(InterpreterABC):
         """
         return await self._find_answer(turn).put(piece)
 
-    async def end(self, done: AgentTurnEnded) -> None:
+    async def end(self, turn_end: AgentTurnEnded) -> None:
         """End an answer. Errors as `submit`."""
-        await self._find_answer(done.turn).put(done)
+        await self._find_answer(turn_end.turn).put(turn_end)
 
-    def detach(self, why: AgentStepperError) -> None:
+    def detach(self, error: AgentStepperError) -> None:
         """Nobody attends any more: the turn that is under way ends by an error. Idempotent.
 
         Args:
-            why: The error.
+            error: The error.
         """
         if not self._detached.done():
-            self._detached.set_result(why)
+            self._detached.set_result(error)
 
     # ---- inside -------------------------------------------------------------------------------------
 
@@ -136,16 +136,16 @@ class RemoteAgent(InterpreterABC):
             raise _make_unknown_turn_error()
         return answering
 
-    def _send(self, asked: AgentTurnRequest) -> None:
-        self._requests.append(asked)
+    def _send(self, request: AgentTurnRequest) -> None:
+        self._requests.append(request)
         self._request_arrived.set()
 
-    def _withdraw(self, asked: AgentTurnRequest) -> None:
+    def _withdraw(self, request: AgentTurnRequest) -> None:
         """What nobody has read yet is as if it had never been asked."""
-        if asked in self._requests:
-            self._requests.remove(asked)
+        if request in self._requests:
+            self._requests.remove(request)
         else:
-            self._send(replace(asked, window=(), cancelled=True))
+            self._send(replace(request, window=(), cancelled=True))
 
     async def _wait_while_attached(self, awaitable: Awaitable[T]) -> T:
         return await wait_or_raise(awaitable, self._detached)

@@ -65,7 +65,7 @@ class RemoteAgentRunner:
                     await self._take(each)
         finally:
             await self._cancel_answer()
-            await self._agent.ended(attend.session)
+            await self._agent.on_session_closed(attend.session)
             await self._agent.close()
 
     async def _take(self, asked: AgentTurnRequest) -> None:

@@ -84,20 +84,20 @@ class AsyncChatClient(_TokenHolder):
 
     @classmethod
     async def connect(
-        cls, address: str, token: str, *, patience: float = CONNECT_TIMEOUT_S
+        cls, address: str, token: str, *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> Self:
         """Connect to a session.
 
         Args:
             address: The chat's, as `chat.address` tells it.
-            token: The session's, as `chat.token()` makes it.
-            patience: Seconds that a call waits for a chat that is away.
+            token: The session's, as `chat.issue_token()` makes it.
+            timeout_s: Seconds that a call waits for a chat that is away.
 
         Raises:
             ConnectionLostError: The Core can't be reached; or the chat isn't there, or doesn't take the
                 token: the text says which.
         """
-        return cls(await ChatConnection.dial_session(address, token, patience))
+        return cls(await ChatConnection.dial_session(address, token, timeout_s))
 
     @property
     def _admission(self) -> ClientAdmission:
@@ -124,7 +124,7 @@ class AsyncChatClient(_TokenHolder):
         key = str(uuid4())  # so that it may be sent again where the connection broke
         said = SendChatMessage(session=self.session_id, content=content, agent_name=agent, key=key)
         return await self._begin(
-            lambda: self._connection.send_command("send", said, Message, again=True)
+            lambda: self._connection.send_command("send", said, Message, can_retry=True)
         )
 
     async def choose(self, choice: str, message: str | None = None) -> list[Message]:
@@ -155,10 +155,10 @@ class AsyncChatClient(_TokenHolder):
         return (await self._now()).session
 
     async def messages(self) -> tuple[Message, ...]:
-        """The newest messages, oldest first. Pictures come without their bytes: `picture`."""
+        """The newest messages, oldest first. Pictures come without their bytes: `read_image`."""
         return (await self._now()).messages
 
-    async def earlier(self, before: str, limit: int = 50) -> ChatMessagePage:
+    async def read_earlier_messages(self, before: str, limit: int = 50) -> ChatMessagePage:
         """Messages before one, and whether there are older ones.
 
         Args:
@@ -168,7 +168,7 @@ class AsyncChatClient(_TokenHolder):
         asked = GetEarlierMessages(session=self.session_id, before=before, limit=limit)
         return await self._connection.call_method("earlier", asked, ChatMessagePage)
 
-    async def picture(self, message: str) -> ChatImage:
+    async def read_image(self, message: str) -> ChatImage:
         """The bytes of an IMAGE.
 
         Args:
@@ -259,9 +259,9 @@ class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
     """
 
     @classmethod
-    def connect(cls, address: str, token: str, *, patience: float = CONNECT_TIMEOUT_S) -> Self:
+    def connect(cls, address: str, token: str, *, timeout_s: float = CONNECT_TIMEOUT_S) -> Self:
         """Connect to a session; see `AsyncChatClient.connect`."""
-        how = partial(AsyncChatClient.connect, address, token, patience=patience)
+        how = partial(AsyncChatClient.connect, address, token, timeout_s=timeout_s)
         return cls._connected("agentstepper-chat-client", how)
 
     @property
@@ -273,8 +273,8 @@ class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
     stop = make_blocking(AsyncChatClient.stop)
     info = make_blocking(AsyncChatClient.info)
     messages = make_blocking(AsyncChatClient.messages)
-    earlier = make_blocking(AsyncChatClient.earlier)
-    picture = make_blocking(AsyncChatClient.picture)
+    read_earlier_messages = make_blocking(AsyncChatClient.read_earlier_messages)
+    read_image = make_blocking(AsyncChatClient.read_image)
 
     def serve_agent(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
         """Be an agent of the session until an interrupt; see `AsyncChatClient.serve_agent`."""

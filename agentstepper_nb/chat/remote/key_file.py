@@ -40,12 +40,12 @@ _log: Final = logging.getLogger("agentstepper_nb.chat")
 _Stamp = tuple[int, int, int]
 
 
-class TokenKey(Struct, frozen=True, kw_only=True):
+class TokenKey(Struct, frozen=True, kw_only=True, rename={"expires_at": "until"}):
     """A key."""
 
     id: Id
     secret: Annotated[bytes, Meta(min_length=KEY_BYTES)]
-    until: Time = 0.0  # when the last token ends that it signed
+    expires_at: Time = 0.0  # when the last token ends that it signed
 
 
 class TokenKeys(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class TokenKeys(Struct, frozen=True, kw_only=True):
 
     def without_expired(self, now: float) -> TokenKeys:
         """The same without old keys and revocations that no token can need any more."""
-        old = tuple(each for each in self.keys[:-1] if each.until > now)
+        old = tuple(each for each in self.keys[:-1] if each.expires_at > now)
         return replace(
             self,
             keys=(*old, self.signing_key),
@@ -113,7 +113,7 @@ class KeyFile:
             raise self._useless(str(error)) from None
         return known[1]
 
-    def change(self, change: Callable[[TokenKeys], TokenKeys]) -> TokenKeys:
+    def update(self, change: Callable[[TokenKeys], TokenKeys]) -> TokenKeys:
         """Replace what the file holds; with none there, first keys are made.
 
         Args:

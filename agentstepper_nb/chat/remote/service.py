@@ -31,7 +31,7 @@ from ...protocol.chat import (
 from ...rpc.connection import open_connection
 from ...rpc.persistent_connection import PersistentConnection
 from .. import message_types, roles
-from ..service import ChatRight, ChatService, SentMessages, decode_params
+from ..service import ChatRight, ChatService, MessageDeduplicator, decode_params
 from .agent_connector import RemoteAgent, wait_or_raise
 from .tokens import SCOPE_ANSWER, SCOPE_TALK, SCOPE_WATCH, ChatTokens, TokenGrant
 
@@ -71,7 +71,7 @@ class RemoteChatService:
         self._interpreter = interpreter
         self._tokens = tokens
         self._clock = clock
-        self._sent = SentMessages()
+        self._deduplicator = MessageDeduplicator()
         self._attending: dict[tuple[str, str], RemoteAgent] = {}
 
     async def call(self, method: str, params: Raw) -> Struct | None:
@@ -116,7 +116,9 @@ class RemoteChatService:
 
     def _chat(self, grant: TokenGrant) -> ChatService:
         if SCOPE_TALK in grant.scope:
-            return ChatService(self._interpreter, ChatRight.TALK, grant.session_id, self._sent)
+            return ChatService(
+                self._interpreter, ChatRight.TALK, grant.session_id, self._deduplicator
+            )
         if SCOPE_WATCH in grant.scope:
             return ChatService(self._interpreter, ChatRight.WATCH, grant.session_id)
         raise _out_of_scope(SCOPE_WATCH)
@@ -135,7 +137,7 @@ class RemoteChatService:
         self._interpreter.add_agent(session, agent)
         self._attending[session, name] = agent
         try:
-            async with aclosing(agent.asked()) as asked:
+            async with aclosing(agent.read_turn_requests()) as asked:
                 async for each in asked:
                     yield each
         finally:
@@ -226,7 +228,7 @@ def _out_of_scope(word: str) -> CommandError:
     return CommandError(
         "out_of_scope",
         f"This chat token lacks the scope {word}: create a token with that scope where the "
-        "chat runs, by chat.token(scope=…).",
+        "chat runs, by chat.issue_token(scope=…).",
     )
 
 

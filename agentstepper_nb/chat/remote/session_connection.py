@@ -34,10 +34,10 @@ class ChatConnection(ServiceClient):
     admission: ClientAdmission
 
     @classmethod
-    async def dial_session(cls, address: str, token: str, patience: float) -> Self:
+    async def dial_session(cls, address: str, token: str, timeout_s: float) -> Self:
         """Connect; see `AsyncChatClient.connect`."""
         connection = await cls.connect_endpoint(
-            CoreEndpoint(to_websocket_url(address), token), SERVICE, patience
+            CoreEndpoint(to_websocket_url(address), token), SERVICE, timeout_s
         )
         try:
             connection.admission = await connection.call_method("admit", None, ClientAdmission)
@@ -47,7 +47,7 @@ class ChatConnection(ServiceClient):
         return connection
 
     async def send_command(
-        self, method: str, params: Struct, kind: type[Value], *, again: bool = False
+        self, method: str, params: Struct, kind: type[Value], *, can_retry: bool = False
     ) -> Value:
         """Ask for what changes something; once.
 
@@ -55,14 +55,14 @@ class ChatConnection(ServiceClient):
             method: What.
             params: With what.
             kind: The answer's class.
-            again: Whether it is known there, where it comes twice.
+            can_retry: Whether it is known there, where it comes twice.
 
         Raises:
             CommandError: It was refused.
             ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
         """
         try:
-            return await self.call_method(method, params, kind, can_retry=again)
+            return await self.call_method(method, params, kind, can_retry=can_retry)
         except CommandError as error:
             if error.code != "worker_lost":
                 raise

@@ -46,7 +46,7 @@ _ALGORITHM: Final = "HS256"
 _REQUIRED: Final = ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"]
 #: Characters of a token: ours have about 500.
 _MAX_TOKEN_CHARS: Final = 4096
-_REQUEST_NEW_TOKEN: Final = "Create a new token where the chat runs: chat.token()."
+_REQUEST_NEW_TOKEN: Final = "Create a new token where the chat runs: chat.issue_token()."
 
 
 class _Claims(Struct, frozen=True):
@@ -113,7 +113,7 @@ class ChatTokens:
         self,
         session_id: str,
         scope: str | Iterable[str] = (SCOPE_TALK,),
-        expires_in: float = DEFAULT_EXPIRES_IN_S,
+        expires_in_s: float = DEFAULT_EXPIRES_IN_S,
         agent_name: str | None = None,
     ) -> str:
         """Make a token.
@@ -121,7 +121,7 @@ class ChatTokens:
         Args:
             session_id: The session that it is for.
             scope: What it is for, of `SCOPES`.
-            expires_in: Seconds until its end, 30 days at most.
+            expires_in_s: Seconds until its end, 30 days at most.
             agent_name: Who its bearer answers as; needed for the scope `answer`, and for it only.
 
         Raises:
@@ -130,22 +130,24 @@ class ChatTokens:
         """
         _check(session=session_id, agent_name=agent_name)
         words = _checked_scope(scope, agent_name)
-        if not 1 <= expires_in <= MAX_EXPIRES_IN_S:
+        if not 1 <= expires_in_s <= MAX_EXPIRES_IN_S:
             raise ProtocolError(
                 "invalid_message",
-                f"A chat token can't expire after {expires_in} seconds: choose 1 to "
+                f"A chat token can't expire after {expires_in_s} seconds: choose 1 to "
                 f"{MAX_EXPIRES_IN_S:.0f}.",
-                "expires_in",
+                "expires_in_s",
             )
         now = self._clock()
-        expires_at = math.ceil(now + expires_in)
+        expires_at = math.ceil(now + expires_in_s)
 
         def sign(keys: TokenKeys) -> TokenKeys:
             kept = keys.without_expired(now - LEEWAY_S)
-            until = max(kept.signing_key.until, expires_at)
-            return replace(kept, keys=(*kept.keys[:-1], replace(kept.signing_key, until=until)))
+            until = max(kept.signing_key.expires_at, expires_at)
+            return replace(
+                kept, keys=(*kept.keys[:-1], replace(kept.signing_key, expires_at=until))
+            )
 
-        keys = self._file.change(sign)
+        keys = self._file.update(sign)
         ended, _ = keys.sessions.get(session_id, (0.0, 0.0))
         claims = {
             "iss": keys.issuer,
@@ -251,7 +253,7 @@ class ChatTokens:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def _change(self, now: float, change: Callable[[TokenKeys], TokenKeys]) -> None:
-        self._file.change(lambda keys: change(keys).without_expired(now - LEEWAY_S))
+        self._file.update(lambda keys: change(keys).without_expired(now - LEEWAY_S))
         for listener in list(self._listeners):
             listener()
 

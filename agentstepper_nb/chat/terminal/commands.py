@@ -34,12 +34,12 @@ class ChatCommand:
 
     Args:
         usage: How it is written.
-        about: What it does.
+        description: What it does.
         run: Does it, given what stands behind its name.
     """
 
     usage: str
-    about: str
+    description: str
     run: Callable[[ChatTerminal, str], None]
 
 
@@ -150,7 +150,7 @@ def _quit(terminal: ChatTerminal, rest: str) -> None:
 def _help(terminal: ChatTerminal, rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
-        terminal.screen.write_line(f"{command.usage:<{width}}  {command.about}")
+        terminal.screen.write_line(f"{command.usage:<{width}}  {command.description}")
     terminal.screen.write_line(
         "Any other line is sent to the agent. Ctrl+C stops the agent's turn, Ctrl+D exits."
     )

@@ -22,7 +22,7 @@ from ...protocol.chat import (
 )
 from ..backend import Backend, UserInput
 from ..chat import Chat
-from ..event_feed import to_known_message
+from ..event_feed import to_built_in_message
 from . import view
 from .commands import run_chat_command
 from .view import ChatScreen, MessageWriter
@@ -88,7 +88,7 @@ class Repl(Backend[str]):
 
     def render(self, message: Message) -> None:
         """Show a message; see `Backend.render`."""
-        message = to_known_message(message)
+        message = to_built_in_message(message)
         if message.role == "user" and self._was_typed(message):
             return
         self._name(message)
@@ -105,7 +105,7 @@ class Repl(Backend[str]):
         choices, word = self._confirmation.choices, given.strip().casefold()
         number = int(word) if word.isdecimal() and len(word) <= _MAX_CHOICE_DIGITS else 0
         if 0 < number <= len(choices):
-            return UserInput(content=choices[number - 1], confirms=self._confirmation.id)
+            return UserInput(content=choices[number - 1], confirmation_id=self._confirmation.id)
         found = [choice for choice in choices if choice.casefold() == word]
         found = found or [choice for choice in choices if choice.casefold().startswith(word)]
         if len(found) != 1:
@@ -114,11 +114,11 @@ class Repl(Backend[str]):
                 f"That is not a choice: write a number from 1 to {len(choices)}, or the "
                 "choice itself. /stop ends the turn.",
             )
-        return UserInput(content=found[0], confirms=self._confirmation.id)
+        return UserInput(content=found[0], confirmation_id=self._confirmation.id)
 
     def convert_out(self, message: Message) -> str:
         """A message as lines, without colours. They are inert only once the screen has written them."""
-        return "\n".join(text for text, _ in view.format_message(to_known_message(message)))
+        return "\n".join(text for text, _ in view.format_message(to_built_in_message(message)))
 
     # ---- what happens -------------------------------------------------------------------------------
 
@@ -235,8 +235,8 @@ class Repl(Backend[str]):
         """Give what was typed to the chat."""
         self.is_awaiting_user = False
         try:
-            if given.confirms is not None:
-                self.chat.choose(given.content, given.confirms, wait=False)
+            if given.confirmation_id is not None:
+                self.chat.choose(given.content, given.confirmation_id, wait=False)
             else:
                 self._unsent_echo.append(given.content)
                 self.chat.send(given.content, agent=given.agent_name, wait=False)

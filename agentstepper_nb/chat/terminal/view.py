@@ -244,10 +244,10 @@ class ChatScreen(Protocol):
             style: bold, dim, red, green, yellow, cyan, or nothing.
         """
 
-    def write_part(self, piece: str) -> None:
+    def write_fragment(self, piece: str) -> None:
         """Write some more of a text, which goes on where the piece before ended."""
 
-    def end_part(self) -> None:
+    def end_line(self) -> None:
         """The text that flows is over."""
 
     def show_prompt(self, prompt: str) -> None:
@@ -304,7 +304,7 @@ class MessageWriter:
         self._finish_line()
         if self._open_message is not None and self._open_message.type == MessageType.CODE:
             self._screen.write_line("└─", "cyan")
-        self._screen.end_part()
+        self._screen.end_line()
         self._open_message, self._written = None, ""
 
     def _begin(self, message: Message) -> None:
@@ -327,7 +327,7 @@ class MessageWriter:
         assert self._open_message is not None
         self._written += text
         if self._open_message.type == MessageType.MESSAGE:
-            self._screen.write_part(text)
+            self._screen.write_fragment(text)
             return
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:

@@ -1,26 +1,26 @@
 """Decides whether a call may be made: it is allowed, denied, or a person is asked.
 
 Imports what `coding` may.
-Begin reading in `engine`: the order of rules; `command_judge` judges shell commands.
+Begin reading in `engine`: the order of rules; `command_analyzer` analyzes shell commands.
 """
 
-from .command_parts import CommandFinding, CommandReport
-from .danger_list import judge_command
-from .engine import DefaultPolicyEngine, Judgement, PolicyDecision, PolicyEngine, load_policy
-from .rule_book import RuleBook
+from .command_model import CommandFinding, CommandReport
+from .dangerous_commands import analyze_command
+from .engine import DefaultPolicyEngine, PolicyDecision, PolicyEngine, PolicyEvaluation, load_policy
+from .policy_rules_file import PolicyRulesFile
 from .rules import PolicyRule
-from .unsaved_files import SavedFiles
+from .unrecoverable_files import RecoverableFiles
 
 __all__ = [
     "CommandFinding",
     "CommandReport",
     "DefaultPolicyEngine",
-    "Judgement",
     "PolicyDecision",
     "PolicyEngine",
+    "PolicyEvaluation",
     "PolicyRule",
-    "RuleBook",
-    "SavedFiles",
-    "judge_command",
+    "PolicyRulesFile",
+    "RecoverableFiles",
+    "analyze_command",
     "load_policy",
 ]

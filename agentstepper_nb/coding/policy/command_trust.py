@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from ..workspace import LocalWorkspace
-from .command_parts import (
+from .command_model import (
     CommandReport,
     CommandWord,
     ProgramCall,
     Redirect,
     find_option,
     is_secret,
-    parse_names,
     resolve_links,
     select_operands,
+    split_names,
 )
-from .danger_list import parse_git_command
+from .dangerous_commands import parse_git_command
 from .rules import is_git_path
 from .wrapper_programs import SHELLS, is_plain_wrapper
 
@@ -38,7 +38,7 @@ class TrustLevel(StrEnum):
 #: Programs that only read, each with the options by which it does more.
 _READERS: Final[dict[str, str]] = {
     **dict.fromkeys(
-        parse_names(
+        split_names(
             """
             ls cat head tail wc cut tr nl tac rev paste comm cmp stat du df pwd echo true false test [ :
             basename dirname realpath readlink which type uname id seq sleep expr cksum md5sum sha1sum
@@ -60,7 +60,7 @@ _READERS: Final[dict[str, str]] = {
     "tree": r"-\w*o|--fromfile",
     "date": r"-\w*[sf]|--set|--file",
 }
-_GIT_READS: Final = parse_names("status log diff show blame")
+_GIT_READS: Final = split_names("status log diff show blame")
 #: All options of those that are let pass.
 _GIT_OPTIONS: Final = re.compile(
     r"--|-\d+|-[npsbULwS]\w*|--(oneline|stat|shortstat|numstat|name-only|name-status|short|branch"
@@ -72,7 +72,7 @@ _HARMLESS_VARIABLES: Final = re.compile(
 )
 
 #: Builds and tests, and what else runs the project's own code or settings.
-_BUILDERS: Final = parse_names(
+_BUILDERS: Final = split_names(
     """
     pytest py.test tox nox coverage ruff mypy pyright black isort flake8 pylint make gmake ninja just
     rake ctest cmake meson gradle gradlew mvn ant sbt bazel jest vitest mocha tsc eslint prettier rspec
@@ -81,17 +81,17 @@ _BUILDERS: Final = parse_names(
 )
 #: Programs whose first word says whether they build or test.
 _BUILDS: Final[dict[str, frozenset[str]]] = {
-    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), parse_names("test t run start build lint")),
-    "cargo": parse_names("test build check run bench clippy fmt doc"),
-    "go": parse_names("test build vet run fmt"),
-    "dotnet": parse_names("test build run"),
-    "swift": parse_names("test build run"),
-    "deno": parse_names("test run check lint fmt"),
-    "mix": parse_names("test compile format"),
-    "stack": parse_names("test build"),
-    **dict.fromkeys(("uv", "poetry", "pdm", "pipenv", "hatch"), parse_names("run")),
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), split_names("test t run start build lint")),
+    "cargo": split_names("test build check run bench clippy fmt doc"),
+    "go": split_names("test build vet run fmt"),
+    "dotnet": split_names("test build run"),
+    "swift": split_names("test build run"),
+    "deno": split_names("test run check lint fmt"),
+    "mix": split_names("test compile format"),
+    "stack": split_names("test build"),
+    **dict.fromkeys(("uv", "poetry", "pdm", "pipenv", "hatch"), split_names("run")),
 }
-_INTERPRETERS: Final = parse_names(
+_INTERPRETERS: Final = split_names(
     "python pypy node nodejs ruby perl php lua julia rscript ts-node tsx"
 )
 
@@ -112,7 +112,7 @@ def find_required_trust(
     command = _Command(folder, workspace)
     if any(not command.only_reads(redirect) for redirect in report.redirects):
         return TrustLevel.OTHER, None
-    trusts = [(command.trust(call), call.part) for call in report.calls]
+    trusts = [(command.trust(call), call.source_text) for call in report.calls]
     for wanted in (TrustLevel.OTHER, TrustLevel.RUNS_PROJECT):
         for trust, part in trusts:
             if trust is wanted:
@@ -157,7 +157,7 @@ class _Command:
         if name in _BUILDS:
             first = select_operands(call.args)[:1]
             return bool(first) and first[0].text in _BUILDS[name]
-        if name in SHELLS or call.plain_name in _INTERPRETERS:
+        if name in SHELLS or call.unversioned_name in _INTERPRETERS:
             return self._runs_file(call)
         return self._starts_inside(call)
 
@@ -168,7 +168,7 @@ class _Command:
     def _runs_file(self, call: ProgramCall) -> bool:
         """Whether an interpreter runs a module, or a file of the workspace."""
         for word in call.args:
-            if call.plain_name in ("python", "pypy") and word.text == "-m":
+            if call.unversioned_name in ("python", "pypy") and word.text == "-m":
                 return True
             if not word.is_certain or re.match(r"-\w*[ceEpr]", word.text) or word.text == "-":
                 return False

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ...errors import PolicyRulesError
-from .rule_book import RuleBook
+from .policy_rules_file import PolicyRulesFile
 from .rules import RUN_COMMAND, PolicyRule, find_paths, is_for_workspace
 
 #: Tools that show what a file holds, and those that change a file and show the change.
@@ -31,7 +31,7 @@ FILE_LIMIT: Final = 2_000
 #: Seconds that an index of files stands: a search opens thousands of files.
 _INDEX_TTL_S: Final = 1.0
 
-Names = tuple[str, ...]  # of a path, from the workspace's root, without links and `..`
+PathParts = tuple[str, ...]  # of a path, from the workspace's root, without links and `..`
 _Id = tuple[int, int]  # device and inode
 
 
@@ -47,7 +47,7 @@ class DeniedFiles(NamedTuple):
     read_only: tuple[Path, ...] = ()
 
 
-def find_denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
+def find_denied_files(rules: PolicyRulesFile, root: Path) -> DeniedFiles:
     """Find the files that deny rules keep from commands. The workspace is looked through once.
 
     Args:
@@ -58,7 +58,7 @@ def find_denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
         PolicyRulesError: The book can't be read, or the workspace has too many files to be looked at.
     """
     denials = FileDenials(rules, root)
-    hidden, kept = denials.files(is_read=True), denials.files(is_read=False)
+    hidden, kept = denials.list_files(for_reading=True), denials.list_files(for_reading=False)
     return DeniedFiles(hidden, tuple(path for path in kept if path not in set(hidden)))
 
 
@@ -70,7 +70,7 @@ class FileDenials:
         root: The workspace's folder, without links.
     """
 
-    def __init__(self, rules: RuleBook, root: Path) -> None:
+    def __init__(self, rules: PolicyRulesFile, root: Path) -> None:
         self._rules = rules
         self._root = root
         self._should_fold_case = is_case_insensitive(root)
@@ -114,13 +114,13 @@ class FileDenials:
         return next((rule for hit in hits for rule in hit if rule.id in rule_ids), None)
 
     def find_rule_for_file(
-        self, names: Names, found: os.stat_result | None, tool: str
+        self, names: PathParts, stat_result: os.stat_result | None, tool: str
     ) -> PolicyRule | None:
         """The rule that keeps a tool from a file; None where none does.
 
         Args:
             names: Where the file is.
-            found: The file's status; None where there is none yet.
+            stat_result: The file's status; None where there is none yet.
             tool: One of `READING_TOOLS` or `WRITING_TOOLS`.
 
         Raises:
@@ -130,19 +130,19 @@ class FileDenials:
         for rule in rules:
             if self._matches(rule, names):
                 return rule
-        if not rules or found is None:
+        if not rules or stat_result is None:
             return None
         rule_ids = {rule.id for rule in rules}
-        hits = self._get_index().of((found.st_dev, found.st_ino))
+        hits = self._get_index().of((stat_result.st_dev, stat_result.st_ino))
         return next((rule for rule in hits if rule.id in rule_ids), None)
 
-    def files(self, *, is_read: bool) -> tuple[Path, ...]:
+    def list_files(self, *, for_reading: bool) -> tuple[Path, ...]:
         """The files that rules keep from being read, or from being changed, with all their names.
 
         Raises:
             PolicyRulesError: As for `find_rule_for_call`, or rules name more than `FILE_LIMIT` files.
         """
-        applies = _denies_reading if is_read else _denies_writing
+        applies = _denies_reading if for_reading else _denies_writing
         rules = {rule.id for rule in self._read_path_rules() if applies(rule)}
         found = self._get_index().paths(rules) if rules else []
         if len(found) > FILE_LIMIT:
@@ -175,7 +175,7 @@ class FileDenials:
             self._index = (signature, time.monotonic(), index)
             return index
 
-    def _matches(self, rule: PolicyRule, names: Names) -> bool:
+    def _matches(self, rule: PolicyRule, names: PathParts) -> bool:
         return matches_pattern(rule.path or "", names, self._root, self._should_fold_case)
 
 
@@ -208,7 +208,7 @@ def is_case_insensitive(root: Path) -> bool:
 
 
 class _Entry(NamedTuple):
-    names: Names
+    names: PathParts
     status: os.stat_result
 
 
@@ -236,7 +236,7 @@ class _Index:
 
     def _build(self) -> None:
         entries = list(_entries(self._root))
-        behind: list[tuple[PolicyRule, Names]] = []  # what links lead to that rules name
+        behind: list[tuple[PolicyRule, PathParts]] = []  # what links lead to that rules name
         for entry in entries:
             for rule in self._rules:
                 if matches_pattern(
@@ -256,7 +256,7 @@ class _Index:
             if id in self._named and not stat.S_ISLNK(entry.status.st_mode):
                 self._names.setdefault(id, []).append("/".join(entry.names))
 
-    def _add_named_entry(self, entry: _Entry, rule: PolicyRule) -> tuple[Names, ...]:
+    def _add_named_entry(self, entry: _Entry, rule: PolicyRule) -> tuple[PathParts, ...]:
         """Note that a rule names an entry; gives where it leads, if it is a link to inside."""
         if not stat.S_ISLNK(entry.status.st_mode):
             id = (entry.status.st_dev, entry.status.st_ino)
@@ -273,7 +273,7 @@ def _entries(root: Path) -> Iterator[_Entry]:
     Raises:
         PolicyRulesError: There are more than `ENTRY_LIMIT`.
     """
-    todo: list[Names] = [()]
+    todo: list[PathParts] = [()]
     seen = 0
     while todo:
         folder = todo.pop()
@@ -321,7 +321,7 @@ def _denies_writing(rule: PolicyRule) -> bool:
     return any(fnmatchcase(tool, rule.tool) for tool in WRITING_TOOLS)
 
 
-def _split(path: str) -> Names:
+def _split(path: str) -> PathParts:
     return tuple(name for name in posixpath.normpath(path).split("/") if name)
 
 

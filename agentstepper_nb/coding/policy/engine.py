@@ -17,11 +17,11 @@ from ...errors import CommandError, PolicyRulesError
 from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
-from .command_parts import RISKS, CommandReport
-from .danger_list import judge_command
+from .approval_reasons import ApprovalReason, PolicyContext, find_approval_reasons
+from .command_model import RISKS, CommandReport
+from .dangerous_commands import analyze_command
 from .denied_files import FileDenials
-from .questions import PolicyContext, PolicyQuestion, find_questions
-from .rule_book import RuleBook
+from .policy_rules_file import PolicyRulesFile
 from .rules import (
     RUN_COMMAND,
     PolicyRule,
@@ -31,7 +31,7 @@ from .rules import (
     find_paths,
     is_git_path,
 )
-from .unsaved_files import CommittedFiles, SavedFiles
+from .unrecoverable_files import CommittedFiles, RecoverableFiles
 
 
 class PolicyDecision(StrEnum):
@@ -42,30 +42,30 @@ class PolicyDecision(StrEnum):
     DENIED = "denied"
 
 
-class Judgement(Struct, frozen=True, kw_only=True):
+class PolicyEvaluation(Struct, frozen=True, kw_only=True):
     """A decision and what led to it.
 
     Args:
         decision: Whether the call may be carried out.
-        why: The rule that decided: for a person, and for the model where the call is denied.
+        reason: The rule that decided: for a person, and for the model where the call is denied.
         risk: How much harm the call may do.
         rule: What "always" would allow, in words; None: nothing.
         grant: What "always" adds to the session's grants; None: it writes a rule to the rule book.
-        by: What decided in a person's place: a rule of the book, or `--yes`; None: neither.
+        decided_by: What decided in a person's place: a rule of the book, or `--yes`; None: neither.
     """
 
     decision: PolicyDecision
-    why: str = ""
+    reason: str = ""
     risk: Risk = Risk.LOW
     rule: str | None = None
     grant: AccessGrant | None = None
-    by: Literal["rule", "auto_approve"] | None = None
+    decided_by: Literal["rule", "auto_approve"] | None = None
 
 
 class PolicyEngine(Protocol):
     """Judges calls."""
 
-    async def evaluate(self, tool: Tool, args_json: str) -> PolicyDecision | Judgement:
+    async def evaluate(self, tool: Tool, args_json: str) -> PolicyDecision | PolicyEvaluation:
         """Judge one call.
 
         Args:
@@ -118,7 +118,7 @@ class DefaultPolicyEngine:
     2. Allowed is what a rule of the book allows.
     3. A person is asked about a tool that requires approval or is of high risk, a command of the
        dangerous list, a way out of the sandbox, and changes that lose work which nothing holds.
-       Without any sandbox each command asks that does more than read; see `questions`.
+       Without any sandbox each command asks that does more than read; see `approval_reasons`.
     4. The rest is allowed.
 
     Args:
@@ -130,27 +130,28 @@ class DefaultPolicyEngine:
         mode: What commands and tools may do without asking.
         is_confined: Whether a sandbox holds the commands.
         grants: What a person has granted the session; it may grow while the session lasts.
-        saved_files: Which files a snapshot holds; None: those alone that git has committed as they are.
+        recoverable_files: Which files a snapshot holds; None: those alone that git has committed as
+            they are.
         can_send_signals: Whether the sandbox lets commands signal processes outside of it.
     """
 
     def __init__(
         self,
-        rules: RuleBook | None = None,
+        rules: PolicyRulesFile | None = None,
         workspace: LocalWorkspace | None = None,
         *,
         auto_approve: bool = False,
         mode: SandboxMode = SandboxMode.WORKSPACE_WRITE,
         is_confined: bool = True,
         grants: SessionGrants | None = None,
-        saved_files: SavedFiles | None = None,
+        recoverable_files: RecoverableFiles | None = None,
         can_send_signals: bool = False,
     ) -> None:
         self.rules = rules
         self.workspace = workspace
         self.auto_approve = auto_approve
-        if saved_files is None and workspace is not None:
-            saved_files = CommittedFiles(workspace.root)
+        if recoverable_files is None and workspace is not None:
+            recoverable_files = CommittedFiles(workspace.root)
         self._files = None
         if rules is not None and workspace is not None:
             self._files = FileDenials(rules, workspace.root)
@@ -159,11 +160,11 @@ class DefaultPolicyEngine:
             mode=SandboxMode(mode),
             is_confined=is_confined,
             grants=SessionGrants() if grants is None else grants,
-            saved_files=saved_files,
+            recoverable_files=recoverable_files,
             can_send_signals=can_send_signals,
         )
 
-    async def evaluate(self, tool: Tool, args_json: str) -> Judgement:
+    async def evaluate(self, tool: Tool, args_json: str) -> PolicyEvaluation:
         """Judge one call.
 
         Args:
@@ -177,7 +178,7 @@ class DefaultPolicyEngine:
         # Files are read and commands parsed: not on the loop that serves everybody.
         return await asyncio.to_thread(self._judge, tool, args)
 
-    def _judge(self, tool: Tool, args: Any) -> Judgement:
+    def _judge(self, tool: Tool, args: Any) -> PolicyEvaluation:
         refusal = self._find_path_refusal(tool, args) or self._denied_by_mode(tool, args)
         if refusal:
             return _denied(tool, refusal)
@@ -186,16 +187,18 @@ class DefaultPolicyEngine:
             about_file = self._rule_of_file(tool, args)
         except PolicyRulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
-            return _make_question(tool, [PolicyQuestion(why=str(error), risk=tool.policy.risk)])
+            return _make_question(
+                tool, [ApprovalReason(description=str(error), risk=tool.policy.risk)]
+            )
         report = _report(tool, args)
         calls = report.calls if report else ()
         denied = about_file or next((r for r in book if denies(r, tool.name, args, calls)), None)
         if denied:
-            return replace(_denied(tool, f"A rule says: {denied}."), by="rule")
+            return replace(_denied(tool, f"A rule says: {denied}."), decided_by="rule")
         for rule in book:
             if allows(rule, tool.name, args):
-                return replace(_allowed(tool, f"A rule says: {rule}."), by="rule")
-        questions = find_questions(self._session, tool, args, report)
+                return replace(_allowed(tool, f"A rule says: {rule}."), decided_by="rule")
+        questions = find_approval_reasons(self._session, tool, args, report)
         questions += _find_possible_denials(tool, args, report, book)
         if not questions:
             return _allowed(tool, self._why_allowed(tool))
@@ -258,16 +261,19 @@ class DefaultPolicyEngine:
             return "The command runs in the sandbox."
         return "The command only reads, or runs builds and tests that a person granted."
 
-    def _judge_unattended(self, tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
+    def _judge_unattended(self, tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
         """What `--yes` makes of questions."""
         for question in questions:
             if question.unattended_denial is not None:
-                why = f"{question.why} {question.unattended_denial}"
-                return replace(_denied(tool, why), by="auto_approve")
+                why = f"{question.description} {question.unattended_denial}"
+                return replace(_denied(tool, why), decided_by="auto_approve")
         combined = _make_question(tool, questions)
-        why = f"Approved by --yes, unseen by a person: {combined.why}"
-        return Judgement(
-            decision=PolicyDecision.ALLOWED, why=why, risk=combined.risk, by="auto_approve"
+        why = f"Approved by --yes, unseen by a person: {combined.reason}"
+        return PolicyEvaluation(
+            decision=PolicyDecision.ALLOWED,
+            reason=why,
+            risk=combined.risk,
+            decided_by="auto_approve",
         )
 
 
@@ -276,21 +282,21 @@ def _report(tool: Tool, args: Any) -> CommandReport | None:
     command = find_command_text(args) if tool.name == RUN_COMMAND else None
     if command is None:
         return None  # of a missing command the tool will say so
-    return judge_command(command, shell=getattr(tool, "has_shell", True))
+    return analyze_command(command, shell=getattr(tool, "has_shell", True))
 
 
 def _find_possible_denials(
     tool: Tool, args: Any, report: CommandReport | None, book: list[PolicyRule]
-) -> list[PolicyQuestion]:
+) -> list[ApprovalReason]:
     """A question about a command that may run what a rule denies, where only running it would show."""
     for rule in book if report else ():
         if report is None or rule.effect != "deny" or not rule.command:
             continue
-        if report.is_unclear or denies(rule, tool.name, args, report.mentions):
+        if report.is_unclear or denies(rule, tool.name, args, report.possible_calls):
             why = f"The command may be one that a rule denies: {rule}."
             return [
-                PolicyQuestion(
-                    why=why,
+                ApprovalReason(
+                    description=why,
                     risk=RISKS[-1],
                     unattended_denial="--yes never approves such a command.",
                 )
@@ -298,7 +304,7 @@ def _find_possible_denials(
     return []
 
 
-def _make_question(tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
+def _make_question(tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
     """Ask all questions about a call as one.
 
     "Always" is what the question grants where there is but one, else a rule about the whole call.
@@ -306,18 +312,18 @@ def _make_question(tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
     ranked = sorted(questions, key=lambda each: RISKS.index(each.risk), reverse=True)
     grant = ranked[0].grant if len(ranked) == 1 else None
     rules = [question.rule for question in ranked]
-    return Judgement(
+    return PolicyEvaluation(
         decision=PolicyDecision.REQUIRES_APPROVAL,
-        why=" ".join(question.why for question in ranked),
+        reason=" ".join(question.description for question in ranked),
         risk=max(ranked[0].risk, tool.policy.risk, key=RISKS.index),
         rule=str(grant) if grant else rules[0] if all(rules) else None,
         grant=grant,
     )
 
 
-def _allowed(tool: Tool, why: str) -> Judgement:
-    return Judgement(decision=PolicyDecision.ALLOWED, why=why, risk=tool.policy.risk)
+def _allowed(tool: Tool, why: str) -> PolicyEvaluation:
+    return PolicyEvaluation(decision=PolicyDecision.ALLOWED, reason=why, risk=tool.policy.risk)
 
 
-def _denied(tool: Tool, why: str) -> Judgement:
-    return Judgement(decision=PolicyDecision.DENIED, why=why, risk=tool.policy.risk)
+def _denied(tool: Tool, why: str) -> PolicyEvaluation:
+    return PolicyEvaluation(decision=PolicyDecision.DENIED, reason=why, risk=tool.policy.risk)

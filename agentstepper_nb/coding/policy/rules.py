@@ -13,9 +13,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...errors import PolicyRulesError
-from ..safe_paths import GIT
+from ..safe_paths import GIT_FOLDER_NAME
 from ..tools.diffs import find_patch_paths
-from .command_parts import ProgramCall, shorten_part
+from .command_model import ProgramCall, shorten_part
 
 _PATCHED = re.compile(
     r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",
@@ -90,7 +90,7 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 def describe_rule(tool: str, args: Any) -> str | None:
-    """What `RuleBook.allow` would allow, in words; None where there is nothing to allow.
+    """What `PolicyRulesFile.allow` would allow, in words; None where there is nothing to allow.
 
     Args:
         tool: The tool's name.
@@ -174,7 +174,7 @@ def find_paths(args: Any) -> list[str]:
 
 def is_git_path(path: Path) -> bool:
     """Whether a path lies in a `.git`: hooks and settings there are programs that git will run."""
-    return any(name.casefold() == GIT for name in path.parts)
+    return any(name.casefold() == GIT_FOLDER_NAME for name in path.parts)
 
 
 def find_command_text(args: Any) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from .command_parts import (
+from .command_model import (
     Assignment,
     CommandWord,
     ProgramCall,
@@ -133,7 +133,7 @@ _TAKE_NAMES: Final = {
 _OPAQUE: Final = {"ExtGlob", "TestDecl"}
 
 
-class ShellText(Struct):
+class ParsedShellText(Struct):
     """What stands in a command.
 
     Args:
@@ -147,7 +147,7 @@ class ShellText(Struct):
     assignments: list[Assignment]
 
 
-def read_tree(tree: Tree, source: str) -> ShellText:
+def read_tree(tree: Tree, source: str) -> ParsedShellText:
     """Read a syntax tree.
 
     Args:
@@ -158,7 +158,7 @@ def read_tree(tree: Tree, source: str) -> ShellText:
         UnparsableError: Something in it can't be told from the text.
     """
     text = source.encode()
-    shell_text = ShellText([], [], [])
+    shell_text = ParsedShellText([], [], [])
     calculates = holds_code = False
     for node in _nodes(tree):
         kind = node.get("Type")
@@ -218,7 +218,7 @@ def _variable(node: Tree) -> Assignment | None:
     return None
 
 
-def _read_statement(node: Tree, text: bytes, shell_text: ShellText) -> None:
+def _read_statement(node: Tree, text: bytes, shell_text: ParsedShellText) -> None:
     redirects = node.get("Redirs", [])
     for each in redirects:
         if not each["Op"].startswith("<<"):

@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from .command_judge import DIALECTS, CallJudge, CommandJudge
-from .command_parts import Assignment, CommandWord, ProgramCall, pair_words
+from .command_analyzer import DIALECTS, CallAnalyzer, CommandAnalyzer
+from .command_model import Assignment, CommandWord, ProgramCall, pair_with_next_word
 from .shell_parser import Dialect
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
-class WrapperForm(Struct, frozen=True):
+class WrapperSyntax(Struct, frozen=True):
     """How a wrapper's own arguments look: what stands before the other program's name.
 
     Args:
@@ -34,36 +34,38 @@ class WrapperForm(Struct, frozen=True):
     info_flags: str = ""
 
 
-WRAPPERS: Final[dict[str, WrapperForm]] = {
-    "env": WrapperForm(
+WRAPPERS: Final[dict[str, WrapperSyntax]] = {
+    "env": WrapperSyntax(
         flags="i0v",
         valued_flags="uC",
         long_flags=("--ignore-environment", "--null", "--debug"),
         long_valued_flags=("--unset", "--chdir"),
     ),
-    "nice": WrapperForm(valued_flags="n", long_valued_flags=("--adjustment",)),
-    "nohup": WrapperForm(),
-    "setsid": WrapperForm(flags="cfw", long_flags=("--ctty", "--fork", "--wait")),
-    "stdbuf": WrapperForm(valued_flags="ioe", long_valued_flags=("--input", "--output", "--error")),
-    "timeout": WrapperForm(
+    "nice": WrapperSyntax(valued_flags="n", long_valued_flags=("--adjustment",)),
+    "nohup": WrapperSyntax(),
+    "setsid": WrapperSyntax(flags="cfw", long_flags=("--ctty", "--fork", "--wait")),
+    "stdbuf": WrapperSyntax(
+        valued_flags="ioe", long_valued_flags=("--input", "--output", "--error")
+    ),
+    "timeout": WrapperSyntax(
         flags="fpv",
         valued_flags="ks",
         long_flags=("--foreground", "--preserve-status", "--verbose"),
         long_valued_flags=("--kill-after", "--signal"),
         operands=1,
     ),
-    "time": WrapperForm(
+    "time": WrapperSyntax(
         flags="pvqal", valued_flags="f", long_flags=("--portability", "--verbose", "--quiet")
     ),
-    "ionice": WrapperForm(flags="t", valued_flags="cn", long_flags=("--ignore",)),
-    "command": WrapperForm(flags="p", info_flags="vV"),
-    "builtin": WrapperForm(),
-    "exec": WrapperForm(flags="cl", valued_flags="a"),
-    "busybox": WrapperForm(long_flags=("--list", "--help")),
-    "toybox": WrapperForm(long_flags=("--help",)),
-    "noglob": WrapperForm(),
-    "coproc": WrapperForm(),
-    "xargs": WrapperForm(
+    "ionice": WrapperSyntax(flags="t", valued_flags="cn", long_flags=("--ignore",)),
+    "command": WrapperSyntax(flags="p", info_flags="vV"),
+    "builtin": WrapperSyntax(),
+    "exec": WrapperSyntax(flags="cl", valued_flags="a"),
+    "busybox": WrapperSyntax(long_flags=("--list", "--help")),
+    "toybox": WrapperSyntax(long_flags=("--help",)),
+    "noglob": WrapperSyntax(),
+    "coproc": WrapperSyntax(),
+    "xargs": WrapperSyntax(
         flags="0rtpxo",
         valued_flags="IEnLPsdaJRS",
         long_flags=(
@@ -85,38 +87,38 @@ WRAPPERS: Final[dict[str, WrapperForm]] = {
 }
 
 
-def make_wrapper_judge(fallback: CallJudge) -> CallJudge:
+def make_wrapper_judge(fallback: CallAnalyzer) -> CallAnalyzer:
     """What judges a call of a wrapper.
 
     Args:
         fallback: What judges one that has options that aren't known.
     """
 
-    def judge_one(call: ProgramCall, judge: CommandJudge) -> None:
-        name = call.name if call.name in WRAPPERS else call.plain_name
+    def judge_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+        name = call.name if call.name in WRAPPERS else call.unversioned_name
         start = _start(call, WRAPPERS[name])
         if start is None:
-            fallback(call, judge)
+            fallback(call, analyzer)
         else:
-            _judge_inner_call(call, name, start, judge)
+            _judge_inner_call(call, name, start, analyzer)
 
     return judge_one
 
 
-def _judge_inner_call(call: ProgramCall, name: str, start: int, judge: CommandJudge) -> None:
+def _judge_inner_call(call: ProgramCall, name: str, start: int, analyzer: CommandAnalyzer) -> None:
     words = call.words[start:]
     if any(word.can_split for word in call.words[1:start]):
-        judge.add_unclear(call, "runs a program whose name is known only when it runs")
+        analyzer.add_unclear_finding(call, "runs a program whose name is known only when it runs")
     assignments: list[Assignment] = []
     while name == "env" and words and (found := _ASSIGNMENT.match(words[0].text)):
         assignments.append(Assignment(found[1], CommandWord(found[2], words[0].is_certain)))
         words = words[1:]
     if name == "xargs":
         words = _with_input(call.words[1:start], words)
-    judge.judge_inner(call, words, assignments)
+    analyzer.analyze_wrapped_command(call, words, assignments)
 
 
-def _start(call: ProgramCall, form: WrapperForm) -> int | None:
+def _start(call: ProgramCall, syntax: WrapperSyntax) -> int | None:
     """Where the other program's name stands, behind the last word where there is none.
 
     None where that can't be told.
@@ -126,29 +128,29 @@ def _start(call: ProgramCall, form: WrapperForm) -> int | None:
         word = call.words[index]
         text = word.text
         if text == "--":
-            return index + 1 + form.operands
+            return index + 1 + syntax.operands
         if not word.is_certain or not text.startswith("-"):
             break
-        if not text.startswith("--") and set(text[1:2]) & set(form.info_flags):
+        if not text.startswith("--") and set(text[1:2]) & set(syntax.info_flags):
             return len(call.words)
-        width = 1 if text == "-" else _width(text, form)
+        width = 1 if text == "-" else _width(text, syntax)
         if width is None:
             return None
         index += width
-    return index + form.operands
+    return index + syntax.operands
 
 
-def _width(text: str, form: WrapperForm) -> int | None:
+def _width(text: str, syntax: WrapperSyntax) -> int | None:
     """How many words an option takes, 1 or 2; None where it isn't known."""
     stem, equals, _ = text.partition("=")
     if text.startswith("--"):
-        if stem in form.long_valued_flags:
+        if stem in syntax.long_valued_flags:
             return 1 if equals else 2
-        return 1 if stem in form.long_flags else None
+        return 1 if stem in syntax.long_flags else None
     for position, letter in enumerate(text[1:], start=2):
-        if letter in form.valued_flags:
+        if letter in syntax.valued_flags:
             return 1 if position < len(text) else 2
-        if letter not in form.flags:
+        if letter not in syntax.flags:
             return None
     return 1
 
@@ -158,7 +160,7 @@ def _with_input(
 ) -> tuple[CommandWord, ...]:
     """What `xargs` runs: words from its input come in where it is told, or at the end."""
     place = None
-    for word, following in pair_words(args):
+    for word, following in pair_with_next_word(args):
         if word.text[:2] in ("-I", "-J"):
             place = word.text[2:] or following.text
     if not place:
@@ -193,12 +195,12 @@ SHELLS: Final[dict[str, tuple[Dialect, ...]]] = {
 _INPUT: Final = ("-", "--", "/dev/stdin")
 
 
-def judge_shell(call: ProgramCall, judge: CommandJudge) -> None:
+def judge_shell(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `sh -c TEXT`, `sh FILE`, or `sh` that reads its input.
 
     Args:
         call: The call.
-        judge: What it is told.
+        analyzer: What it is told.
     """
     rest = list(call.args)
     has_text_option = False
@@ -220,60 +222,64 @@ def judge_shell(call: ProgramCall, judge: CommandJudge) -> None:
                 break
         else:
             operand = rest.pop(0) if word.text in ("-", "--") and rest else word
-            _operand(call, operand, has_text_option, judge)
+            _operand(call, operand, has_text_option, analyzer)
             return
     else:
-        _operand(call, CommandWord("-"), False, judge)
+        _operand(call, CommandWord("-"), False, analyzer)
         return
-    judge.note_run(call, "")
-    judge.add_unclear(call, _UNKNOWN)
+    analyzer.record_execution(call, "")
+    analyzer.add_unclear_finding(call, _UNKNOWN)
 
 
 def _operand(
-    call: ProgramCall, operand: CommandWord, has_text_option: bool, judge: CommandJudge
+    call: ProgramCall, operand: CommandWord, has_text_option: bool, analyzer: CommandAnalyzer
 ) -> None:
-    dialects = SHELLS.get(call.name) or SHELLS.get(call.plain_name, DIALECTS)
+    dialects = SHELLS.get(call.name) or SHELLS.get(call.unversioned_name, DIALECTS)
     if operand.is_certain and has_text_option:
-        judge.judge_text(operand.text, dialects)
+        analyzer.analyze_text(operand.text, dialects)
     elif operand.is_certain and operand.text not in _INPUT:
-        judge.note_run(call, operand.text)
+        analyzer.record_execution(call, operand.text)
     elif operand.is_certain and call.stdin and call.stdin.is_certain:
-        judge.judge_text(call.stdin.text, dialects)
+        analyzer.analyze_text(call.stdin.text, dialects)
     else:
-        judge.note_run(call, "")
-        judge.add_unclear(call, "runs its input as a program" if operand.is_certain else _UNKNOWN)
+        analyzer.record_execution(call, "")
+        analyzer.add_unclear_finding(
+            call, "runs its input as a program" if operand.is_certain else _UNKNOWN
+        )
 
 
-def judge_eval(call: ProgramCall, judge: CommandJudge) -> None:
+def judge_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `eval TEXT…`; see `shell`."""
     args = [word for word in call.args if not (word.is_certain and word.text == "--")]
     if all(word.is_certain for word in args):
-        judge.judge_text(" ".join(word.text for word in args))
+        analyzer.analyze_text(" ".join(word.text for word in args))
     else:
-        judge.note_run(call, "")
-        judge.add_unclear(call, _UNKNOWN)
+        analyzer.record_execution(call, "")
+        analyzer.add_unclear_finding(call, _UNKNOWN)
 
 
-def judge_trap(call: ProgramCall, judge: CommandJudge) -> None:
+def judge_trap(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `trap TEXT SIGNAL…`; see `shell`."""
     args = [
         word for word in call.args if not (word.is_certain and word.text in ("--", "-", "-l", "-p"))
     ]
     if args and args[0].is_certain:
-        judge.judge_text(args[0].text)
+        analyzer.analyze_text(args[0].text)
     elif args:
-        judge.add_unclear(call, _UNKNOWN)
+        analyzer.add_unclear_finding(call, _UNKNOWN)
 
 
-def note_run_file(
-    call: ProgramCall, operands: tuple[CommandWord, ...], judge: CommandJudge
+def record_executed_file(
+    call: ProgramCall, operands: tuple[CommandWord, ...], analyzer: CommandAnalyzer
 ) -> None:
     """Note the file that a program runs: the first of its operands, or its input.
 
     Args:
         call: The call.
         operands: The operands.
-        judge: What it is told.
+        analyzer: What it is told.
     """
     first = operands[0] if operands else CommandWord("-")
-    judge.note_run(call, first.text if first.is_certain and first.text not in _INPUT else "")
+    analyzer.record_execution(
+        call, first.text if first.is_certain and first.text not in _INPUT else ""
+    )

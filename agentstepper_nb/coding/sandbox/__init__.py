@@ -1,7 +1,7 @@
 """Confines the agent's commands by means of the operating system: what they reach, what is granted.
 
 Imports what `coding` may.
-Begin reading in `choice`: which sandbox works here; `launch` starts a command in one.
+Begin reading in `backend_selection`: which sandbox works here; `launch` starts a command in one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
     Args:
         workspace: The folder that the agent works in.
         home: The session's private home folder, which is the command's HOME.
-        temporary: The session's own temporary folder, which is the command's `/tmp` or TMPDIR.
+        temporary_folder: The session's own temporary folder, which is the command's `/tmp` or TMPDIR.
         is_workspace_writable: Whether the command may change the workspace; `.git`'s hooks and config
             stay read-only.
         has_network: Whether the command may use the network.
@@ -47,7 +47,7 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     home: Path
-    temporary: Path
+    temporary_folder: Path
     is_workspace_writable: bool = True
     has_network: bool = False
     readable: tuple[Path, ...] = ()
@@ -57,7 +57,7 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
     read_only: tuple[Path, ...] = ()
 
     @property
-    def changeable(self) -> tuple[Path, ...]:
+    def writable_folders(self) -> tuple[Path, ...]:
         """The folders that the command may change, the session's own aside."""
         inside = (self.workspace,) if self.is_workspace_writable else ()
         return (*inside, *self.writable)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
 from .command_environment import make_environment
-from .git_parts import GitParts, find_git_parts, hold_placeholders
+from .git_paths import GitPaths, create_placeholders, find_git_parts
 from .launch import GRACE_S, Sandbox, prepare_launch
 from .launcher.launch_spec import LaunchSpec
 from .visible_paths import find_own_python, find_visible_paths, is_at_or_below
@@ -84,7 +84,7 @@ def find_home_in_sandbox(access: SandboxAccess) -> Path:
 
 
 def plan_mounts(
-    access: SandboxAccess, home: Path, parts: GitParts, placeholders: Iterable[Path]
+    access: SandboxAccess, home: Path, parts: GitPaths, placeholders: Iterable[Path]
 ) -> list[tuple[Path, Mount]]:
     """What stands at which path, a folder before all that it holds.
 
@@ -98,7 +98,7 @@ def plan_mounts(
     plan = dict(_plan_system_mounts(access.workspace, access.writable))
     plan |= {folder: Mount("empty") for folder in _PRIVATE_FOLDERS}
     plan[Path("/var/run")] = Mount("link", Path("/run"))
-    plan[_TMP] = Mount("write", access.temporary)
+    plan[_TMP] = Mount("write", access.temporary_folder)
     plan[home] = Mount("write", access.home)
     plan |= {path: _read(path) for path in access.readable if not is_at_or_below(path, changeable)}
     named = (*parts.read_only, *placeholders, *access.read_only)
@@ -131,10 +131,10 @@ def _plan_system_mounts(
             yield path, _read(path)
 
 
-def _git_folders(parts: GitParts) -> Iterator[Path]:
+def _git_folders(parts: GitPaths) -> Iterator[Path]:
     """Git's folders, each a mount of its own, so that none can be renamed."""
     yield from (path for path in parts.entries if path.is_dir())
-    yield from parts.outside
+    yield from parts.outside_folders
 
 
 def _folders_of_denied(access: SandboxAccess) -> Iterator[Path]:
@@ -232,19 +232,19 @@ class Bubblewrap(Sandbox):
         self._program = program
 
     @property
-    def gaps(self) -> tuple[str, ...]:
+    def missing_protections(self) -> tuple[str, ...]:
         """What this sandbox cannot hold here, each a sentence for a person."""
         return () if seccomp.is_supported() else (_NO_FILTER,)
 
     @contextmanager
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
-        """Prepare a command; see `Sandbox.command`."""
+        """Prepare a command; see `Sandbox.prepare_command`."""
         _check(access)
         with ExitStack() as stack:
-            parts = find_git_parts(*access.changeable)
-            made = stack.enter_context(hold_placeholders(parts.missing))
+            parts = find_git_parts(*access.writable_folders)
+            made = stack.enter_context(create_placeholders(parts.missing))
             home = find_home_in_sandbox(access)
             stack.enter_context(_without_mount_points(access, home))
             blank = stack.enter_context(_blank_file())
@@ -277,8 +277,8 @@ class Bubblewrap(Sandbox):
                 argv += ["--seccomp", str(descriptors[1])]
             spec = LaunchSpec(
                 program=str(self._program),
-                argv=[*argv, "--", *words],
-                lifeline=-1,
+                argv=[*argv, "--", *argv],
+                parent_death_fd=-1,
                 grace_s=GRACE_S,
                 pass_fds=descriptors,
             )
@@ -304,7 +304,7 @@ def _without_mount_points(access: SandboxAccess, home: Path) -> Iterator[None]:
     A later command without the grant would write there, and take that for the granted folder.
     """
     made = []
-    for inside, own in ((_TMP, access.temporary), (home, access.home)):
+    for inside, own in ((_TMP, access.temporary_folder), (home, access.home)):
         for path in (*access.writable, *access.readable):
             if path != inside and path.is_relative_to(inside):
                 made += _missing(own / path.relative_to(inside), own)

@@ -109,7 +109,7 @@ class SandboxFailure(Struct, frozen=True, kw_only=True):
         return {} if self.folder is None else {"writable": [str(self.folder)]}
 
     @property
-    def question(self) -> str:
+    def retry_question(self) -> str:
         """What a person is asked: the end of "`npm ci` failed: …"."""
         how = "with the network" if self.network else f"with `{self.folder}` writable"
         return f"{self.cause}. Run it again {how}?"
@@ -284,7 +284,7 @@ def _is_never_asked(folder: Path, access: SandboxAccess) -> bool:
 
 def _is_own(path: Path, access: SandboxAccess) -> bool:
     """Whether a path is the session's own, which commands can change."""
-    return _is_below(path, (access.home, access.temporary, Path("/dev")))
+    return _is_below(path, (access.home, access.temporary_folder, Path("/dev")))
 
 
 def _is_below(path: Path, folders: tuple[Path, ...]) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
 from .command_environment import make_environment
-from .git_parts import find_git_parts
+from .git_paths import find_git_parts
 from .launch import Sandbox, make_launch_spec, prepare_launch
 from .launcher import kernel as rights
 from .launcher.launch_spec import LandlockRules
@@ -24,14 +24,14 @@ from .visible_paths import find_own_python, find_visible_paths, select_outermost
 MAX_GRANTS: Final = 20_000
 
 
-def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], list[str]]:
+def split_around_exclusions(root: Path, exclusions: Iterable[Path]) -> tuple[list[str], list[str]]:
     """Part a folder so that some paths in it can be left out.
 
     Links are left out: what they lead to is granted by its own path, or isn't.
 
     Args:
         root: A folder or file, absolute, without links.
-        holes: What is left out, with all below it.
+        exclusions: What is left out, with all below it.
 
     Returns:
         What can be granted with all below it, and the folders that are parted: of those only the names
@@ -40,7 +40,7 @@ def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], li
     Raises:
         SandboxError: There are too many entries beside the holes.
     """
-    names = {str(hole) for hole in holes}
+    names = {str(hole) for hole in exclusions}
     if any(root.is_relative_to(name) for name in names):
         return [], []
     parted = {str(above) for name in names for above in Path(name).parents}
@@ -57,7 +57,7 @@ def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], li
     return granted_whole, opened
 
 
-def _entries(root: str, parted: set[str], holes: set[str]) -> Iterator[tuple[str, bool]]:
+def _entries(root: str, parted: set[str], exclusions: set[str]) -> Iterator[tuple[str, bool]]:
     """Each path of the result, and whether it is a folder that is parted."""
     waiting = [root]
     while waiting:
@@ -69,7 +69,7 @@ def _entries(root: str, parted: set[str], holes: set[str]) -> Iterator[tuple[str
         # What can't be listed, or went meanwhile, is left out.
         with contextlib.suppress(OSError), os.scandir(path) as entries:
             for entry in entries:
-                if entry.path not in holes and not entry.is_symlink():
+                if entry.path not in exclusions and not entry.is_symlink():
                     waiting.append(entry.path)
 
 
@@ -115,13 +115,15 @@ _GAPS: Final = (
     "There is no `/proc`, no `/tmp` and no `/dev/shm`: `ps` and locks of Python's multiprocessing fail.",
 )
 #: The gap of a Landlock that lets commands signal processes outside.
-SIGNALS_GAP: Final = "A command can send signals to the user's other programs: it can end them."
+SIGNALS_NOT_CONFINED: Final = (
+    "A command can send signals to the user's other programs: it can end them."
+)
 # What a version of Landlock brought, and what an older one can't hold.
-_GAPS_BEFORE_ABI: Final = (
+_MISSING_BEFORE_ABI: Final = (
     (2, "Files can't be moved from one folder to another."),
     (3, "A command can truncate any file of the user (`truncate`)."),
     (5, "A command can use devices that are already open."),
-    (6, SIGNALS_GAP),
+    (6, SIGNALS_NOT_CONFINED),
 )
 
 
@@ -153,17 +155,17 @@ class Landlock(Sandbox):
             )
 
     @property
-    def gaps(self) -> tuple[str, ...]:
+    def missing_protections(self) -> tuple[str, ...]:
         """What isn't held, with what this kernel's version of Landlock lacks."""
-        return (*_GAPS, *(gap for since, gap in _GAPS_BEFORE_ABI if self._abi < since))
+        return (*_GAPS, *(gap for since, gap in _MISSING_BEFORE_ABI if self._abi < since))
 
     @contextlib.contextmanager
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
-        """Prepare a command; see `Sandbox.command`."""
-        env = make_environment(access.home, access.temporary) | _NO_SYSTEM_SETTINGS
-        spec = make_launch_spec(words, folder, env)
+        """Prepare a command; see `Sandbox.prepare_command`."""
+        env = make_environment(access.home, access.temporary_folder) | _NO_SYSTEM_SETTINGS
+        spec = make_launch_spec(argv, folder, env)
         spec["landlock"] = make_landlock_rules(self._abi, access)
         network = _INTERNET_ALONE if access.has_network else _NO_NETWORK
         spec["seccomp"] = seccomp.assemble_filter((*_CALLS, network))
@@ -193,7 +195,7 @@ def make_landlock_rules(abi: int, access: SandboxAccess) -> LandlockRules:
 
 def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
     """What a command is granted, each path with its rights."""
-    changeable, parts = access.changeable, find_git_parts(access.workspace, *access.writable)
+    changeable, parts = access.writable_folders, find_git_parts(access.workspace, *access.writable)
     closed = (*access.hidden, *access.unreadable)
     fixed = (
         *access.read_only,
@@ -204,7 +206,7 @@ def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
     readable = {
         *_resolved(find_visible_paths((access.workspace, *access.writable))),
         *(path.resolve() for path in access.readable),
-        *parts.outside,
+        *parts.outside_folders,
         access.workspace,
     }
     for device in _DEVICES:
@@ -213,7 +215,7 @@ def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
         yield from _grant_around(folder, _READ, closed, access.workspace)
     for folder in changeable:
         yield from _grant_around(folder, _WRITE, (*closed, *fixed), access.workspace)
-    for folder in (access.home, access.temporary):
+    for folder in (access.home, access.temporary_folder):
         yield str(folder), _WRITE
 
 
@@ -223,12 +225,12 @@ def _resolved(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _grant_around(
-    folder: Path, wanted: int, holes: tuple[Path, ...], workspace: Path
+    folder: Path, wanted: int, exclusions: tuple[Path, ...], workspace: Path
 ) -> Iterator[tuple[str, int]]:
     """The grants of a folder but for its holes. The workspace stays, also in a folder that is hidden."""
     if folder == workspace:
-        holes = tuple(hole for hole in holes if not folder.is_relative_to(hole))
-    granted_whole, parted = split_around_holes(folder, holes)
+        exclusions = tuple(hole for hole in exclusions if not folder.is_relative_to(hole))
+    granted_whole, parted = split_around_exclusions(folder, exclusions)
     yield from ((path, wanted) for path in granted_whole)
     # The right to read names holds below, too; so the names of what is hidden there can be read.
     yield from ((path, rights.READ_DIR) for path in parted)

@@ -24,7 +24,7 @@ from .resource_limits import ResourceLimiter
 GRACE_S: Final = 2.0
 
 #: What the launcher can't do without Linux's subreapers and /proc.
-DAEMONS_GAP: Final = "A program that leaves its session outlives its command."
+DAEMONS_NOT_ENDED: Final = "A program that leaves its session outlives its command."
 
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -60,7 +60,7 @@ def prepare_launch(
         file = stack.enter_context(tempfile.TemporaryFile())
         complete: LaunchSpec = {
             **spec,
-            "lifeline": readable,
+            "parent_death_fd": readable,
             "cgroups": [str(each) for each in applied.cgroups],
             "rlimits": list(applied.rlimits),
         }
@@ -72,11 +72,11 @@ def prepare_launch(
         yield CommandLaunch(argv=argv, env=dict(env), pass_fds=inherited)
 
 
-def make_launch_spec(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> LaunchSpec:
+def make_launch_spec(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> LaunchSpec:
     """The plainest orders for a command.
 
     Args:
-        words: The program and its arguments.
+        argv: The program and its arguments.
         folder: Where it runs.
         env: Its environment.
 
@@ -84,8 +84,8 @@ def make_launch_spec(words: Sequence[str], folder: Path, env: Mapping[str, str])
         FileNotFoundError: There is no such program.
         PermissionError: The program may not be run.
     """
-    program = find_program(words[0], folder, env)
-    return LaunchSpec(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
+    program = find_program(argv[0], folder, env)
+    return LaunchSpec(program=program, argv=list(argv), parent_death_fd=-1, grace_s=GRACE_S)
 
 
 def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
@@ -136,12 +136,12 @@ class Sandbox(ABC):
 
     @property
     @abstractmethod
-    def gaps(self) -> tuple[str, ...]:
+    def missing_protections(self) -> tuple[str, ...]:
         """What this sandbox cannot hold here, each a sentence for a person."""
 
     @abstractmethod
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> AbstractContextManager[CommandLaunch]:
         """Prepare a command.
 
@@ -150,7 +150,7 @@ class Sandbox(ABC):
         the process has ended. Blocking: call it on a thread.
 
         Args:
-            words: The program and its arguments.
+            argv: The program and its arguments.
             folder: Where it runs.
             access: What it may reach.
 
@@ -166,9 +166,9 @@ class Unconfined(Sandbox):
     name = "none"
 
     @property
-    def gaps(self) -> tuple[str, ...]:
+    def missing_protections(self) -> tuple[str, ...]:
         """What isn't held: nothing is."""
-        other_gaps = () if sys.platform == "linux" else (DAEMONS_GAP,)
+        other_gaps = () if sys.platform == "linux" else (DAEMONS_NOT_ENDED,)
         return (
             "Commands aren't confined: they read, change and delete what you can, and use "
             "the network.",
@@ -177,10 +177,10 @@ class Unconfined(Sandbox):
         )
 
     @contextlib.contextmanager
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
-        """Prepare a command; see `Sandbox.command`. Nothing of `access` is enforced."""
+        """Prepare a command; see `Sandbox.prepare_command`. Nothing of `access` is enforced."""
         env = make_environment()
-        with prepare_launch(make_launch_spec(words, folder, env), env, self._limits) as launch:
+        with prepare_launch(make_launch_spec(argv, folder, env), env, self._limits) as launch:
             yield launch

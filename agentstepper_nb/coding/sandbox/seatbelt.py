@@ -10,8 +10,8 @@ from typing import Final, Literal
 from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess
 from .command_environment import make_environment
-from .git_parts import GitParts, find_git_parts
-from .launch import DAEMONS_GAP, GRACE_S, Sandbox, prepare_launch
+from .git_paths import GitPaths, find_git_parts
+from .launch import DAEMONS_NOT_ENDED, GRACE_S, Sandbox, prepare_launch
 from .launcher.launch_spec import LaunchSpec
 from .visible_paths import find_own_python, find_visible_paths
 
@@ -54,7 +54,7 @@ _NETWORK: Final = """\
 
 _GAPS: Final = (
     "A command can find out whether any file exists, and how large it is.",
-    DAEMONS_GAP,
+    DAEMONS_NOT_ENDED,
 )
 
 
@@ -78,23 +78,23 @@ class Seatbelt(Sandbox):
         super().__init__(limits)
 
     @property
-    def gaps(self) -> tuple[str, ...]:
+    def missing_protections(self) -> tuple[str, ...]:
         """What isn't held."""
         return _GAPS
 
     @contextlib.contextmanager
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
-        """Prepare a command; see `Sandbox.command`."""
+        """Prepare a command; see `Sandbox.prepare_command`."""
         spec = LaunchSpec(
             program=str(PROGRAM),
-            argv=[PROGRAM.name, "-p", make_profile(access), *words],
-            lifeline=-1,
+            argv=[PROGRAM.name, "-p", make_profile(access), *argv],
+            parent_death_fd=-1,
             grace_s=GRACE_S,
         )
         with prepare_launch(
-            spec, make_environment(access.home, access.temporary), self._limits
+            spec, make_environment(access.home, access.temporary_folder), self._limits
         ) as launch:
             yield launch
 
@@ -105,15 +105,15 @@ def make_profile(access: SandboxAccess) -> str:
     Args:
         access: What the command may reach.
     """
-    own = (access.home, access.temporary)
-    changeable, parts = access.changeable, find_git_parts(*access.changeable)
+    own = (access.home, access.temporary_folder)
+    changeable, parts = access.writable_folders, find_git_parts(*access.writable_folders)
     seen = (
         *find_visible_paths((access.workspace, *access.writable)),
         *map(Path, _SYSTEM),
         *access.readable,
         access.workspace,
         *changeable,
-        *parts.outside,
+        *parts.outside_folders,
     )
     lines = [
         _BASICS,
@@ -122,7 +122,11 @@ def make_profile(access: SandboxAccess) -> str:
         # Where the workspace lies in a hidden folder, the workspace stays.
         _rule("deny", "file-read* file-write* process-exec*", access.hidden),
         _rule("allow", "file-read* process-exec*", _in_hidden(access)),
-        _rule("allow", "file-read* file-write* process-exec*", (*changeable, *parts.outside, *own)),
+        _rule(
+            "allow",
+            "file-read* file-write* process-exec*",
+            (*changeable, *parts.outside_folders, *own),
+        ),
         _rule("deny", "file-read* file-write* process-exec*", _hidden_inside(access)),
         _rule("deny", "file-write*", _fixed(access, parts)),
         _rule("deny", "file-write-unlink", parts.entries, "literal"),
@@ -145,12 +149,12 @@ def _hidden_inside(access: SandboxAccess) -> Iterator[Path]:
             yield each
 
 
-def _fixed(access: SandboxAccess, parts: GitParts) -> Iterator[Path]:
+def _fixed(access: SandboxAccess, parts: GitPaths) -> Iterator[Path]:
     """What a command can't change where it may change all else; names that don't exist, too."""
     yield from access.read_only
     yield from parts.read_only
     yield from (placeholder.path for placeholder in parts.missing)
-    yield from (path for path in find_own_python() if path not in access.changeable)
+    yield from (path for path in find_own_python() if path not in access.writable_folders)
 
 
 def _rule(

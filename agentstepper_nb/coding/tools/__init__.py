@@ -77,7 +77,7 @@ class ToolRegistry:
         return len(self._tools)
 
 
-def add_installed(registry: ToolRegistry) -> None:
+def register_installed_tools(registry: ToolRegistry) -> None:
     """Add the tools that installed packages name. One that can't be used is logged and left out."""
 
     def register(_: str, named: Tool | type[Tool]) -> None:
@@ -86,7 +86,7 @@ def add_installed(registry: ToolRegistry) -> None:
     EntryPointLoader[Tool | type[Tool]](ENTRY_POINT_GROUP, "tool").load_each(register, _log)
 
 
-def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:
+def make_default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:
     """The tools that a session has where nobody says otherwise: ours, then those of other packages.
 
     Args:
@@ -109,5 +109,5 @@ def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolReg
         registry.register(tool)
     if images:
         registry.register(ShowImage())
-    add_installed(registry)
+    register_installed_tools(registry)
     return registry

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from ...errors import UnsafePathError
 from ..safe_paths import split_path
 from ..tool import FileTool, Risk, ToolContext, ToolPolicy, ToolResult
-from ..tool_results import cut_text
+from ..tool_results import truncate_with_note
 from ..workspace import LocalWorkspace, PathKind
 from .diffs import FilePatch, Hunk, PatchError, parse_patch, split_lines
 from .file_edits import MAX_DIFF_CHARS, make_change_result
@@ -76,7 +76,7 @@ class _Draft:
         if old is not None and old != new:
             self._after[old] = None
         if new is not None:
-            self._after[new] = _File(data, _mode(old_file, patch.program))
+            self._after[new] = _File(data, _mode(old_file, patch.is_executable))
         elif data:
             raise PatchError(f"{old} isn't empty after the patch that deletes it; take it all out.")
 
@@ -312,7 +312,7 @@ def _diff(patches: list[FilePatch], changes: list[PatchedFile]) -> str:
         if old is not None or new is not None:
             old_file, holds = old.old if old else None, new.new if new else None
             diffs.append(make_change_result(after or before or "", old_file, holds)["diff"])
-    return cut_text("".join(diffs), MAX_DIFF_CHARS)
+    return truncate_with_note("".join(diffs), MAX_DIFF_CHARS)
 
 
 def _name(path: str | None) -> str | None:

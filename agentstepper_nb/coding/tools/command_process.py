@@ -144,7 +144,7 @@ async def prepare_command(
         OSError: It can't be started.
     """
     with contextlib.ExitStack() as stack:
-        context = sandbox.command(words, folder, access)
+        context = sandbox.prepare_command(words, folder, access)
         entering = asyncio.ensure_future(asyncio.to_thread(stack.enter_context, context))
         try:
             yield await asyncio.shield(entering)

@@ -120,7 +120,7 @@ class FilePatch(Struct, kw_only=True):
     old: str | None  # its path before; None: it is created
     new: str | None  # its path after; None: it is deleted
     hunks: list[Hunk]
-    program: bool | None = None  # whether it is one afterwards; None: as before
+    is_executable: bool | None = None  # whether it is one afterwards; None: as before
 
 
 def parse_patch(text: str) -> list[FilePatch]:
@@ -191,7 +191,7 @@ class _Reader:
                 break
             self._refuse(line)
             if line.startswith(("new file mode ", "deleted file mode ", "new mode ")):
-                patch.program = self._program(line.rpartition(" ")[2])
+                patch.is_executable = self._program(line.rpartition(" ")[2])
                 created |= line.startswith("new file")
                 deleted |= line.startswith("deleted")
             elif line.startswith("rename from "):
@@ -200,7 +200,7 @@ class _Reader:
                 patch.new, renamed = _unquoted(line.removeprefix("rename to ")), True
             self._at += 1
         if deleted:
-            patch.program = None
+            patch.is_executable = None
         if not renamed and both:
             patch.old = None if created else both
             patch.new = None if deleted else both

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from ..tool import FileTool, PathArgument, Risk, ToolContext, ToolPolicy, ToolResult
-from ..tool_results import cut_text
+from ..tool_results import truncate_with_note
 from ..workspace import MAX_READ_BYTES, LocalWorkspace
 from .diffs import make_unified_diff
 
@@ -37,13 +37,13 @@ class WriteFile(FileTool[WriteFileArgs]):
 
     def run_blocking(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
         """Write it."""
-        old = read_before(ctx.workspace, args.path)
+        old = read_previous_content(ctx.workspace, args.path)
         data = args.content.encode()
         ctx.workspace.write_bytes(args.path, data)
         return ToolResult.success(make_change_result(args.path, old, data))
 
 
-def read_before(workspace: LocalWorkspace, path: str) -> bytes | None:
+def read_previous_content(workspace: LocalWorkspace, path: str) -> bytes | None:
     """What a file holds that is to be written; None where there is none. Raises OSError."""
     return None if workspace.kind(path) is None else workspace.read_bytes(path)
 
@@ -64,7 +64,7 @@ def make_change_result(path: str, old: bytes | None, new: bytes | None) -> dict[
         diff = make_unified_diff(path, _text(old), _text(new))
     except UnicodeDecodeError:
         return fields | {"diff": "One side is no UTF-8 text."}
-    return fields | {"diff": cut_text(diff, MAX_DIFF_CHARS)}
+    return fields | {"diff": truncate_with_note(diff, MAX_DIFF_CHARS)}
 
 
 def _text(data: bytes | None) -> str | None:

@@ -22,7 +22,7 @@ from ..tool import (
     ToolContext,
     ToolPolicy,
     ToolResult,
-    describe_left_out,
+    describe_omitted_files,
 )
 from ..workspace import LocalWorkspace, PathKind
 from .diffs import FilePatch, PatchError, parse_patch, split_lines
@@ -250,7 +250,7 @@ class GitDiff(_GitTool[GitDiffArgs]):
             data = _read_git(git, ["diff", *options, *base, "--", *paths])
             if not args.staged:
                 data["diff"] = limit_diff_to_workspace(data["diff"], ctx.workspace)
-        return ToolResult.success(data | describe_left_out(len(names) - len(readable)))
+        return ToolResult.success(data | describe_omitted_files(len(names) - len(readable)))
 
 
 def _commit(git: Git, name: str) -> str:
@@ -309,7 +309,7 @@ class GitCommit(_GitTool[GitCommitArgs]):
         if problem := _problem(git, args, names):
             return ToolResult.failure(problem)
         data = {"commit": _make_commit(git, args.message, names), "files": names}
-        return ToolResult.success(data | describe_left_out(len(changed) - len(names)))
+        return ToolResult.success(data | describe_omitted_files(len(changed) - len(names)))
 
 
 def _changed(git: Git, paths: list[str]) -> list[str]:

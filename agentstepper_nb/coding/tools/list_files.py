@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from ...errors import WorkspaceError
 from ...sdk.workspace.git_command import GitError
-from ..safe_paths import GIT
+from ..safe_paths import GIT_FOLDER_NAME
 from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult, escape_name
 from ..workspace import FolderEntry, LocalWorkspace, PathKind
 from .git_tools import UnignoredPaths, find_unignored
@@ -32,8 +32,8 @@ class ListingOptions(Struct, frozen=True, kw_only=True):
 
     path: str
     depth: int  # folders below each other
-    hidden: bool  # with names that begin with a dot
-    ignored: bool  # what git ignores, too
+    include_hidden: bool  # with names that begin with a dot
+    include_ignored: bool  # what git ignores, too
 
 
 def walk_files(
@@ -49,7 +49,7 @@ def walk_files(
     Raises:
         OSError: The folder itself can't be read. Those below it that can't are left out.
     """
-    unignored = None if options.ignored else _unignored(workspace, options.path)
+    unignored = None if options.include_ignored else _unignored(workspace, options.path)
     top = _normal(options.path)
     todo = deque([(top, 1)])
     first = True
@@ -74,7 +74,9 @@ def walk_files(
 def _is_listed(
     path: str, entry: FolderEntry, options: ListingOptions, unignored: UnignoredPaths | None
 ) -> bool:
-    if entry.name.casefold() == GIT or (entry.name.startswith(".") and not options.hidden):
+    if entry.name.casefold() == GIT_FOLDER_NAME or (
+        entry.name.startswith(".") and not options.include_hidden
+    ):
         return False
     return unignored is None or unignored.has(path)
 
@@ -118,9 +120,14 @@ class ListFiles(FileTool[ListFilesArgs]):
     def run_blocking(self, args: ListFilesArgs, ctx: ToolContext) -> ToolResult:
         """List them."""
         options = ListingOptions(
-            path=args.path, depth=args.depth, hidden=args.hidden, ignored=args.ignored
+            path=args.path,
+            depth=args.depth,
+            include_hidden=args.hidden,
+            include_ignored=args.ignored,
         )
-        found = list(islice(walk_files(ctx.workspace, options, ctx.cancel.is_set), MAX_ENTRIES + 1))
+        found = list(
+            islice(walk_files(ctx.workspace, options, ctx.cancellation.is_set), MAX_ENTRIES + 1)
+        )
         data: dict[str, Any] = {
             "path": args.path,
             "entries": sorted(map(_line, found[:MAX_ENTRIES])),

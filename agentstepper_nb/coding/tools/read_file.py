@@ -70,8 +70,8 @@ class ReadFile(FileTool[ReadFileArgs]):
                     f"{args.path} is {kind} of {file.tell():,} bytes, which can't be read as text."
                 )
             file.seek(0)
-            page = _Page(args, max(ctx.output_limit - _RESERVED_BYTES, _RESERVED_BYTES))
-            page.read(file, ctx.cancel.is_set)
+            page = _Page(args, max(ctx.output_limit_bytes - _RESERVED_BYTES, _RESERVED_BYTES))
+            page.read(file, ctx.cancellation.is_set)
         if args.start > max(page.last, 1):
             return ToolResult.failure(f"{args.path} has only {page.last} lines.")
         return ToolResult.success(page.to_data())
@@ -155,7 +155,7 @@ class ShowImageArgs(Struct):
 
 
 class ShowImage(FileTool[ShowImageArgs]):
-    """Shows a picture of the workspace. It is for front ends that can: see `default_tools`."""
+    """Shows a picture of the workspace. It is for front ends that can: see `make_default_tools`."""
 
     name = "show_image"
     description = (

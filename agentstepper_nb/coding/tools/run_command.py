@@ -20,7 +20,7 @@ from ..tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
 from .command_process import CommandResult, prepare_command, run_process
 
 if TYPE_CHECKING:
-    from ..confinement import Confinement
+    from ..session_sandbox import SessionSandbox
 
 
 # Words that mean something to a shell alone: who writes them expects one.
@@ -31,7 +31,7 @@ _SHELLS: Final = ("/bin/bash", "/bin/sh")
 #: Folders that one call may ask to change.
 _MAX_FOLDERS: Final = 20
 #: The key of a result's diagnostics that tells of a failure on the sandbox.
-SANDBOX_KEY: Final = "sandbox"
+SANDBOX_DIAGNOSTICS_KEY: Final = "sandbox"
 
 _DESCRIPTION: Final = (
     "Run a command in the workspace, and get its exit code and output (both streams as one). It has no "
@@ -86,8 +86,8 @@ class RunCommand(StructTool[RunCommandArgs]):
 
     async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
         """Run it."""
-        confinement = ctx.confinement
-        if confinement is None:
+        session_sandbox = ctx.session_sandbox
+        if session_sandbox is None:
             return ToolResult.failure("This session runs no commands: it has no sandbox for them.")
         words = _shell_words(args.command) if self.has_shell else _words(args.command)
         if isinstance(words, str):
@@ -100,7 +100,7 @@ class RunCommand(StructTool[RunCommandArgs]):
         writable = _folders(args.writable)
         if isinstance(writable, str):
             return ToolResult.failure(writable)
-        return await self._run_confined(args, words, folder, writable, ctx, confinement)
+        return await self._run_confined(args, words, folder, writable, ctx, session_sandbox)
 
     async def _run_confined(
         self,
@@ -109,15 +109,15 @@ class RunCommand(StructTool[RunCommandArgs]):
         folder: Path,
         writable: Sequence[Path],
         ctx: ToolContext,
-        confinement: Confinement,
+        session_sandbox: SessionSandbox,
     ) -> ToolResult:
-        timeout_s = min(args.timeout or ctx.command_timeout, ctx.command_timeout)
+        timeout_s = min(args.timeout or ctx.command_timeout_s, ctx.command_timeout_s)
         try:
             access = await asyncio.to_thread(
-                confinement.access, network=args.network, writable=writable
+                session_sandbox.access, network=args.network, writable=writable
             )
-            async with prepare_command(confinement.sandbox, words, folder, access) as launch:
-                command_result = await run_process(launch, folder, timeout_s, ctx.cancel)
+            async with prepare_command(session_sandbox.sandbox, words, folder, access) as launch:
+                command_result = await run_process(launch, folder, timeout_s, ctx.cancellation)
         except (SandboxError, PolicyRulesError) as error:
             return ToolResult.failure(str(error))
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class RunCommand(StructTool[RunCommandArgs]):
         if result.ok or not command_result.exit_code:
             return result
         return await asyncio.to_thread(
-            _explain_failure, result, command_result.output, folder, access, confinement
+            _explain_failure, result, command_result.output, folder, access, session_sandbox
         )
 
 
@@ -192,24 +192,30 @@ def _result(command_result: CommandResult, timeout_s: float) -> ToolResult:
 
 
 def _explain_failure(
-    result: ToolResult, output: str, folder: Path, access: SandboxAccess, confinement: Confinement
+    result: ToolResult,
+    output: str,
+    folder: Path,
+    access: SandboxAccess,
+    session_sandbox: SessionSandbox,
 ) -> ToolResult:
     """A failure, with what the sandbox has to do with it."""
-    found = find_sandbox_failure(output, folder, access, confinement.sandbox.name)
+    found = find_sandbox_failure(output, folder, access, session_sandbox.sandbox.name)
     if found is None:
         return result
     diagnostics_data = {"cause": found.cause, "advice": found.advice}
-    again = {"again": found.retry_args, "question": found.question} if found.retry_args else {}
+    again = (
+        {"again": found.retry_args, "question": found.retry_question} if found.retry_args else {}
+    )
     return ToolResult(
         ok=False,
         data=result.data,
         error=f"{result.error} {found.cause[:1].upper()}{found.cause[1:]}. {found.advice}",
-        diagnostics={SANDBOX_KEY: {**diagnostics_data, **again}},
+        diagnostics={SANDBOX_DIAGNOSTICS_KEY: {**diagnostics_data, **again}},
     )
 
 
 #: What the id of the second call has more than that of the first.
-RETRY_SUFFIX = "-again"
+RETRY_CALL_ID_SUFFIX = "-again"
 #: Characters of a command in a question.
 _MAX_SHOWN_CHARS = 80
 
@@ -220,13 +226,13 @@ class CommandRetry(Struct, frozen=True, kw_only=True):
     Args:
         args: The arguments of the second call.
         added_args: What they have more than those of the first.
-        question: What a person is asked.
+        retry_question: What a person is asked.
         cause: Why the first failed, as the end of a sentence.
     """
 
     args: dict[str, Any]
     added_args: dict[str, Any]
-    question: str
+    retry_question: str
     cause: str
 
 
@@ -250,7 +256,7 @@ def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
         return None
     try:
         diagnostics_data = msgspec.convert(
-            (result.diagnostics or {}).get(SANDBOX_KEY), _SandboxDiagnostics
+            (result.diagnostics or {}).get(SANDBOX_DIAGNOSTICS_KEY), _SandboxDiagnostics
         )
     except msgspec.ValidationError:
         return None
@@ -262,6 +268,6 @@ def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
     return CommandRetry(
         args={**args, **added_args},
         added_args=added_args,
-        question=f"`{shown}` failed: {diagnostics_data.question}",
+        retry_question=f"`{shown}` failed: {diagnostics_data.question}",
         cause=diagnostics_data.cause,
     )

@@ -23,7 +23,14 @@ from pathspec import GitIgnoreSpec
 
 from ...sdk.workspace.git_environment import make_search_path
 from ..sandbox.command_environment import make_environment
-from ..tool import FileTool, ToolContext, ToolPolicy, ToolResult, describe_left_out, escape_name
+from ..tool import (
+    FileTool,
+    ToolContext,
+    ToolPolicy,
+    ToolResult,
+    describe_omitted_files,
+    escape_name,
+)
 from ..workspace import LocalWorkspace, PathKind
 from .git_tools import to_git_path
 from .list_files import ListingOptions, walk_files
@@ -240,12 +247,12 @@ class SearchFiles(FileTool[SearchArgs]):
         data: dict[str, Any] = {"matches": min(len(found), args.limit), "text": text}
         if len(found) > args.limit:
             data["more"] = "There are more: look for something rarer, or in fewer files."
-        return ToolResult.success(data | describe_left_out(len(files) - len(readable)))
+        return ToolResult.success(data | describe_omitted_files(len(files) - len(readable)))
 
 
 def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[SearchMatch]:
     """The matches, by ripgrep if it can: it has no look-around and no back references."""
-    cancelled = ctx.cancel.is_set
+    cancelled = ctx.cancellation.is_set
     program = find_ripgrep(ctx.workspace.root)
     if program is not None:
         try:
@@ -272,9 +279,11 @@ def _files(args: SearchArgs, ctx: ToolContext) -> Iterator[str]:
     if ctx.workspace.kind(path) is PathKind.FILE:
         yield path
         return
-    what = ListingOptions(path=path, depth=100, hidden=args.hidden, ignored=args.ignored)
+    what = ListingOptions(
+        path=path, depth=100, include_hidden=args.hidden, include_ignored=args.ignored
+    )
     fits = _fitting(args.glob)
-    for found in walk_files(ctx.workspace, what, ctx.cancel.is_set):
+    for found in walk_files(ctx.workspace, what, ctx.cancellation.is_set):
         if found.entry.kind is PathKind.FILE and fits(found.path):
             yield found.path
 

@@ -56,9 +56,9 @@ def find_enum_member(kind: type[Member], name: str) -> Member:
         raise ValueError(f"{name!r} isn't a {kind.__name__}: choose one of {known}.") from None
 
 
-def decode_statuses(given: str | Sequence[str]) -> tuple[SessionStatus, ...]:
+def decode_statuses(statuses: str | Sequence[str]) -> tuple[SessionStatus, ...]:
     """Statuses of sessions: one by its name, or several."""
-    names = (given,) if isinstance(given, str) else given
+    names = (statuses,) if isinstance(statuses, str) else statuses
     return tuple(find_enum_member(SessionStatus, name) for name in names)
 
 

@@ -18,8 +18,8 @@ from .sessions import SessionClient
 class PendingConnection:
     """A connection that is to be opened: `await` it, or enter it."""
 
-    def __init__(self, url: str | None, token: str | None, patience: float) -> None:
-        self._how = (url, token, patience)
+    def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
+        self._how = (url, token, timeout_s)
         self._agents: AsyncAgents | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncAgents]:
@@ -62,14 +62,14 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
         url: str | None = None,
         token: str | None = None,
         *,
-        patience: float = CONNECT_TIMEOUT_S,
+        timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> PendingConnection:
         """Connect to a Core.
 
         Args:
             url: Where it is: the address that it tells agents. None: the one that is running.
             token: Its control token. None: it is looked for.
-            patience: Seconds that a call waits for a Core that is away.
+            timeout_s: Seconds that a call waits for a Core that is away.
 
         Returns:
             To be awaited, or entered by `async with`.
@@ -78,7 +78,7 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
             DiscoveryError: There is no Core, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
-        return PendingConnection(url, token, patience)
+        return PendingConnection(url, token, timeout_s)
 
     @property
     def url(self) -> str:
@@ -124,20 +124,20 @@ class Agents(SyncClient[AsyncAgents]):
         url: str | None = None,
         token: str | None = None,
         *,
-        patience: float = CONNECT_TIMEOUT_S,
+        timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> Self:
         """Connect to a Core.
 
         Args:
             url: Where it is: the address that it tells agents. None: the one that is running.
             token: Its control token. None: it is looked for.
-            patience: Seconds that a call waits for a Core that is away.
+            timeout_s: Seconds that a call waits for a Core that is away.
 
         Raises:
             DiscoveryError: There is no Core, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
-        how = partial(AsyncAgents.connect, url, token, patience=patience)
+        how = partial(AsyncAgents.connect, url, token, timeout_s=timeout_s)
         return cls._connected("agentstepper-agents", how)
 
     @property

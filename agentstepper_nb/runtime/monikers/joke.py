@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from ...llm_wire.conversation import ModelRequest, UserMessage
 from ..frame import FrameIn, FrameOut
-from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, ask_model
+from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, query_model
 
 #: Characters of guidance that make a subject.
 MAX_SUBJECT_CHARS: Final = 200
@@ -81,5 +81,5 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
             system=_SYSTEM,
             messages=(UserMessage(content=f"Tell me joke number {number} about {subject}."),),
         )
-        answer = await ask_model(self.provider(), request, self.task.dbg)
+        answer = await query_model(self.provider(), request, self.task.dbg)
         return answer.content

@@ -21,10 +21,10 @@ from ...models.provider import ModelProvider
 from ...sdk.async_stepper import AsyncAgentStepper
 from ..frame import FrameIn, FrameOut
 from ..frame_codec import SCHEMA, parse_output
-from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, ask_model
+from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, query_model
 
 #: The tool by which a model answers; models without tools write the same JSON as text.
-TOOL: Final = ToolSpec(
+STEP_FRAME_TOOL: Final = ToolSpec(
     name="step_frame", description="Give what this step came to.", input_schema=SCHEMA
 )
 
@@ -77,7 +77,7 @@ class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class LlmTask:
+class LlmStepContext:
     """What is done, and who does it.
 
     Args:
@@ -91,7 +91,7 @@ class LlmTask:
     dbg: AsyncAgentStepper | None = None
 
 
-async def run_moniker_step(frame: FrameIn, task: LlmTask) -> FrameOut:
+async def run_moniker_step(frame: FrameIn, task: LlmStepContext) -> FrameOut:
     """Do a step by asking a model. An answer that is no frame it may repair, once.
 
     Args:
@@ -125,25 +125,29 @@ class LlmMoniker(ModelMoniker[LlmConfig]):
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """See `run_moniker_step`."""
-        return await run_moniker_step(frame, LlmTask(self._config, self.provider(), self.task.dbg))
+        return await run_moniker_step(
+            frame, LlmStepContext(self._config, self.provider(), self.task.dbg)
+        )
 
 
-async def _ask_step_model(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMessage:
+async def _ask_step_model(
+    messages: tuple[ChatMessage, ...], task: LlmStepContext
+) -> AssistantMessage:
     config = task.config
     request = ModelRequest(
         model=config.model,
         system=_SYSTEM.format(task=config.task),
         messages=messages,
-        tools=(TOOL,),
+        tools=(STEP_FRAME_TOOL,),
         max_tokens=config.max_tokens,
         temperature=config.temperature,
     )
-    return await ask_model(task.provider, request, task.dbg)
+    return await query_model(task.provider, request, task.dbg)
 
 
 def _decode_answer(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
     """The frame that a model gave: as a call, or as text."""
-    calls = [call for call in answer.tool_calls if call.name == TOOL.name]
+    calls = [call for call in answer.tool_calls if call.name == STEP_FRAME_TOOL.name]
     if len(calls) > 1 or len(answer.tool_calls) > len(calls):
         raise StepFrameError("there is one tool, `step_frame`, and it is called once.")
     return parse_output(calls[0].args_json if calls else _strip_fence(answer.content), frame)

@@ -16,7 +16,7 @@ from ...llm_wire.debugger_json import decode_answer, decode_request, encode_answ
 from ...llm_wire.events import AgentEvent
 from ...models import registry
 from ...models.provider import ModelProvider, stream_events
-from ..moniker import Moniker, MonikerTask
+from ..moniker import Moniker, MonikerContext
 
 if TYPE_CHECKING:
     from ...sdk.async_stepper import AsyncAgentStepper
@@ -67,7 +67,7 @@ class ModelMoniker(Moniker, Generic[C]):
 
     config_class: type[C]
 
-    def __init__(self, task: MonikerTask) -> None:
+    def __init__(self, task: MonikerContext) -> None:
         super().__init__(task)
         self._config = decode_config(task.config, self.config_class)
         self._provider: ModelProvider | None = None
@@ -84,7 +84,7 @@ class ModelMoniker(Moniker, Generic[C]):
             self._provider = open_provider(self._config.provider, self._config.model)
         return self._provider
 
-    def pause_s(self) -> float:
+    def step_interval_s(self) -> float:
         """The interval."""
         return self._config.interval_s
 
@@ -129,15 +129,15 @@ def open_provider(name: str, model: str) -> ModelProvider:
 
 
 #: Seconds that a model may let pass between two events.
-SILENCE_S: Final = 300.0
+IDLE_TIMEOUT_S: Final = 300.0
 
 
-async def ask_model(
+async def query_model(
     provider: ModelProvider,
     request: ModelRequest,
     dbg: AsyncAgentStepper | None,
     *,
-    silence_s: float = SILENCE_S,
+    silence_s: float = IDLE_TIMEOUT_S,
     on_event: Callable[[AgentEvent], object] | None = None,
 ) -> AssistantMessage:
     """Ask once. What is in force after a person's edits is what is sent and given back.

@@ -1,7 +1,7 @@
 """Monikers by name: those that come with the package, and those that other packages bring.
 
 Another package brings one as an entry point: a name, and a subclass of `Moniker`, or a function that is
-given a `MonikerTask` and makes one::
+given a `MonikerContext` and makes one::
 
     [project.entry-points."agentstepper_nb.monikers"]
     review = "my_package:ReviewMoniker"

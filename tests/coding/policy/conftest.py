@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 
@@ -18,5 +18,5 @@ def workspace(tmp_path: Path) -> LocalWorkspace:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> RuleBook:
-    return RuleBook(tmp_path / "data" / "coding" / "rules.json")
+def book(tmp_path: Path) -> PolicyRulesFile:
+    return PolicyRulesFile(tmp_path / "data" / "coding" / "rules.json")

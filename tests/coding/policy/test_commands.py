@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from agentstepper_nb.coding.policy import CommandReport, judge_command
+from agentstepper_nb.coding.policy import CommandReport, analyze_command
 from agentstepper_nb.coding.tool import Risk
 
 from .commands import (
@@ -26,11 +26,11 @@ SAMPLE = 2
 
 
 def as_words(command: str) -> CommandReport:
-    return judge_command(command)
+    return analyze_command(command)
 
 
 def by_shell(command: str) -> CommandReport:
-    return judge_command(command, shell=True)
+    return analyze_command(command, shell=True)
 
 
 # ---- what is asked about ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, PolicyRulesFile
 from agentstepper_nb.coding.policy.denied_files import (
     ENTRY_LIMIT,
     FileDenials,
@@ -19,7 +19,7 @@ from agentstepper_nb.coding.policy.denied_files import (
     matches_pattern,
 )
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
-from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import PolicyRulesError
 
@@ -31,7 +31,7 @@ SECRET = "KEY=canary-51d0"
 class Place:
     """A workspace with a file `.env` of many names, and tools that the rules hold for."""
 
-    def __init__(self, folder: Path, book: RuleBook) -> None:
+    def __init__(self, folder: Path, book: PolicyRulesFile) -> None:
         self.root = folder / "repo"
         (self.root / "src").mkdir(parents=True)
         (self.root / "src" / "a.py").write_text("KEY=a\n")
@@ -41,15 +41,15 @@ class Place:
         os.link(self.root / ".env", self.root / "src" / "hard.txt")
         self.book = book
         self.workspace = LocalWorkspace(self.root, FileDenials(book, self.root))
-        self.engine = DefaultPolicyEngine(book, self.workspace, saved_files=AllSaved())
-        self.tools = default_tools(images=True)
+        self.engine = DefaultPolicyEngine(book, self.workspace, recoverable_files=AllSaved())
+        self.tools = make_default_tools(images=True)
 
     def judged(self, name: str, **args: Any) -> PolicyDecision:
         return asyncio.run(self.engine.evaluate(self.tool(name), json.dumps(args))).decision
 
     def ran(self, name: str, **args: Any) -> ToolResult:
         """What the tool alone does, were it let pass by a policy of somebody's own."""
-        ctx = ToolContext(workspace=self.workspace, cancel=asyncio.Event())
+        ctx = ToolContext(workspace=self.workspace, cancellation=asyncio.Event())
         return asyncio.run(self.tool(name).execute(args, ctx))
 
     def tool(self, name: str) -> Tool:
@@ -63,7 +63,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, book: RuleBook) -> Place:
+def place(tmp_path: Path, book: PolicyRulesFile) -> Place:
     return Place(tmp_path, book)
 
 

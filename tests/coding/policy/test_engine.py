@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy import (
+    DefaultPolicyEngine,
+    PolicyDecision,
+    PolicyEvaluation,
+    PolicyRulesFile,
+)
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
@@ -19,17 +24,17 @@ ASKS = PolicyDecision.REQUIRES_APPROVAL
 DENIED = PolicyDecision.DENIED
 
 
-def read(engine: DefaultPolicyEngine, tool: Tool, text: str) -> Judgement:
+def read(engine: DefaultPolicyEngine, tool: Tool, text: str) -> PolicyEvaluation:
     return asyncio.run(engine.evaluate(tool, text))
 
 
 @pytest.fixture
-def engine(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
+def engine(book: PolicyRulesFile, workspace: LocalWorkspace) -> DefaultPolicyEngine:
     return DefaultPolicyEngine(book, workspace)
 
 
 @pytest.fixture
-def yes(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
+def yes(book: PolicyRulesFile, workspace: LocalWorkspace) -> DefaultPolicyEngine:
     return DefaultPolicyEngine(book, workspace, auto_approve=True)
 
 
@@ -73,7 +78,7 @@ def test_the_first_rule_that_matches_decides(
     engine: DefaultPolicyEngine, tool: Tool, args: dict[str, Any], decision: object, why: str
 ) -> None:
     said = judged(engine, tool, **args)
-    assert (said.decision, said.why) == (decision, why)
+    assert (said.decision, said.reason) == (decision, why)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_a_path_that_the_workspace_refuses_is_denied(
     for each in (engine, yes):
         said = judged(each, tool, path=path)
         assert said.decision is DENIED
-        assert repr(path) in said.why
+        assert repr(path) in said.reason
 
 
 def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
@@ -114,7 +119,7 @@ def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
     assert judged(engine, PATCH, patch=patch).decision is ALLOWED
 
 
-def test_lines_of_a_patch_are_no_paths(book: RuleBook, engine: DefaultPolicyEngine) -> None:
+def test_lines_of_a_patch_are_no_paths(book: PolicyRulesFile, engine: DefaultPolicyEngine) -> None:
     patch = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n-a\n--- ~/of C:\\x\n+b\n++ /etc\n"
     assert judged(engine, PATCH, patch=patch).decision is ALLOWED
     book.deny("apply_patch", path="key.txt")
@@ -133,7 +138,7 @@ def test_what_is_no_json_is_denied(
     for each in (engine, yes):
         said = read(each, READ, text)
         assert said.decision is DENIED
-        assert "not JSON" in said.why
+        assert "not JSON" in said.reason
 
 
 @pytest.mark.parametrize("args", [None, [], "rm -rf x", 1, {}, {"command": 1}, {"command": None}])
@@ -153,10 +158,10 @@ def test_odd_arguments_are_judged_too(engine: DefaultPolicyEngine, args: object)
 def test_yes_allows_what_asks(yes: DefaultPolicyEngine, tool: Tool, args: dict[str, Any]) -> None:
     said = judged(yes, tool, **args)
     assert said.decision is ALLOWED
-    assert said.why.startswith("Approved by --yes, unseen by a person: ")
+    assert said.reason.startswith("Approved by --yes, unseen by a person: ")
 
 
-def test_yes_allows_nothing_that_is_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
+def test_yes_allows_nothing_that_is_denied(book: PolicyRulesFile, yes: DefaultPolicyEngine) -> None:
     book.deny("deploy")
     book.deny(command="git push")
     book.deny("write_file", path="secrets/*")
@@ -170,12 +175,14 @@ def test_yes_allows_nothing_that_is_denied(book: RuleBook, yes: DefaultPolicyEng
         assert judged(yes, tool, **args).decision is DENIED
 
 
-def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
+def test_yes_allows_nothing_that_may_be_denied(
+    book: PolicyRulesFile, yes: DefaultPolicyEngine
+) -> None:
     """Where a rule denies a command, one that can't be told isn't let pass unseen."""
     book.deny(command="git push")
     said = judged(yes, RUN, command="x='git push'; $x", shell=True)
     assert said.decision is DENIED
-    assert "The command may be one that a rule denies: deny commands like `git push`" in said.why
+    assert "The command may be one that a rule denies: deny commands like `git push`" in said.reason
 
 
 @pytest.mark.parametrize(
@@ -198,7 +205,7 @@ def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolic
     ],
 )
 def test_yes_runs_nothing_unseen_where_a_rule_denies_a_command(
-    book: RuleBook, yes: DefaultPolicyEngine, command: str
+    book: PolicyRulesFile, yes: DefaultPolicyEngine, command: str
 ) -> None:
     assert judged(yes, RUN, command=command).decision is ALLOWED
     book.deny(command="git push")
@@ -233,7 +240,7 @@ def test_yes_runs_nothing_unseen_where_a_rule_denies_a_command(
     ],
 )
 def test_a_denial(
-    book: RuleBook,
+    book: PolicyRulesFile,
     engine: DefaultPolicyEngine,
     rule: dict[str, Any],
     tool: Tool,
@@ -243,7 +250,7 @@ def test_a_denial(
     written = book.deny(**rule)
     said = judged(engine, tool, **args)
     assert (said.decision is DENIED) == denied
-    assert (str(written) in said.why) == denied
+    assert (str(written) in said.reason) == denied
 
 
 @pytest.mark.parametrize(
@@ -280,7 +287,7 @@ def test_a_denial(
     ],
 )
 def test_always_allows_what_the_judgement_promised(
-    book: RuleBook,
+    book: PolicyRulesFile,
     workspace: LocalWorkspace,
     engine: DefaultPolicyEngine,
     tool: Tool,
@@ -294,7 +301,7 @@ def test_always_allows_what_the_judgement_promised(
     rule = book.allow_similar(tool.name, args, workspace)
     for each in same:
         said = judged(engine, tool, **each)
-        assert (said.decision, said.why) == (ALLOWED, f"A rule says: {rule}.")
+        assert (said.decision, said.reason) == (ALLOWED, f"A rule says: {rule}.")
     for each in other:
         assert judged(engine, tool, **each).decision is ASKS
 
@@ -302,17 +309,21 @@ def test_always_allows_what_the_judgement_promised(
 @pytest.mark.parametrize("path", ["sub/.git/config", ".GIT/hooks/x", ".git", "link/config"])
 @pytest.mark.parametrize("tool", [WRITE, PATCH, ASKING])
 def test_no_answer_and_no_rule_lets_a_tool_write_in_git(
-    book: RuleBook, workspace: LocalWorkspace, yes: DefaultPolicyEngine, tool: Tool, path: str
+    book: PolicyRulesFile,
+    workspace: LocalWorkspace,
+    yes: DefaultPolicyEngine,
+    tool: Tool,
+    path: str,
 ) -> None:
     (workspace.root / ".git").mkdir()
     (workspace.root / "link").symlink_to(".git")
     book.allow_similar(tool.name, {"path": "x"}, workspace)
     said = judged(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
-    assert said.decision is DENIED and "because git runs programs from there" in said.why
+    assert said.decision is DENIED and "because git runs programs from there" in said.reason
 
 
 def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
-    book: RuleBook, engine: DefaultPolicyEngine
+    book: PolicyRulesFile, engine: DefaultPolicyEngine
 ) -> None:
     """A rule for words, from when commands were run without a shell."""
     rules = [
@@ -326,7 +337,7 @@ def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
 
 
 def test_a_denial_comes_before_always(
-    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+    book: PolicyRulesFile, workspace: LocalWorkspace, engine: DefaultPolicyEngine
 ) -> None:
     book.allow_similar("deploy", {}, workspace)
     book.deny("dep*")
@@ -334,7 +345,7 @@ def test_a_denial_comes_before_always(
 
 
 def test_rules_hold_where_they_were_made(
-    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+    book: PolicyRulesFile, workspace: LocalWorkspace, engine: DefaultPolicyEngine
 ) -> None:
     other = workspace.root.parent / "other"
     other.mkdir()
@@ -348,7 +359,7 @@ def test_rules_hold_where_they_were_made(
 
 
 def test_where_the_rules_are_damaged_all_asks(
-    book: RuleBook, engine: DefaultPolicyEngine, yes: DefaultPolicyEngine
+    book: PolicyRulesFile, engine: DefaultPolicyEngine, yes: DefaultPolicyEngine
 ) -> None:
     book.deny("write_file")
     book.path.write_text("{")
@@ -356,7 +367,7 @@ def test_where_the_rules_are_damaged_all_asks(
         for tool in (READ, WRITE, ASKING):
             said = judged(each, tool, path="x")
             assert (said.decision, said.rule) == (ASKS, None)
-            assert f"The rules in {book.path} can't be read" in said.why
+            assert f"The rules in {book.path} can't be read" in said.reason
         assert judged(each, READ, path="../x").decision is DENIED
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.coding.policy import (
     DefaultPolicyEngine,
-    Judgement,
     PolicyDecision,
+    PolicyEvaluation,
     load_policy,
 )
 from agentstepper_nb.coding.policy.engine import ENTRY_POINT_GROUP
@@ -51,9 +51,9 @@ def test_a_policy_of_ones_own(installed: Path, workspace: LocalWorkspace, by: st
     choice = {"name": "only-tests", "class": made, "object": made(default)}[by]
     policy = load_policy(choice, default)
 
-    def judged(tool: object, **args: str) -> Judgement:
+    def judged(tool: object, **args: str) -> PolicyEvaluation:
         said = asyncio.run(policy.evaluate(tool, json.dumps(args)))  # type: ignore[arg-type]
-        assert isinstance(said, Judgement)
+        assert isinstance(said, PolicyEvaluation)
         return said
 
     assert judged(RUN, command="ls").decision is PolicyDecision.DENIED
@@ -78,7 +78,7 @@ def test_the_rules_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (program,) = (block.text for block in blocks(PAGE) if "RuleBook" in block.text)
+    (program,) = (block.text for block in blocks(PAGE) if "PolicyRulesFile" in block.text)
     exec(compile(program, str(PAGE), "exec"), {})
     assert capsys.readouterr().out.splitlines() == [
         "deny commands like `git push` everywhere",

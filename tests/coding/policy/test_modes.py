@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, PolicyRulesFile
 from agentstepper_nb.coding.sandbox import AccessGrant, SandboxMode, SessionGrants
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
 class SomeSaved:
     """Snapshots that hold all files but one."""
 
-    def is_saved(self, path: Path) -> bool:
+    def is_recoverable(self, path: Path) -> bool:
         return path.name != "unsaved.txt"
 
 
@@ -75,7 +75,7 @@ def table(heading: str) -> dict[str, list[str]]:
     ("heading", "auto_approve"), [("Modes", False), ("`--yes` and `autoApprove`", True)]
 )
 def test_each_cell_of_the_page_holds(
-    filled: LocalWorkspace, book: RuleBook, heading: str, auto_approve: bool
+    filled: LocalWorkspace, book: PolicyRulesFile, heading: str, auto_approve: bool
 ) -> None:
     book.deny(command="git push")
     found = {}
@@ -83,7 +83,7 @@ def test_each_cell_of_the_page_holds(
         tool, args = CALLS[row]
         for column, said in zip(COLUMNS, table(heading)[row], strict=True):
             engine = DefaultPolicyEngine(
-                book, filled, auto_approve=auto_approve, saved_files=SomeSaved(), **column
+                book, filled, auto_approve=auto_approve, recoverable_files=SomeSaved(), **column
             )
             if judged(engine, tool, **args).decision is not WORDS[said]:
                 found[row, str(column)] = judged(engine, tool, **args)
@@ -160,7 +160,7 @@ def test_several_questions_are_asked_as_one(workspace: LocalWorkspace) -> None:
     assert said.grant is None
     assert said.risk is Risk.HIGH
     for part in ("deletes folders", "the network", "outside of the workspace, in `/a`"):
-        assert part in said.why
+        assert part in said.reason
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_yes_denies_says_what_to_do(
     engine = DefaultPolicyEngine(workspace=workspace, auto_approve=True)
     said = judged(engine, RUN, **{"command": "x", **args})
     assert said.decision is PolicyDecision.DENIED
-    assert says in said.why
+    assert says in said.reason
 
 
 def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
@@ -192,9 +192,11 @@ def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
 
 def test_a_sandbox_that_holds_no_signals_lets_none_be_sent(workspace: LocalWorkspace) -> None:
     args = {"command": "ls; pkill python"}
-    held = DefaultPolicyEngine(workspace=workspace, saved_files=AllSaved())
+    held = DefaultPolicyEngine(workspace=workspace, recoverable_files=AllSaved())
     assert judged(held, RUN, **args).decision is PolicyDecision.ALLOWED
-    loose = DefaultPolicyEngine(workspace=workspace, saved_files=AllSaved(), can_send_signals=True)
+    loose = DefaultPolicyEngine(
+        workspace=workspace, recoverable_files=AllSaved(), can_send_signals=True
+    )
     said = judged(loose, RUN, **args)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
-    assert "`pkill python` may end processes outside of the sandbox" in said.why
+    assert "`pkill python` may end processes outside of the sandbox" in said.reason

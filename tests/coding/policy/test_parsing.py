@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shell_parser
-from agentstepper_nb.coding.policy.danger_list import _CALL_JUDGES
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, analyze_command, shell_parser
+from agentstepper_nb.coding.policy.dangerous_commands import _CALL_JUDGES
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .commands import SPEC
@@ -88,20 +88,20 @@ long = settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 
 @given(st.lists(st.sampled_from(_NAMES) | st.text(max_size=10), max_size=8) | texts)
 def test_words_never_raise(command: list[str] | str) -> None:
-    judge_command(command)
+    analyze_command(command)
 
 
 @quick
 @given(texts)
 def test_texts_never_raise(text: str) -> None:
-    judge_command(text, shell=True)
+    analyze_command(text, shell=True)
 
 
 @pytest.mark.soak
 @long
 @given(texts)
 def test_many_texts_never_raise(text: str) -> None:
-    judge_command(text, shell=True)
+    analyze_command(text, shell=True)
 
 
 @pytest.mark.soak
@@ -109,16 +109,16 @@ def test_many_texts_never_raise(text: str) -> None:
 @given(texts, st.sampled_from(SPEC))
 def test_nothing_hides_the_line_that_follows(text: str, command: str) -> None:
     assume(not text.endswith("\\"))
-    assert judge_command(f"{text}\n{command}", shell=True).findings
+    assert analyze_command(f"{text}\n{command}", shell=True).findings
 
 
 @pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "git ", "rm ", "1.", "-"])
 def test_much_of_one_thing_is_judged(unit: str) -> None:
     much = unit * (shell_parser.MAX_TEXT_CHARS // len(unit))
-    judge_command(much, shell=True)
+    analyze_command(much, shell=True)
     for command in ("python", "awk", "echo", "git", "pip", "kill", ""):
-        judge_command([command + much, much, much])
-        judge_command(
+        analyze_command([command + much, much, much])
+        analyze_command(
             [
                 command,
                 much[: shell_parser.MAX_TEXT_CHARS // 2],
@@ -129,34 +129,34 @@ def test_much_of_one_thing_is_judged(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", ["sh -c ", "env ", "eval "])
 def test_commands_in_commands_end(unit: str) -> None:
-    assert judge_command(unit * 500 + "ls", shell=True).findings
+    assert analyze_command(unit * 500 + "ls", shell=True).findings
 
 
 def test_a_long_text_is_unclear() -> None:
     for shell in (True, False):
-        report = judge_command("ls " + "x" * shell_parser.MAX_TEXT_CHARS, shell=shell)
+        report = analyze_command("ls " + "x" * shell_parser.MAX_TEXT_CHARS, shell=shell)
         assert report.is_unclear
         assert "longer than" in str(report.worst_finding)
 
 
 @pytest.mark.parametrize("text", ["ls 'x", "ls\x00", "ls\r", "ls \ud800", "if", "ls )"])
 def test_what_has_no_meaning_is_unclear(text: str) -> None:
-    assert judge_command(text, shell=True).is_unclear
+    assert analyze_command(text, shell=True).is_unclear
 
 
 def test_where_the_parser_is_missing_all_is_unclear() -> None:
     with mock.patch.object(
         shell_parser, "_program", side_effect=FileNotFoundError("shfmt is missing")
     ):
-        report = judge_command("ls", shell=True)
+        report = analyze_command("ls", shell=True)
     assert report.is_unclear
     assert str(report.worst_finding) == "Commands can't be parsed here (shfmt is missing)."
-    assert judge_command("ls").findings == ()
+    assert analyze_command("ls").findings == ()
 
 
 def test_where_the_parser_hangs_all_is_unclear() -> None:
     with mock.patch.object(subprocess, "run", side_effect=subprocess.TimeoutExpired("shfmt", 10)):
-        assert judge_command("ls", shell=True).is_unclear
+        assert analyze_command("ls", shell=True).is_unclear
 
 
 def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.M
     planted.write_text("#!/bin/sh\necho '{}'\n")
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    worst_finding = judge_command("rm -rf x", shell=True).worst_finding
+    worst_finding = analyze_command("rm -rf x", shell=True).worst_finding
     assert worst_finding is not None
     assert "deletes folders" in str(worst_finding)
 
@@ -241,7 +241,7 @@ def test_of_every_common_text_every_grammar_makes_the_same(text: str) -> None:
 )
 def test_the_parser_is_started_once_for_each_reading(command: str, times: int) -> None:
     with mock.patch.object(subprocess, "run", wraps=subprocess.run) as run:
-        assert not judge_command(command, shell=True).findings
+        assert not analyze_command(command, shell=True).findings
     assert run.call_count == times
 
 
@@ -358,7 +358,7 @@ def deletes(script: str, folder: Path) -> bool:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts)
 def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
-    if not judge_command(script, shell=True).findings:
+    if not analyze_command(script, shell=True).findings:
         assert not deletes(script, folder)
 
 
@@ -366,7 +366,7 @@ def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
 @long
 @given(script=scripts)
 def test_whatever_deletes_is_asked_about(script: str, folder: Path) -> None:
-    if not judge_command(script, shell=True).findings:
+    if not analyze_command(script, shell=True).findings:
         assert not deletes(script, folder)
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import PolicyRulesError
 
 
-def test_without_a_file_there_are_no_rules(book: RuleBook) -> None:
+def test_without_a_file_there_are_no_rules(book: PolicyRulesFile) -> None:
     assert book.rules() == []
     assert not book.path.exists()
 
 
-def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
+def test_rules_are_kept(book: PolicyRulesFile, workspace: LocalWorkspace) -> None:
     rules = [
         book.allow_similar(
             "run_command", {"command": "rm -r x", "shell": True, "folder": "a"}, workspace
@@ -29,7 +29,7 @@ def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
         book.deny(command="git push"),
         book.deny("write_*", path="*.env", workspace=workspace.root),
     ]
-    again = RuleBook(book.path)
+    again = PolicyRulesFile(book.path)
     assert again.rules() == again.rules(workspace.root) == rules
     assert again.rules(workspace.root.parent) == [rules[2]]
     assert [str(rule) for rule in rules] == [
@@ -40,20 +40,20 @@ def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
     ]
 
 
-def test_the_same_rule_is_written_once(book: RuleBook, workspace: LocalWorkspace) -> None:
+def test_the_same_rule_is_written_once(book: PolicyRulesFile, workspace: LocalWorkspace) -> None:
     first = book.allow_similar("edit_file", {}, workspace)
     assert book.allow_similar("edit_file", {"other": 1}, workspace) == first
     assert book.rules() == [first]
 
 
-def test_a_rule_is_removed(book: RuleBook) -> None:
+def test_a_rule_is_removed(book: PolicyRulesFile) -> None:
     kept, removed = book.deny("a"), book.deny("b")
     assert book.remove(removed.id)
     assert not book.remove(removed.id)
     assert book.rules() == [kept]
 
 
-def test_only_this_user_can_read_it(book: RuleBook) -> None:
+def test_only_this_user_can_read_it(book: PolicyRulesFile) -> None:
     book.deny("a")
     assert book.path.stat().st_mode & 0o777 == 0o600
     lock = book.path.with_suffix(".lock")
@@ -61,7 +61,7 @@ def test_only_this_user_can_read_it(book: RuleBook) -> None:
 
 
 def test_a_call_without_a_command_can_not_be_allowed(
-    book: RuleBook, workspace: LocalWorkspace
+    book: PolicyRulesFile, workspace: LocalWorkspace
 ) -> None:
     with pytest.raises(PolicyRulesError, match="no command that a rule could allow"):
         book.allow_similar("run_command", {}, workspace)
@@ -77,7 +77,7 @@ def test_a_call_without_a_command_can_not_be_allowed(
     ],
 )
 def test_a_damaged_file_is_told_and_left_alone(
-    book: RuleBook, workspace: LocalWorkspace, text: str
+    book: PolicyRulesFile, workspace: LocalWorkspace, text: str
 ) -> None:
     book.path.parent.mkdir(parents=True)
     book.path.write_text(text)
@@ -97,11 +97,11 @@ def test_a_damaged_file_is_told_and_left_alone(
 def test_what_can_not_be_written_is_told(tmp_path: Path, workspace: LocalWorkspace) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PolicyRulesError, match="can't be written"):
-        RuleBook(tmp_path / "file" / "rules.json").allow_similar("x", {}, workspace)
+        PolicyRulesFile(tmp_path / "file" / "rules.json").allow_similar("x", {}, workspace)
 
 
 def test_a_failed_write_leaves_the_old_rules(
-    book: RuleBook, monkeypatch: pytest.MonkeyPatch
+    book: PolicyRulesFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rule = book.deny("a")
 
@@ -109,7 +109,7 @@ def test_a_failed_write_leaves_the_old_rules(
         raise OSError("the disk is full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("agentstepper_nb.coding.policy.rule_book.os.fsync", fail)
+        broken.setattr("agentstepper_nb.coding.policy.policy_rules_file.os.fsync", fail)
         with pytest.raises(PolicyRulesError, match="the disk is full"):
             book.deny("b")
     assert book.rules() == [rule]
@@ -117,16 +117,17 @@ def test_a_failed_write_leaves_the_old_rules(
     assert set(book.path.parent.iterdir()) == {book.path, lock}
 
 
-def test_threads_lose_no_rule(book: RuleBook) -> None:
+def test_threads_lose_no_rule(book: PolicyRulesFile) -> None:
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: RuleBook(book.path).deny(f"tool_{n}"), range(40)))
+        list(pool.map(lambda n: PolicyRulesFile(book.path).deny(f"tool_{n}"), range(40)))
     assert {rule.tool for rule in book.rules()} == {f"tool_{n}" for n in range(40)}
 
 
-def test_processes_lose_no_rule(book: RuleBook) -> None:
+def test_processes_lose_no_rule(book: PolicyRulesFile) -> None:
     program = (
-        "import sys; from pathlib import Path; from agentstepper_nb.coding.policy import RuleBook\n"
-        "for n in range(10): RuleBook(Path(sys.argv[1])).deny(f'{sys.argv[2]}_{n}')"
+        "import sys; from pathlib import Path\n"
+        "from agentstepper_nb.coding.policy import PolicyRulesFile\n"
+        "for n in range(10): PolicyRulesFile(Path(sys.argv[1])).deny(f'{sys.argv[2]}_{n}')"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", program, str(book.path), name]) for name in "ab"

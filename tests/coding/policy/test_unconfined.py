@@ -70,7 +70,7 @@ def decided(workspace: LocalWorkspace, command: str, granted: bool = False) -> P
     grants = SessionGrants()
     grants.project_code = granted
     engine = DefaultPolicyEngine(
-        workspace=workspace, is_confined=False, saved_files=AllSaved(), grants=grants
+        workspace=workspace, is_confined=False, recoverable_files=AllSaved(), grants=grants
     )
     return asyncio.run(engine.evaluate(RUN, json.dumps({"command": command}))).decision
 
@@ -102,8 +102,11 @@ def test_full_access_asks_about_none_of_them(filled: LocalWorkspace) -> None:
         workspace=filled,
         mode=SandboxMode.DANGER_FULL_ACCESS,
         is_confined=False,
-        saved_files=AllSaved(),
+        recoverable_files=AllSaved(),
     )
     for command in (*READS, "curl x", "cat /etc/passwd", "python -c 1", "touch ../x"):
         said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))
-        assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "The session has full access.")
+        assert (said.decision, said.reason) == (
+            PolicyDecision.ALLOWED,
+            "The session has full access.",
+        )

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision
-from agentstepper_nb.coding.policy.unsaved_files import FILES_LIMIT, CommittedFiles, find_unsaved
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, PolicyEvaluation
+from agentstepper_nb.coding.policy.unrecoverable_files import (
+    FILES_LIMIT,
+    CommittedFiles,
+    find_unrecoverable_file,
+)
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git
@@ -33,7 +37,7 @@ def repository(workspace: LocalWorkspace) -> LocalWorkspace:
     return workspace
 
 
-def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> Judgement:
+def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> PolicyEvaluation:
     return judged(DefaultPolicyEngine(workspace=workspace), RUN, command=command, folder=folder)
 
 
@@ -83,18 +87,21 @@ def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str
     said = of_command(repository, command)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert said.risk is Risk.HIGH
-    assert "of which neither a commit nor a snapshot has a copy" in said.why
+    assert "of which neither a commit nor a snapshot has a copy" in said.reason
 
 
 @pytest.mark.parametrize("command", KEEPS)
 def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command: str) -> None:
     said = of_command(repository, command)
-    assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "The command runs in the sandbox.")
+    assert (said.decision, said.reason) == (
+        PolicyDecision.ALLOWED,
+        "The command runs in the sandbox.",
+    )
 
 
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
-    engine = DefaultPolicyEngine(workspace=repository, saved_files=AllSaved())
+    engine = DefaultPolicyEngine(workspace=repository, recoverable_files=AllSaved())
     said = judged(engine, RUN, command=command)
     assert said.decision is PolicyDecision.ALLOWED
 
@@ -108,7 +115,7 @@ def test_paths_are_those_of_the_calls_folder(repository: LocalWorkspace) -> None
 def test_words_are_paths_without_a_shell_too(repository: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
     said = judged(engine, RUN_WORDS, command="rm new.txt")
-    assert "The command changes `new.txt`, of which" in said.why
+    assert "The command changes `new.txt`, of which" in said.reason
 
 
 @pytest.mark.parametrize(
@@ -127,13 +134,15 @@ def test_so_are_the_files_of_a_tool(
     engine = DefaultPolicyEngine(workspace=repository)
     said = judged(engine, tool, **args)  # type: ignore[arg-type]
     assert (said.decision is PolicyDecision.REQUIRES_APPROVAL) == asks
-    assert not asks or "`new.txt`, of which neither a commit nor a snapshot has a copy" in said.why
+    assert (
+        not asks or "`new.txt`, of which neither a commit nor a snapshot has a copy" in said.reason
+    )
     assert not asks or said.rule is None
 
 
 def test_without_a_repository_nothing_is_saved(workspace: LocalWorkspace) -> None:
     (workspace.root / "a").write_text("x")
-    assert not CommittedFiles(workspace.root).is_saved(workspace.root / "a")
+    assert not CommittedFiles(workspace.root).is_recoverable(workspace.root / "a")
     assert of_command(workspace, "rm a").decision is PolicyDecision.REQUIRES_APPROVAL
 
 
@@ -141,5 +150,5 @@ def test_too_many_files_count_as_unsaved(tmp_path: Path) -> None:
     for number in range(FILES_LIMIT + 1):
         (tmp_path / str(number)).touch()
     files = sorted(tmp_path.iterdir())
-    assert find_unsaved(files[:FILES_LIMIT], AllSaved()) is None
-    assert find_unsaved(files, AllSaved()) == files[FILES_LIMIT]
+    assert find_unrecoverable_file(files[:FILES_LIMIT], AllSaved()) is None
+    assert find_unrecoverable_file(files, AllSaved()) == files[FILES_LIMIT]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyEvaluation
 from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
 
 
@@ -38,10 +38,10 @@ RISKY = Said("format", risk=Risk.HIGH)
 class AllSaved:
     """Snapshots that hold every file."""
 
-    def is_saved(self, path: Path) -> bool:
+    def is_recoverable(self, path: Path) -> bool:
         return True
 
 
-def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> Judgement:
+def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> PolicyEvaluation:
     """What a policy says of a call."""
     return asyncio.run(engine.evaluate(tool, json.dumps(args)))

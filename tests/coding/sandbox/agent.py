@@ -15,7 +15,7 @@ from tests.coding.sandbox.sandboxes import access_to, sandbox_named
 def main() -> None:
     name, workspace, *words = sys.argv[1:]
     root = Path(workspace)
-    with sandbox_named(name).command(words, root, access_to(root)) as launch:
+    with sandbox_named(name).prepare_command(words, root, access_to(root)) as launch:
         process = subprocess.Popen(
             launch.argv, cwd=root, env=launch.env, pass_fds=launch.pass_fds, start_new_session=True
         )

@@ -58,7 +58,7 @@ class Scene:
         given: dict[str, Any] = {
             "workspace": self.workspace,
             "home": self.session / "home",
-            "temporary": self.session / "tmp",
+            "temporary_folder": self.session / "tmp",
             "hidden": [self.data],
             **access,
         }

@@ -36,7 +36,7 @@ def access_to(workspace: Path, **changes: Any) -> SandboxAccess:
     home, temporary = workspace.parent / "home", workspace.parent / "tmp"
     for each in (home, temporary):
         each.mkdir(exist_ok=True, mode=0o700)
-    return SandboxAccess(workspace=workspace, home=home, temporary=temporary, **changes)
+    return SandboxAccess(workspace=workspace, home=home, temporary_folder=temporary, **changes)
 
 
 def run_in(
@@ -46,7 +46,7 @@ def run_in(
     argv: Callable[[CommandLaunch], Sequence[str]] = lambda launch: launch.argv,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a sandbox, in the workspace; gives how it ended and what it printed."""
-    with sandbox.command(words, access.workspace, access) as launch:
+    with sandbox.prepare_command(words, access.workspace, access) as launch:
         return subprocess.run(
             argv(launch),
             cwd=access.workspace,

@@ -327,20 +327,20 @@ def test_more_rules_than_bubblewrap_takes_are_an_error_that_says_so(tmp_path: Pa
     access = SandboxAccess(
         workspace=tmp_path,
         home=tmp_path,
-        temporary=tmp_path,
+        temporary_folder=tmp_path,
         read_only=tuple(tmp_path.iterdir()),
     )
     sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="Deny folders in place of files"):
-        with sandbox.command(["true"], tmp_path, access):
+        with sandbox.prepare_command(["true"], tmp_path, access):
             pass
 
 
 def test_a_folder_to_write_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     access = SandboxAccess(
-        workspace=tmp_path, home=tmp_path, temporary=tmp_path, writable=(tmp_path / "no",)
+        workspace=tmp_path, home=tmp_path, temporary_folder=tmp_path, writable=(tmp_path / "no",)
     )
     sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="doesn't exist"):
-        with sandbox.command(["true"], tmp_path, access):
+        with sandbox.prepare_command(["true"], tmp_path, access):
             pass

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox import CommandLaunch, ResourceLimits, SandboxAccess
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox, probe_sandbox
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox, probe_sandbox
 from agentstepper_nb.coding.sandbox.launch import Unconfined
 from agentstepper_nb.errors import SandboxError
 
@@ -19,7 +19,7 @@ from .without_userns import ROOT, without_userns
 CHOOSE = """
 import sys
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.errors import SandboxError
 try:
     chosen = choose_sandbox(sys.argv[1], ResourceLimits())
@@ -43,7 +43,7 @@ class Leaky(Bubblewrap):
         wider = SandboxAccess(
             workspace=access.workspace,
             home=access.home,
-            temporary=access.temporary,
+            temporary_folder=access.temporary_folder,
             has_network=self._network,
             writable=(access.workspace.parent / self._folder,) if self._folder else (),
         )
@@ -60,7 +60,7 @@ def without_user_namespaces(choice: str) -> list[str]:
 def test_bubblewrap_is_chosen_where_it_works() -> None:
     chosen = choose_sandbox("auto", ResourceLimits())
     assert chosen.sandbox.name == "bubblewrap"
-    assert chosen.why_not == ()
+    assert chosen.rejection_reasons == ()
     assert choose_sandbox("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
 
 

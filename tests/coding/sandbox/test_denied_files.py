@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.policy.denied_files import find_denied_files
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 
 from .sandboxes import access_to, run_in
 
@@ -68,7 +68,7 @@ class Place:
         (self.root / "new").write_text("x\n")
         (self.root / "link").symlink_to(".env")
         os.link(self.root / ".env", self.root / "sub" / "hard.txt")
-        self.book = RuleBook(folder / "data" / "rules.json")
+        self.book = PolicyRulesFile(folder / "data" / "rules.json")
 
     def run(self, sandbox: SandboxChoice, command: str) -> str:
         """What a command prints in a sandbox."""

@@ -18,7 +18,7 @@ def access(tmp_path: Path) -> SandboxAccess:
     return SandboxAccess(
         workspace=tmp_path / "repo",
         home=tmp_path / "data/home",
-        temporary=tmp_path / "data/tmp",
+        temporary_folder=tmp_path / "data/tmp",
         hidden=(tmp_path / "jupyter",),
     )
 
@@ -66,7 +66,7 @@ def test_no_network_is_recognised(output: str, access: SandboxAccess) -> None:
     failure = found(output, access)
     assert failure is not None
     assert failure.retry_args == {"network": True}
-    assert failure.question == "the sandbox has no network. Run it again with the network?"
+    assert failure.retry_question == "the sandbox has no network. Run it again with the network?"
 
 
 OUTSIDE = [
@@ -160,7 +160,7 @@ def test_what_is_granted_or_not_held_is_no_reason(access: SandboxAccess) -> None
     granted = SandboxAccess(
         workspace=access.workspace,
         home=access.home,
-        temporary=access.temporary,
+        temporary_folder=access.temporary_folder,
         has_network=True,
         writable=(access.workspace.parent / "out",),
     )

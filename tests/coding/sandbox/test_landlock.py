@@ -175,7 +175,7 @@ def test_a_folder_with_too_many_entries_is_an_error(
 
 def test_a_folder_that_becomes_a_link_is_not_followed(own: Place, sandbox: Landlock) -> None:
     (own.workspace / ".git").mkdir()
-    with sandbox.command(["ls", "src/"], own.workspace, own.access()) as launch:
+    with sandbox.prepare_command(["ls", "src/"], own.workspace, own.access()) as launch:
         (own.workspace / "src").rename(own.workspace / "moved")
         (own.workspace / "src").symlink_to(own.outside)
         result = subprocess.run(
@@ -338,7 +338,7 @@ def test_the_gaps_of_older_kernels_are_said(monkeypatch: pytest.MonkeyPatch) -> 
     gaps = {}
     for abi in range(1, 8):
         monkeypatch.setattr(kernel, "find_landlock_abi", lambda abi=abi: abi)
-        gaps[abi] = Landlock().gaps
+        gaps[abi] = Landlock().missing_protections
     assert [len(gaps[abi]) for abi in gaps] == [7, 6, 5, 5, 4, 3, 3]
     assert any("signals" in gap for gap in gaps[5])
 

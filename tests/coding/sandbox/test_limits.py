@@ -122,7 +122,7 @@ def groups_of(process: int) -> set[Path]:
 
 def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
     sandbox = sandbox_named("none", SMALL)
-    with sandbox.command(["true"], root.workspace, root.access()) as launch:
+    with sandbox.prepare_command(["true"], root.workspace, root.access()) as launch:
         held = groups_of(os.getpid())
         assert len(held) == len(resource_limits.find_cgroup_folders())
         subprocess.run(launch.argv, env=launch.env, pass_fds=launch.pass_fds, check=True)

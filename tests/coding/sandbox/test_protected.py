@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox.git_parts import Placeholder, find_git_parts, hold_placeholders
+from agentstepper_nb.coding.sandbox.git_paths import (
+    Placeholder,
+    create_placeholders,
+    find_git_parts,
+)
 from tests.coding.sandbox.home_folder import SECRET, Scene
 from tests.coding.sandbox.users import THIS, User
 
@@ -169,7 +173,7 @@ def test_a_file_that_a_command_wrote_opens_no_folder_outside(mine: Scene) -> Non
     before = sorted(os.listdir(victim / ".git"))
     mine.run(f"mkdir sub; echo 'gitdir: {victim}/.git' > sub/.git")
     parts = find_git_parts(mine.workspace)
-    assert parts.outside == ()
+    assert parts.outside_folders == ()
     said = mine.output(f"touch {victim}/.git/new; ls {victim}; cat sub/.git")
     assert "No such file" in said
     assert sorted(os.listdir(victim / ".git")) == before
@@ -183,7 +187,7 @@ def test_a_git_folder_that_a_command_made_opens_no_folder_outside(mine: Scene) -
         f"echo 'gitdir: {mine.workspace}/made' > sub/.git; "
         f"echo {mine.workspace}/sub/.git > made/gitdir; echo {victim}/.git > made/commondir"
     )
-    assert find_git_parts(mine.workspace).outside == ()
+    assert find_git_parts(mine.workspace).outside_folders == ()
 
 
 def test_a_link_in_place_of_a_nested_repository_opens_no_folder_outside(mine: Scene) -> None:
@@ -239,9 +243,9 @@ def test_a_repository_above_the_workspace_is_not_shown(mine: Scene) -> None:
 
 def test_placeholders_are_removed_by_the_last_who_holds_them(tmp_path: Path) -> None:
     names = [Placeholder(tmp_path / "hooks", None), Placeholder(tmp_path / "commondir", ".\n")]
-    with hold_placeholders(names) as made:
+    with create_placeholders(names) as made:
         assert made == (tmp_path / "hooks", tmp_path / "commondir")
-        with hold_placeholders(names):
+        with create_placeholders(names):
             assert (tmp_path / "commondir").read_text() == ".\n"
         assert sorted(os.listdir(tmp_path)) == ["commondir", "hooks"]
     assert os.listdir(tmp_path) == []
@@ -249,7 +253,7 @@ def test_placeholders_are_removed_by_the_last_who_holds_them(tmp_path: Path) -> 
 
 def test_what_somebody_put_in_a_placeholders_place_stays(tmp_path: Path) -> None:
     names = [Placeholder(tmp_path / "hooks", None), Placeholder(tmp_path / "commondir", ".\n")]
-    with hold_placeholders(names):
+    with create_placeholders(names):
         (tmp_path / "hooks" / "pre-commit").touch()  # by the person, meanwhile
         (tmp_path / "commondir").write_text("../other\n")
     assert sorted(os.listdir(tmp_path)) == ["commondir", "hooks"]

@@ -73,7 +73,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def test_a_command_changes_the_workspace_and_its_own_folders_alone(workspace: Path) -> None:
     access = access_to(workspace)
-    for path in (workspace / "a", access.home / "b", access.temporary / "c"):
+    for path in (workspace / "a", access.home / "b", access.temporary_folder / "c"):
         assert may(access, "file-write-create", path) and may(access, "file-read-data", path)
         assert may(access, "process-exec", path)
     for path in (Path("/usr/bin/x"), workspace.parent / "other", Path("/private/etc/x")):
@@ -144,7 +144,7 @@ def test_where_there_is_no_seatbelt_it_is_an_error(monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(sys.platform != "darwin", reason="Seatbelt is macOS's")
 def test_a_command_runs_in_it(workspace: Path) -> None:
     line = "echo 1 >a && cat a; cat ~/../../.profile; echo >/tmp/x"
-    with Seatbelt().command(["sh", "-c", line], workspace, access_to(workspace)) as launch:
+    with Seatbelt().prepare_command(["sh", "-c", line], workspace, access_to(workspace)) as launch:
         result = subprocess.run(
             launch.argv,
             cwd=workspace,

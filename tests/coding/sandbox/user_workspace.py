@@ -66,7 +66,7 @@ class Place:
     def access(self, **changes: Any) -> SandboxAccess:
         """What a command may reach, with changes."""
         parts = {"workspace": self.workspace, "home": self.folder / "home"}
-        return SandboxAccess(**parts, temporary=self.folder / "tmp", **changes)
+        return SandboxAccess(**parts, temporary_folder=self.folder / "tmp", **changes)
 
     def run(
         self, sandbox: Sandbox, *words: str, access: SandboxAccess | None = None

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.coding.orchestrator import RunResult
+from agentstepper_nb.coding.orchestrator import TurnResult
 from agentstepper_nb.coding.tools.file_edits import WriteFile
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import (
@@ -190,7 +190,7 @@ def test_the_workflow_writes_a_file(folder: Path) -> None:
     assert (folder / arguments["path"]).read_text() == arguments["content"]
 
 
-Debugging = Callable[[str], "Future[RunResult]"]
+Debugging = Callable[[str], "Future[TurnResult]"]
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def person(core: AgentStepperCore) -> Iterator[Person]:
 
 @pytest.fixture
 def debugging(core: AgentStepperCore, folder: Path) -> Iterator[Debugging]:
-    async def debug(task: str) -> RunResult:
+    async def debug(task: str) -> TurnResult:
         dbg = AsyncAgentStepper("local", "127.0.0.1", core.client_port)
         async with dbg:
             return await work(task, folder, dbg)

@@ -28,10 +28,10 @@ _INSTRUCTION_BYTES = 8
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def die_with_parent(number: int) -> None:
+def die_with_parent(signal_number: int) -> None:
     """Get a signal when the parent process ends, however it ends."""
     if sys.platform == "linux":
-        check_result(_prctl(_PR_SET_PDEATHSIG, number))
+        check_result(_prctl(_PR_SET_PDEATHSIG, signal_number))
 
 
 def become_subreaper() -> None:
@@ -60,7 +60,7 @@ def drop_capabilities() -> None:
     check_result(_LIBC.capset(header, nothing))
 
 
-def filter_calls(program: bytes) -> None:
+def install_seccomp_filter(program: bytes) -> None:
     """Have the kernel refuse system calls. It needs `forbid_new_privileges` before.
 
     Args:
@@ -78,15 +78,15 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def call_kernel(number: int, *args: object) -> int:
+def call_syscall(syscall_number: int, *args: object) -> int:
     """Call the kernel; negative: it failed, and `checked` says why.
 
     Args:
-        number: The number of the call.
+        syscall_number: The number of the call.
         args: Its arguments; a number is as wide as a register.
     """
     wide = (ctypes.c_long(each) if isinstance(each, int) else each for each in args)
-    return int(_LIBC.syscall(ctypes.c_long(number), *wide))
+    return int(_LIBC.syscall(ctypes.c_long(syscall_number), *wide))
 
 
 def check_result(result: int) -> int:
@@ -121,7 +121,7 @@ _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
 def find_landlock_abi() -> int:
     """The version of Landlock that this kernel has; 0 where there is none, or it is switched off."""
-    found = call_kernel(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
+    found = call_syscall(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
     return max(found, 0)
 
 
@@ -133,10 +133,10 @@ def restrict_access(spec: LandlockRules) -> None:
     """
     attributes = (ctypes.c_uint64 * 3)(spec["files"], spec["network"], spec["scopes"])
     size = ctypes.sizeof(attributes)  # older kernels take more than they know where that is zero
-    ruleset = check_result(call_kernel(_CREATE_RULESET, attributes, size, 0))
+    ruleset = check_result(call_syscall(_CREATE_RULESET, attributes, size, 0))
     for path, rights in spec["grants"]:
         _grant(ruleset, path, rights & spec["files"])
-    check_result(call_kernel(_RESTRICT_SELF, ruleset, 0))
+    check_result(call_syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
@@ -155,7 +155,7 @@ def _grant(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _OF_FILES
         rule = _PathBeneath(rights, descriptor)
-        check_result(call_kernel(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
+        check_result(call_syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(descriptor)
 

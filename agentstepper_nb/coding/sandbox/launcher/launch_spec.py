@@ -27,7 +27,8 @@ class LaunchSpec(TypedDict):
     Args:
         program: The program's path; the launcher searches no PATH.
         argv: What the program is given, its own name first.
-        lifeline: The descriptor of a pipe's read end; all ends when the pipe's last writer is gone.
+        parent_death_fd: The descriptor of a pipe's read end; all ends when the pipe's last writer
+            is gone.
         pass_fds: Descriptors beside the standard streams that the program inherits.
         grace_s: Seconds that programs have to end by themselves after SIGTERM.
         cgroups: Folders of control groups that the command joins.
@@ -38,7 +39,7 @@ class LaunchSpec(TypedDict):
 
     program: str
     argv: list[str]
-    lifeline: int
+    parent_death_fd: int
     grace_s: float
     pass_fds: NotRequired[list[int]]
     cgroups: NotRequired[list[str]]

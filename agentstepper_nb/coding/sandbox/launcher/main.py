@@ -80,7 +80,7 @@ def _prepare(spec: LaunchSpec, supervisor_pid: int) -> None:
         kernel.restrict_access(spec["landlock"])
     _close_all_but(spec.get("pass_fds", []))
     if "seccomp" in spec:
-        kernel.filter_calls(spec["seccomp"])
+        kernel.install_seccomp_filter(spec["seccomp"])
 
 
 def _join(folder: str) -> None:
@@ -114,12 +114,12 @@ _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGQUIT)
 _KILL_TIMEOUT_S = 10.0
 
 
-def supervise_command(spec: LaunchSpec, front_pid: int) -> int:
+def supervise_command(spec: LaunchSpec, launcher_pid: int) -> int:
     """Start the command, wait for its end, and end all that it started.
 
     Args:
         spec: How the command is started.
-        front_pid: The parent's process id.
+        launcher_pid: The parent's process id.
 
     Returns:
         How the command ended, as `waitpid` has it.
@@ -128,7 +128,7 @@ def supervise_command(spec: LaunchSpec, front_pid: int) -> int:
     signal_pipe = _open_signal_pipe()
     kernel.become_subreaper()
     kernel.die_with_parent(signal.SIGQUIT)
-    if os.getppid() != front_pid:
+    if os.getppid() != launcher_pid:
         os._exit(1)
     supervisor_pid = os.getpid()
     pid = os.fork()
@@ -136,7 +136,7 @@ def supervise_command(spec: LaunchSpec, front_pid: int) -> int:
         _reset_signals()
         exec_command(spec, supervisor_pid)
     processes = ProcessTree(pid)
-    _wait(processes, signal_pipe, spec["lifeline"], spec["grace_s"])
+    _wait(processes, signal_pipe, spec["parent_death_fd"], spec["grace_s"])
     _end(processes, signal_pipe)
     _report_memory_kill(spec.get("cgroups", []))
     return signal.SIGKILL if processes.status is None else processes.status
@@ -167,13 +167,13 @@ class ProcessTree:
             if pid == self._first:
                 self.status = status
 
-    def send(self, number: int) -> None:
+    def send_signal(self, signal_number: int) -> None:
         """Send a signal to all."""
         found = find_descendants(os.getpid())
         if not found and self.status is None:  # a system without /proc: the command's own group
             found = {-self._first}
         for pid in found:
-            _send(pid, number)
+            _send(pid, signal_number)
 
     def kill(self) -> None:
         """Kill all that are there now; first they are stopped, so that none of them starts another."""
@@ -184,7 +184,7 @@ class ProcessTree:
             if len(self._stopped) > 100_000:  # they come faster than they can be stopped
                 break
         self._stopped.clear()
-        self.send(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
 
 def find_descendants(root: int) -> set[int]:
@@ -230,20 +230,20 @@ def _parent(pid: str) -> int | None:
     return None if state in (b"Z", b"X") else int(parent)
 
 
-def _wait(processes: ProcessTree, signal_pipe: int, lifeline: int, grace_s: float) -> None:
+def _wait(processes: ProcessTree, signal_pipe: int, parent_death_fd: int, grace_s: float) -> None:
     """Wait until the command ends, or until it is to be killed."""
     deadline: float | None = None
     while processes.reap() and processes.status is None:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             return
-        ready, _, _ = select.select([signal_pipe, lifeline], [], [], left)
+        ready, _, _ = select.select([signal_pipe, parent_death_fd], [], [], left)
         signals = os.read(signal_pipe, 4096) if signal_pipe in ready else b""
-        if lifeline in ready or signal.SIGQUIT in signals:
+        if parent_death_fd in ready or signal.SIGQUIT in signals:
             return
         if signal.SIGTERM in signals and deadline is None:
             deadline = time.monotonic() + grace_s
-            processes.send(signal.SIGTERM)
+            processes.send_signal(signal.SIGTERM)
 
 
 def _end(processes: ProcessTree, signal_pipe: int) -> None:
@@ -322,14 +322,14 @@ def main(descriptor: int) -> None:
         spec: LaunchSpec = marshal.load(file)
     kernel.die_with_parent(signal.SIGQUIT)
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until there is who can be told
-    front_pid = os.getpid()
+    launcher_pid = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _end_as(supervise_command(spec, front_pid))
+        _end_as(supervise_command(spec, launcher_pid))
     for each in _FORWARDED:
         signal.signal(each, lambda number, _: os.kill(pid, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-    os.close(spec["lifeline"])
+    os.close(spec["parent_death_fd"])
     _, status = os.waitpid(pid, 0)
     _end_as(status)
 

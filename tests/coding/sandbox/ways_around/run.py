@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose_sandbox
+from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.snapshots import Snapshots
 from tests.coding.sandbox.ways_around.stage import ALL_RAN, Stage
@@ -88,7 +88,7 @@ def _with_snapshot(stage: Stage, sandbox: Sandbox, row: Row) -> tuple[set[str], 
     snapshots = Snapshots(stage.root, kept)
     try:
         if snapshots.save_snapshot() is None:
-            return {f"took no snapshot: {snapshots.why_not}"}, ""
+            return {f"took no snapshot: {snapshots.unavailable_reason}"}, ""
         reached, output = stage.run(sandbox, [row.command])
     finally:
         snapshots.close()

@@ -127,7 +127,7 @@ class Stage:
         known = {
             "workspace": self.root,
             "home": home,
-            "temporary": temporary,
+            "temporary_folder": temporary,
             "hidden": (self.data, self.runtime),
         }
         return SandboxAccess(**{**known, **changes})  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ class Stage:
         for name, value in self.values.items():
             text = text.replace(name, value)
         words = ["/bin/bash", "-c", text]
-        with sandbox.command(words, self.root, self.access()) as launch:
+        with sandbox.prepare_command(words, self.root, self.access()) as launch:
             process = subprocess.Popen(
                 launch.argv,
                 env=launch.env,

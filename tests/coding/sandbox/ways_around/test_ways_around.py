@@ -108,7 +108,7 @@ def nobody() -> User:
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join([str(ROOT), *packages])}
     user = User(["setpriv", *ids, python], {**environment, "LANG": "C.UTF-8"})
-    tried = [*user.python, "-c", "import agentstepper_nb.coding.sandbox.choice"]
+    tried = [*user.python, "-c", "import agentstepper_nb.coding.sandbox.backend_selection"]
     if subprocess.run(tried, cwd="/", env=user.environment, check=False).returncode != 0:
         pytest.skip("This installation can't be read by other users.")
     return user

@@ -15,17 +15,17 @@ from ...errors import WorkspaceError
 from ...sdk.workspace.git_command import Git, GitError
 from ...sdk.workspace.outer_repository import OuterRepository
 from ...sdk.workspace.special_files import SpecialFileError
-from .command_parts import (
+from .command_model import (
     CommandReport,
     CommandWord,
     ProgramCall,
     Redirect,
     find_option,
-    pair_words,
+    pair_with_next_word,
     resolve_links,
     select_operands,
 )
-from .danger_list import parse_git_command
+from .dangerous_commands import parse_git_command
 
 #: Files of one call that are looked at, and folders that a command may be in.
 FILES_LIMIT: Final = 500
@@ -36,10 +36,10 @@ _IN_PLACE = re.compile(r"-[0acnpsSwlrEzuTtUWX]*i|-I$|--in-p")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 
 
-class SavedFiles(Protocol):
+class RecoverableFiles(Protocol):
     """Tells whether a file could be brought back as it is."""
 
-    def is_saved(self, path: Path) -> bool:
+    def is_recoverable(self, path: Path) -> bool:
         """Whether a commit or a snapshot holds the file as it is now. May block.
 
         Args:
@@ -57,8 +57,8 @@ class CommittedFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def is_saved(self, path: Path) -> bool:
-        """Whether the file is as last committed; see `SavedFiles`."""
+    def is_recoverable(self, path: Path) -> bool:
+        """Whether the file is as last committed; see `RecoverableFiles`."""
         options = ("--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
         try:
             git = _git(self._root)
@@ -68,22 +68,24 @@ class CommittedFiles:
             return False
 
 
-def find_unsaved(files: Iterable[Path], saved_files: SavedFiles) -> Path | None:
+def find_unrecoverable_file(
+    files: Iterable[Path], recoverable_files: RecoverableFiles
+) -> Path | None:
     """The first file that nobody could bring back; None where all could be.
 
     Args:
         files: Files that a call changes or deletes; what isn't there is passed over. Of more than
             `FILES_LIMIT` the first beyond counts as one that nobody could bring back.
-        saved_files: Which files are held.
+        recoverable_files: Which files are held.
     """
     present = (path for path in dict.fromkeys(files) if _is_there(path))
     for number, path in enumerate(present):
-        if number >= FILES_LIMIT or not saved_files.is_saved(path):
+        if number >= FILES_LIMIT or not recoverable_files.is_recoverable(path):
             return path
     return None
 
 
-def find_touched(report: CommandReport, folder: Path, root: Path) -> Iterator[Path]:
+def find_affected_files(report: CommandReport, folder: Path, root: Path) -> Iterator[Path]:
     """The files of the workspace that a command would change or delete, as far as its words tell.
 
     Args:
@@ -230,7 +232,7 @@ def _below(path: Path) -> Iterator[Path]:
 def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | None]:
     """The sources and the target of `cp` and the like."""
     words = select_operands(call.args)
-    for word, following in pair_words(call.args):
+    for word, following in pair_with_next_word(call.args):
         if word.text in ("-t", "--target-directory"):
             return tuple(each for each in words if each is not following), following
         if word.text.startswith("--target-directory="):

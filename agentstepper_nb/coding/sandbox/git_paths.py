@@ -42,24 +42,24 @@ class Placeholder(Struct, frozen=True):
     content: str | None
 
 
-class GitParts(Struct, frozen=True, kw_only=True):
+class GitPaths(Struct, frozen=True, kw_only=True):
     """What of a folder and its repositories belongs to git.
 
     Args:
         entries: Each `.git` in the folder: a folder, or a file that names one.
-        outside: The git folders outside of it that those files name, for a linked worktree or a
+        outside_folders: The git folders outside of it that those files name, for a linked worktree or a
             submodule: git writes to them.
         read_only: The parts from which git runs programs, and what says where those are.
         missing: Those of them that don't exist.
     """
 
     entries: tuple[Path, ...] = ()
-    outside: tuple[Path, ...] = ()
+    outside_folders: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
     missing: tuple[Placeholder, ...] = ()
 
 
-def find_git_parts(*folders: Path) -> GitParts:
+def find_git_parts(*folders: Path) -> GitPaths:
     """Find what git has in folders: in their own `.git`, and in those of repositories in them.
 
     A repository above a folder isn't shown: of its files all others would look deleted.
@@ -68,15 +68,15 @@ def find_git_parts(*folders: Path) -> GitParts:
         folders: The folders, absolute and without links; a file has nothing of git's.
     """
     found = [_parts_of(folder) for folder in folders if folder.is_dir()]
-    return GitParts(
+    return GitPaths(
         entries=tuple(path for each in found for path in each.entries),
-        outside=tuple(path for each in found for path in each.outside),
+        outside_folders=tuple(path for each in found for path in each.outside_folders),
         read_only=tuple(path for each in found for path in each.read_only),
         missing=tuple(name for each in found for name in each.missing),
     )
 
 
-def _parts_of(folder: Path) -> GitParts:
+def _parts_of(folder: Path) -> GitPaths:
     found = dict.fromkeys([folder / GIT, *_search(folder, int(time.monotonic() / _SEARCH_TTL_S))])
     entries = tuple(dict.fromkeys(_entries(folder, found)))
     outside: list[Path] = []
@@ -93,9 +93,9 @@ def _parts_of(folder: Path) -> GitParts:
     missing: list[Placeholder] = []
     for git_folder in git_folders:
         _add_parts(git_folder, read_only, missing)
-    return GitParts(
+    return GitPaths(
         entries=entries,
-        outside=tuple(dict.fromkeys(outside)),
+        outside_folders=tuple(dict.fromkeys(outside)),
         read_only=tuple(dict.fromkeys(read_only)),
         missing=tuple(missing),
     )
@@ -112,7 +112,7 @@ def _entries(folder: Path, found: Iterable[Path]) -> Iterator[Path]:
 
 
 @contextmanager
-def hold_placeholders(missing: Iterable[Placeholder]) -> Iterator[tuple[Path, ...]]:
+def create_placeholders(missing: Iterable[Placeholder]) -> Iterator[tuple[Path, ...]]:
     """Make missing names, so that something can be mounted on them, and remove them at the end.
 
     Several processes may hold the same name; the last one removes it. What a killed process leaves

@@ -107,13 +107,13 @@ class ProgramCall(Struct, frozen=True):
 
     Args:
         words: Its name and what it is given.
-        part: As it stands in the command, for people.
+        source_text: As it stands in the command, for people.
         assignments: Variables that are set for it.
         stdin: What it reads, where that stands in the command.
     """
 
     words: tuple[CommandWord, ...]
-    part: str
+    source_text: str
     assignments: tuple[Assignment, ...] = ()
     stdin: CommandWord | None = None
 
@@ -123,7 +123,7 @@ class ProgramCall(Struct, frozen=True):
         return self.words[0].text.rpartition("/")[2].lower()
 
     @property
-    def plain_name(self) -> str:
+    def unversioned_name(self) -> str:
         """The same without a version: `python` for `python3.12`, `mkfs` for `mkfs.ext4`."""
         return _VERSION.sub("", self.name.partition(".")[0][:_NAME_LIMIT])
 
@@ -133,7 +133,7 @@ class ProgramCall(Struct, frozen=True):
         return self.words[1:]
 
 
-def parse_names(text: str) -> frozenset[str]:
+def split_names(text: str) -> frozenset[str]:
     """A table of names, as text with white space between them."""
     return frozenset(text.split())
 
@@ -189,7 +189,7 @@ def find_option(args: tuple[CommandWord, ...], *longs: str, shorts: str = "") ->
     return None
 
 
-def pair_words(args: tuple[CommandWord, ...]) -> Iterator[tuple[CommandWord, CommandWord]]:
+def pair_with_next_word(args: tuple[CommandWord, ...]) -> Iterator[tuple[CommandWord, CommandWord]]:
     """Each word with the one behind it, which may be its value; behind the last an empty one."""
     return pairwise((*args, CommandWord("")))
 
@@ -214,19 +214,19 @@ class CommandFinding(Struct, frozen=True):
 
     Args:
         risk: High where it destroys something.
-        part: The part of the command, as it stands there.
+        source_text: The part of the command, as it stands there.
         why: What the part does, as the end of a sentence that begins with the part.
         is_unclear: Whether only running the command would show what it does.
     """
 
     risk: Risk
-    part: str
+    source_text: str
     why: str
     is_unclear: bool = False
 
     def __str__(self) -> str:
         """The finding as a sentence."""
-        text = f"`{self.part}` {self.why}" if self.part else self.why
+        text = f"`{self.source_text}` {self.why}" if self.source_text else self.why
         return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -236,15 +236,15 @@ class CommandReport(Struct, frozen=True):
     Args:
         findings: What is on the dangerous list, or may be, in the order of the command.
         calls: The programs that the command runs, those behind `env`, `sh -c` and the like too.
-        mentions: Words in the arguments of those, each as if a program began there: a program may run
-            what it is given.
+        possible_calls: Words in the arguments of those, each as if a program began there: a program
+            may run what it is given.
         redirects: The files that the shell opens for the programs.
         assigned_names: The names of the variables that the command sets.
     """
 
     findings: tuple[CommandFinding, ...] = ()
     calls: tuple[ProgramCall, ...] = ()
-    mentions: tuple[ProgramCall, ...] = ()
+    possible_calls: tuple[ProgramCall, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     assigned_names: frozenset[str] = frozenset()
 

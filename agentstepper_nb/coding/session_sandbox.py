@@ -12,13 +12,13 @@ from ..discover import list_private_folders
 from ..errors import SandboxError
 from ..protocol.coding_api import SandboxReport
 from .policy.denied_files import DeniedFiles, find_denied_files
-from .policy.rule_book import RuleBook
+from .policy.policy_rules_file import PolicyRulesFile
 from .sandbox import ResourceLimits, SandboxAccess, SandboxChoice, SandboxMode, SessionGrants
-from .sandbox.choice import SelectedSandbox, choose_sandbox
+from .sandbox.backend_selection import SelectedSandbox, choose_sandbox
 from .sandbox.command_environment import PrivateHome
-from .sandbox.landlock import SIGNALS_GAP
+from .sandbox.landlock import SIGNALS_NOT_CONFINED
 from .sandbox.launch import Sandbox, Unconfined
-from .session_list import CodingFolders
+from .session_list import CodingDataPaths
 
 _UNPROTECTED: Final = (
     "approvals are no protection against the command itself: a command can do what you can, and may "
@@ -31,7 +31,7 @@ class SandboxSettings(Struct, frozen=True, kw_only=True):
 
     Args:
         mode: What commands and tools may do without asking.
-        choice: Which sandbox holds commands.
+        backend: Which sandbox holds commands.
         network: Whether commands have the network without asking.
         readable: Folders outside of the workspace that commands see, absolute and without links.
         writable: Folders outside of the workspace that commands may change, absolute and without links.
@@ -39,7 +39,7 @@ class SandboxSettings(Struct, frozen=True, kw_only=True):
     """
 
     mode: SandboxMode = SandboxMode.WORKSPACE_WRITE
-    choice: SandboxChoice = "auto"
+    backend: SandboxChoice = "auto"
     network: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
@@ -59,7 +59,7 @@ def parse_sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
     default = ResourceLimits()
     return SandboxSettings(
         mode=SandboxMode(options.get("sandbox_mode", SandboxMode.WORKSPACE_WRITE)),
-        choice=options.get("sandbox", "auto"),
+        backend=options.get("sandbox", "auto"),
         network=options.get("network", False),
         readable=_folders(options.get("readable", ()), "readable"),
         writable=_folders(options.get("writable", ()), "writable"),
@@ -70,7 +70,7 @@ def parse_sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
     )
 
 
-class Confinement:
+class SessionSandbox:
     """What one session's commands may reach.
 
     Made by `open`, or of parts. `close` removes the private home.
@@ -93,7 +93,7 @@ class Confinement:
         settings: SandboxSettings,
         *,
         hidden: tuple[Path, ...] = (),
-        rules: RuleBook | None = None,
+        rules: PolicyRulesFile | None = None,
         why_not: tuple[str, ...] = (),
     ) -> None:
         self.sandbox = sandbox
@@ -113,8 +113,8 @@ class Confinement:
         workspace: Path,
         data_dir: Path,
         session_id: str,
-        rules: RuleBook | None = None,
-    ) -> Confinement:
+        rules: PolicyRulesFile | None = None,
+    ) -> SessionSandbox:
         """Choose a session's sandbox, and make its private home. Blocking: call it on a thread.
 
         Args:
@@ -128,15 +128,15 @@ class Confinement:
             SandboxError: The chosen sandbox doesn't work here, or can't hide what must be hidden.
         """
         is_full_access = settings.mode is SandboxMode.DANGER_FULL_ACCESS
-        if is_full_access and settings.choice not in ("auto", "none"):
+        if is_full_access and settings.backend not in ("auto", "none"):
             raise SandboxError(
                 f"The mode {settings.mode} uses no sandbox, but the settings also choose "
-                f"{settings.choice}: leave one of the two out."
+                f"{settings.backend}: leave one of the two out."
             )
         chosen = (
             SelectedSandbox(Unconfined(settings.limits))
             if is_full_access
-            else choose_sandbox(settings.choice, settings.limits)
+            else choose_sandbox(settings.backend, settings.limits)
         )
         private = list_private_folders()
         if chosen.sandbox.name != "none":
@@ -145,7 +145,7 @@ class Confinement:
             dict.fromkeys((*private, *_find_hidden_folders(workspace, data_dir.resolve())))
         )
         try:
-            home = PrivateHome(CodingFolders(data_dir.resolve()).sandboxes, session_id)
+            home = PrivateHome(CodingDataPaths(data_dir.resolve()).sandboxes, session_id)
         except OSError as error:
             raise SandboxError(
                 f"The session's private home below {data_dir} can't be created: {error}."
@@ -157,7 +157,7 @@ class Confinement:
             settings,
             hidden=hidden,
             rules=rules,
-            why_not=chosen.why_not,
+            why_not=chosen.rejection_reasons,
         )
 
     @property
@@ -168,7 +168,7 @@ class Confinement:
     @property
     def can_send_signals(self) -> bool:
         """Whether commands may signal processes outside of the sandbox."""
-        return SIGNALS_GAP in self.sandbox.gaps
+        return SIGNALS_NOT_CONFINED in self.sandbox.missing_protections
 
     def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> SandboxAccess:
         """What one command may reach. Blocking: deny rules are matched with the workspace's files.
@@ -185,7 +185,7 @@ class Confinement:
         return SandboxAccess(
             workspace=self._workspace,
             home=self._home.home,
-            temporary=self._home.temporary,
+            temporary_folder=self._home.temporary,
             is_workspace_writable=self.mode is not SandboxMode.READ_ONLY,
             has_network=network or self.grants.network,
             readable=settings.readable,
@@ -201,7 +201,7 @@ class Confinement:
             mode=self.mode.value,
             name=self.sandbox.name,
             network=not self.is_confined or self.grants.network,
-            gaps=self.sandbox.gaps,
+            gaps=self.sandbox.missing_protections,
             limits=self.sandbox.limits,
             why_not=self._why_not,
             warning=self._warning(),

@@ -12,13 +12,12 @@ from msgspec import Struct
 from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
-from .command_parts import CommandReport, resolve_links, shorten_part
+from .command_model import CommandReport, resolve_links, shorten_part
 from .command_trust import TrustLevel, find_required_trust
+from .denied_files import WRITING_TOOLS
 from .rules import describe_rule, find_paths
-from .unsaved_files import SavedFiles, find_touched, find_unsaved
+from .unrecoverable_files import RecoverableFiles, find_affected_files, find_unrecoverable_file
 
-#: Tools that change files by themselves.
-WRITERS: Final = frozenset({"write_file", "edit_file", "apply_patch"})
 #: Programs that signal others.
 _SIGNAL_PROGRAMS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
 
@@ -30,7 +29,7 @@ class PolicyContext(Struct, frozen=True, kw_only=True):
     mode: SandboxMode
     is_confined: bool
     grants: SessionGrants
-    saved_files: SavedFiles | None
+    recoverable_files: RecoverableFiles | None
     can_send_signals: bool
 
     @property
@@ -39,11 +38,11 @@ class PolicyContext(Struct, frozen=True, kw_only=True):
         return self.is_confined and self.mode is not SandboxMode.DANGER_FULL_ACCESS
 
 
-class PolicyQuestion(Struct, frozen=True, kw_only=True):
+class ApprovalReason(Struct, frozen=True, kw_only=True):
     """One thing that a person is asked about a call.
 
     Args:
-        why: What the call does, as a sentence.
+        description: What the call does, as a sentence.
         risk: How much harm that may do.
         rule: What a rule about the whole call would allow, in words; None: it isn't offered.
         grant: What answers the question for the rest of the session; None: nothing.
@@ -51,16 +50,16 @@ class PolicyQuestion(Struct, frozen=True, kw_only=True):
             does.
     """
 
-    why: str
+    description: str
     risk: Risk
     rule: str | None = None
     grant: AccessGrant | None = None
     unattended_denial: str | None = None
 
 
-def find_questions(
+def find_approval_reasons(
     session: PolicyContext, tool: Tool, args: Any, report: CommandReport | None
-) -> list[PolicyQuestion]:
+) -> list[ApprovalReason]:
     """What a person is asked about a call; nothing where it passes.
 
     Args:
@@ -72,52 +71,58 @@ def find_questions(
     found = list(_ask_about_tool(tool, args))
     if report is not None:
         found += _ask_about_command(session, args, report, describe_rule(tool.name, args))
-    elif tool.name in WRITERS:
+    elif tool.name in WRITING_TOOLS:
         found += _ask_about_writer(session, tool, args)
     return found
 
 
-def _ask_about_tool(tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
+def _ask_about_tool(tool: Tool, args: Any) -> Iterator[ApprovalReason]:
     rule = describe_rule(tool.name, args)
     if tool.policy.requires_approval:
-        yield PolicyQuestion(why=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule)
+        yield ApprovalReason(
+            description=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule
+        )
     elif tool.policy.risk is Risk.HIGH:
-        yield PolicyQuestion(why=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule)
+        yield ApprovalReason(
+            description=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule
+        )
 
 
-def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
-    if session.workspace is None or session.saved_files is None:
+def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[ApprovalReason]:
+    if session.workspace is None or session.recoverable_files is None:
         return
     named = (session.workspace.resolve_path(path) for path in find_paths(args))
-    if lost := find_unsaved((path for path in named if path is not None), session.saved_files):
+    if lost := find_unrecoverable_file(
+        (path for path in named if path is not None), session.recoverable_files
+    ):
         name = _name(lost, session.workspace)
         why = (
             f"`{tool.name}` changes `{name}`, of which neither a commit nor a snapshot has a copy."
         )
-        yield PolicyQuestion(why=why, risk=Risk.MEDIUM)
+        yield ApprovalReason(description=why, risk=Risk.MEDIUM)
 
 
 def _ask_about_command(
     session: PolicyContext, args: Any, report: CommandReport, rule: str | None
-) -> Iterator[PolicyQuestion]:
+) -> Iterator[ApprovalReason]:
     folder = _folder(session, args)
     worst = report.worst_finding
     if worst is not None:
-        yield PolicyQuestion(why=str(worst), risk=worst.risk, rule=rule)
+        yield ApprovalReason(description=str(worst), risk=worst.risk, rule=rule)
     if session.has_sandbox:
         yield from _ask_about_leaving(session, args, rule)
         yield from _ask_about_signals(session, report, rule)
     if session.workspace is None:
         return
-    if session.mode is not SandboxMode.READ_ONLY and session.saved_files is not None:
-        files = find_touched(report, folder, session.workspace.root)
-        if lost := find_unsaved(files, session.saved_files):
+    if session.mode is not SandboxMode.READ_ONLY and session.recoverable_files is not None:
+        files = find_affected_files(report, folder, session.workspace.root)
+        if lost := find_unrecoverable_file(files, session.recoverable_files):
             name = _name(lost, session.workspace)
             why = (
                 f"The command changes `{name}`, of which neither a commit nor a snapshot has a "
                 "copy."
             )
-            yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
+            yield ApprovalReason(description=why, risk=Risk.HIGH, rule=rule)
             return
     if worst is None and not session.is_confined:
         yield from _ask_about_unconfined(session, report, folder, rule)
@@ -125,21 +130,21 @@ def _ask_about_command(
 
 def _ask_about_signals(
     session: PolicyContext, report: CommandReport, rule: str | None
-) -> Iterator[PolicyQuestion]:
+) -> Iterator[ApprovalReason]:
     """A question about signals that the sandbox doesn't hold back."""
     for call in report.calls:
         if session.can_send_signals and call.name in _SIGNAL_PROGRAMS:
             why = (
-                f"`{call.part}` may end processes outside of the sandbox, which doesn't block "
+                f"`{call.source_text}` may end processes outside of the sandbox, which doesn't block "
                 "signals."
             )
-            yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
+            yield ApprovalReason(description=why, risk=Risk.HIGH, rule=rule)
             return
 
 
 def _ask_about_unconfined(
     session: PolicyContext, report: CommandReport, folder: Path, rule: str | None
-) -> Iterator[PolicyQuestion]:
+) -> Iterator[ApprovalReason]:
     """A question about a command that no sandbox holds."""
     if session.workspace is None or session.mode is SandboxMode.DANGER_FULL_ACCESS:
         return
@@ -147,11 +152,11 @@ def _ask_about_unconfined(
     what = f"`{part}`" if part else "The command"
     if trust is TrustLevel.OTHER:
         why = f"There is no sandbox, and {what[:1].lower()}{what[1:]} does more than read."
-        yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
+        yield ApprovalReason(description=why, risk=Risk.HIGH, rule=rule)
     elif trust is TrustLevel.RUNS_PROJECT and not session.grants.project_code:
         why = f"There is no sandbox, and {what} runs the project's own code with all your rights."
-        yield PolicyQuestion(
-            why=why, risk=Risk.HIGH, rule=rule, grant=AccessGrant(kind="project_code")
+        yield ApprovalReason(
+            description=why, risk=Risk.HIGH, rule=rule, grant=AccessGrant(kind="project_code")
         )
 
 
@@ -160,11 +165,11 @@ def _ask_about_unconfined(
 
 def _ask_about_leaving(
     session: PolicyContext, args: Any, rule: str | None
-) -> Iterator[PolicyQuestion]:
+) -> Iterator[ApprovalReason]:
     # Only what is surely false is no request: the tool may read `1` as true.
     if args.get("network", False) is not False and not session.grants.network:
-        yield PolicyQuestion(
-            why="The command asks for the network.",
+        yield ApprovalReason(
+            description="The command asks for the network.",
             risk=Risk.MEDIUM,
             rule=rule,
             grant=AccessGrant(kind="network"),
@@ -174,8 +179,8 @@ def _ask_about_leaving(
     outside = _outside(session, args)
     if outside:
         named = ", ".join(f"`{shorten_part(str(folder))}`" for folder in outside)
-        yield PolicyQuestion(
-            why=f"The command asks to change files outside of the workspace, in {named}.",
+        yield ApprovalReason(
+            description=f"The command asks to change files outside of the workspace, in {named}.",
             risk=Risk.HIGH,
             rule=rule,
             grant=AccessGrant(kind="writable", folders=outside),

@@ -24,7 +24,7 @@ class _Document(Struct, forbid_unknown_fields=True):
     rules: list[PolicyRule] = []
 
 
-class RuleBook:
+class PolicyRulesFile:
     """The rules of this user, in a file that several processes may use at once.
 
     Args:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from ..tool import Risk
-from .command_parts import (
+from .command_model import (
     Assignment,
     CommandFinding,
     CommandReport,
@@ -21,7 +21,7 @@ from .command_parts import (
 )
 from .shell_parser import (
     Dialect,
-    ShellText,
+    ParsedShellText,
     Tree,
     UnparsableError,
     is_same_in_all_dialects,
@@ -30,13 +30,13 @@ from .shell_parser import (
 )
 
 #: Commands in commands, as `sh -c "env sh -c …"`, and how many in all.
-DEPTH_LIMIT: Final = 8
-TEXTS_LIMIT: Final = 16
+MAX_DEPTH: Final = 8
+MAX_NESTED_TEXTS: Final = 16
 #: Findings and mentions that are kept: a person reads the first.
-FINDINGS_LIMIT: Final = 50
-MENTIONS_LIMIT: Final = 500
+MAX_FINDINGS: Final = 50
+MAX_POSSIBLE_CALLS: Final = 500
 #: Words of a mention that are looked at.
-MENTION_WORDS: Final = 24
+MAX_POSSIBLE_CALL_WORDS: Final = 24
 
 #: What `sh` is depends on the machine: a command has to be harmless to each.
 DIALECTS: Final[tuple[Dialect, ...]] = ("posix", "bash")
@@ -54,17 +54,17 @@ _TOKEN = re.compile(r"""[^\s"'`()\[\]{},;|&<>=!$\\]+""")
 _SYSTEM: Final = re.compile(r"/+((usr|opt)/)?(local/)?s?bin/")
 
 #: Looks at one call of a program, and tells the judge what it finds.
-CallJudge = Callable[[ProgramCall, "CommandJudge"], None]
+CallAnalyzer = Callable[[ProgramCall, "CommandAnalyzer"], None]
 
 
-class CommandJudge:
+class CommandAnalyzer:
     """Judges one command, with all that stands in it.
 
     Args:
         judge_call: What looks at each call.
     """
 
-    def __init__(self, judge_call: CallJudge) -> None:
+    def __init__(self, judge_call: CallAnalyzer) -> None:
         self._judge_call = judge_call
         self._tree = cache(parse_tree)
         self._depth = 0
@@ -83,14 +83,16 @@ class CommandJudge:
         return CommandReport(
             findings=tuple(self._findings),
             calls=tuple(self._calls),
-            mentions=tuple(self._mentions),
+            possible_calls=tuple(self._mentions),
             redirects=tuple(self._redirects),
             assigned_names=frozenset(self._assigns),
         )
 
     # ---- what the looks at programs say ----
 
-    def add_danger(self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH) -> None:
+    def add_dangerous_finding(
+        self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH
+    ) -> None:
         """Find something of the dangerous list.
 
         Args:
@@ -100,21 +102,24 @@ class CommandJudge:
         """
         self._find(CommandFinding(risk, _part(part), why))
 
-    def add_unclear(self, part: ProgramCall | str, why: str) -> None:
-        """Find what may be on the dangerous list, and only running it would show; see `add_danger`."""
+    def add_unclear_finding(self, part: ProgramCall | str, why: str) -> None:
+        """Find what may be on the dangerous list, and only running it would show.
+
+        See `add_dangerous_finding`.
+        """
         self._find(CommandFinding(Risk.MEDIUM, _part(part), why, is_unclear=True))
 
-    def note_fetch(self, call: ProgramCall) -> None:
+    def record_download(self, call: ProgramCall) -> None:
         """Note that a call brings files from elsewhere."""
         self._fetching_calls.append(call)
 
-    def note_run(self, call: ProgramCall, script: str) -> None:
+    def record_execution(self, call: ProgramCall, script: str) -> None:
         """Note that a call runs a file; an empty name is that of its input, or isn't known."""
         self._file_runs.append((call, script))
 
     # ---- what they go on with ----
 
-    def judge_text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
+    def analyze_text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
         """Judge what a shell is given.
 
         Args:
@@ -123,29 +128,29 @@ class CommandJudge:
         """
         for dialect in islice(dialects, 1 if is_same_in_all_dialects(text) else None):
             self._text_count += 1
-            if self._text_count > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
-                self.add_unclear("", "the command contains too many other commands")
+            if self._text_count > MAX_NESTED_TEXTS or self._depth >= MAX_DEPTH:
+                self.add_unclear_finding("", "the command contains too many other commands")
                 return
             try:
                 parsed = self._parsed(text, dialect, dialects)
                 shell_text = None if parsed is None else read_tree(*parsed)
             except UnparsableError as error:
-                self.add_unclear("", str(error))
+                self.add_unclear_finding("", str(error))
                 continue
             if shell_text is not None:
                 self._judge_shell_text(shell_text)
 
-    def _judge_shell_text(self, shell_text: ShellText) -> None:
+    def _judge_shell_text(self, shell_text: ParsedShellText) -> None:
         """Judge what stands in a text."""
         self._depth += 1
         self._assign(shell_text.assignments)
         for redirect in shell_text.redirects:
             self._redirect(redirect)
         for call in shell_text.calls:
-            self.judge_program(call)
+            self.analyze_program(call)
         self._depth -= 1
 
-    def judge_inner(
+    def analyze_wrapped_command(
         self,
         outer: ProgramCall,
         words: tuple[CommandWord, ...],
@@ -160,25 +165,27 @@ class CommandJudge:
         """
         assignments = tuple(assignments)
         self._assign(assignments)
-        if self._depth >= DEPTH_LIMIT:
-            self.add_unclear(outer, "contains too many other commands")
+        if self._depth >= MAX_DEPTH:
+            self.add_unclear_finding(outer, "contains too many other commands")
         elif words:
             self._depth += 1
-            self.judge_program(
-                ProgramCall(words, outer.part, (*outer.assignments, *assignments), outer.stdin)
+            self.analyze_program(
+                ProgramCall(
+                    words, outer.source_text, (*outer.assignments, *assignments), outer.stdin
+                )
             )
             self._depth -= 1
 
-    def judge_program(self, call: ProgramCall) -> None:
+    def analyze_program(self, call: ProgramCall) -> None:
         """Judge one program that is run."""
         self._calls[call] = None
         name = call.words[0]
         if name.is_certain:
             self._judge_call(call, self)
         elif "/" not in name.text or _SYSTEM.match(name.text):
-            self.add_unclear(call, "runs a program whose name is known only when it runs")
+            self.add_unclear_finding(call, "runs a program whose name is known only when it runs")
 
-    def find_mentions(self, call: ProgramCall) -> Iterator[ProgramCall]:
+    def find_possible_calls(self, call: ProgramCall) -> Iterator[ProgramCall]:
         """What would run if a program ran what it is given, from each of its words on.
 
         Each is given once: a mention may have others in it.
@@ -186,8 +193,10 @@ class CommandJudge:
         given = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
         tokens = [CommandWord(token) for text in given for token in _TOKEN.findall(text)]
         for place in range(len(tokens)):
-            mention = ProgramCall(tuple(tokens[place : place + MENTION_WORDS]), call.part)
-            if mention not in self._mentions and len(self._mentions) < MENTIONS_LIMIT:
+            mention = ProgramCall(
+                tuple(tokens[place : place + MAX_POSSIBLE_CALL_WORDS]), call.source_text
+            )
+            if mention not in self._mentions and len(self._mentions) < MAX_POSSIBLE_CALLS:
                 self._mentions[mention] = None
                 yield mention
 
@@ -215,7 +224,7 @@ class CommandJudge:
         return None if plain == text else (self._tree(plain, dialect), plain)
 
     def _find(self, finding: CommandFinding) -> None:
-        if len(self._findings) < FINDINGS_LIMIT:
+        if len(self._findings) < MAX_FINDINGS:
             self._findings[finding] = None
 
     def _assign(self, assignments: Iterable[Assignment]) -> None:
@@ -226,7 +235,7 @@ class CommandJudge:
         target = redirect.target
         if _WRITES.match(redirect.operator) and is_device(target.text):
             part = f"{redirect.operator} {target.text}{'' if target.is_certain else '…'}"
-            self.add_danger(part, "writes to a device")
+            self.add_dangerous_finding(part, "writes to a device")
 
     def _find_fetched_scripts(self) -> None:
         """Find a script that the same command fetches and runs."""
@@ -235,8 +244,10 @@ class CommandJudge:
         for call, script in self._file_runs if self._fetching_calls else ():
             name = script.rpartition("/")[2]
             if not name or any(name in text for text in texts):
-                self.add_danger(call, f"runs what `{self._fetching_calls[0].part}` fetched")
+                self.add_dangerous_finding(
+                    call, f"runs what `{self._fetching_calls[0].source_text}` fetched"
+                )
 
 
 def _part(part: ProgramCall | str) -> str:
-    return shorten_part(part.part if isinstance(part, ProgramCall) else part)
+    return shorten_part(part.source_text if isinstance(part, ProgramCall) else part)

@@ -17,7 +17,7 @@ from ..llm_wire.events import (
 )
 from ..protocol.chat import AgentOutput, MessageType
 from ..protocol.image_types import MEDIA_TYPES
-from .session_log import EDITED
+from .session_log import EDITED_KIND
 from .tool_results import ToolResult, encode_result, normalize_result, parse_arguments
 from .tools.read_file import ShowImage
 from .tools.run_command import RunCommand
@@ -32,10 +32,10 @@ _MAX_PATH_CHARS: Final = 4000
 _NO_OUTPUT: Final = "It ended with exit code 0, and said nothing."
 
 
-class PieceReceiver(Protocol):
+class OutputReceiver(Protocol):
     """Who is told an answer. None of it waits."""
 
-    def send(self, piece: AgentOutput) -> None:
+    def send(self, output: AgentOutput) -> None:
         """There is more of it."""
 
     def replace_text(self, text: str) -> None:
@@ -49,7 +49,7 @@ class _Call(NamedTuple):
     args: Any
 
 
-class ChatPieceWriter:
+class ChatOutputWriter:
     """Listens to a session, and says what a person in a chat is to read of it.
 
     A command is code and then its output; a picture that is shown is one; any other call is a call. A
@@ -61,7 +61,7 @@ class ChatPieceWriter:
         root: What comes before a path of the workspace in the chat: `""`, or the folder with a slash.
     """
 
-    def __init__(self, receiver: PieceReceiver, root: str = "") -> None:
+    def __init__(self, receiver: OutputReceiver, root: str = "") -> None:
         self._receiver = receiver
         self._root = root
         self._calls: dict[str, _Call] = {}  # in the order in which they are carried out
@@ -80,7 +80,7 @@ class ChatPieceWriter:
                 self._calls.setdefault(id, _Call(name, parse_arguments(args)))
             case ToolResultEvent(call_id=id, result=result):
                 self._result(id, normalize_result(result))
-            case TraceEvent(kind=kind, data=data) if kind == EDITED:
+            case TraceEvent(kind=kind, data=data) if kind == EDITED_KIND:
                 self._edited(data)
             case (
                 TraceEvent(kind="warning", data={"message": str(text)})

@@ -23,7 +23,7 @@ from ...protocol.runtime import (
 )
 from ...protocol.runtime_requests import TopicEvent
 from ...runtime.client import AsyncAgents
-from ...runtime.session_writer import RunnerContext
+from ...runtime.session_writer import StepRunnerState
 from .. import message_types
 from ..connector import InterpreterABC, Item, Turn
 
@@ -38,12 +38,12 @@ _PAUSED: Final = (
 _RESTARTED: Final = "The session had ended: this is another one, which begins anew."
 
 
-class QueueSession(InterpreterABC):
+class BackgroundAgent(InterpreterABC):
     """A session of an agent that runs on its own, in a worker of the Core.
 
     ::
 
-        chat = Chat(QueueSession(create={"agent_id": "joker", "moniker": "joke"}))
+        chat = Chat(BackgroundAgent(create={"agent_id": "joker", "moniker": "joke"}))
         chat.send("Cats.")
 
     A message is its input, and the answer is what the step says that is given it: its text, else its
@@ -128,7 +128,7 @@ class QueueSession(InterpreterABC):
             self._states[chat] = waiting.state
             self._receivers[state.session_id] = waiting.has_received
 
-    async def ended(self, session_id: str) -> None:
+    async def on_session_closed(self, session_id: str) -> None:
         """Forget the chat's session; the queue's lives on."""
         state = self._states.pop(session_id, None)
         if state is not None and self._create:
@@ -288,7 +288,7 @@ class StepWaiter:
             return True
         if told is None or step.iteration < told.iteration:
             return False
-        under_way = RunnerContext.of(told).given is not None
+        under_way = StepRunnerState.of(told).pending_guidance is not None
         return step.iteration > told.iteration or (step.guidance is not None and not under_way)
 
     def _check(self) -> None:
@@ -304,7 +304,7 @@ class StepWaiter:
 
 def describe_end(state: AgentState) -> CommandError:
     """What is said of a session that has ended, and doesn't answer any more."""
-    note = state.last_error or RunnerContext.of(state).note
+    note = state.last_error or StepRunnerState.of(state).end_reason
     why = f": {note}" if note else "."
     return CommandError(
         "session_over",

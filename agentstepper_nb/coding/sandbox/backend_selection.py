@@ -72,15 +72,15 @@ class RejectedSandbox(Struct, frozen=True):
 
     Args:
         name: Which one.
-        why: Why, in words for a person.
+        reason: Why, in words for a person.
     """
 
     name: str
-    why: str
+    reason: str
 
     def __str__(self) -> str:
         """The sandbox and the reason, as one sentence."""
-        return f"{self.name}: {self.why}"
+        return f"{self.name}: {self.reason}"
 
 
 class SelectedSandbox(Struct, frozen=True):
@@ -88,31 +88,31 @@ class SelectedSandbox(Struct, frozen=True):
 
     Args:
         sandbox: The sandbox.
-        why_not: The better ones that don't work here, each a sentence for a person.
+        rejection_reasons: The better ones that don't work here, each a sentence for a person.
     """
 
     sandbox: Sandbox
-    why_not: tuple[str, ...] = ()
+    rejection_reasons: tuple[str, ...] = ()
 
 
-def choose_sandbox(choice: SandboxChoice, limits: ResourceLimits) -> SelectedSandbox:
+def choose_sandbox(backend: SandboxChoice, limits: ResourceLimits) -> SelectedSandbox:
     """Choose a sandbox, by a real run of each until one holds. Blocking.
 
     What was found is remembered for as long as this process runs.
 
     Args:
-        choice: Which one; `auto` is the first that works of bubblewrap, Landlock, Seatbelt and none.
+        backend: Which one; `auto` is the first that works of bubblewrap, Landlock, Seatbelt and none.
         limits: What a command may use.
 
     Raises:
         SandboxError: The sandbox that was named doesn't work on this machine.
     """
-    sandbox, refused = _try_sandboxes(choice, limits)
+    sandbox, refused = _try_sandboxes(backend, limits)
     if sandbox is not None:
         return SelectedSandbox(sandbox, tuple(map(str, refused)))
-    why = "; ".join(each.why for each in refused) or "this machine has none"
+    why = "; ".join(each.reason for each in refused) or "this machine has none"
     raise SandboxError(
-        f"The sandbox {choice!r} doesn't work on this machine: {why}. {_ADVICE[choice]} "
+        f"The sandbox {backend!r} doesn't work on this machine: {why}. {_ADVICE[backend]} "
         "`--sandbox auto` chooses the best one that works."
     )
 
@@ -127,14 +127,14 @@ def probe_sandbox(sandbox: Sandbox) -> None:
     with tempfile.TemporaryDirectory() as name, socket.create_server(("127.0.0.1", 0)) as server:
         root = Path(name).resolve()
         access = SandboxAccess(
-            workspace=root / "workspace", home=root / "home", temporary=root / "tmp"
+            workspace=root / "workspace", home=root / "home", temporary_folder=root / "tmp"
         )
-        for folder in (access.workspace, access.home, access.temporary, root / "outside"):
+        for folder in (access.workspace, access.home, access.temporary_folder, root / "outside"):
             folder.mkdir()
         paths = (str(access.workspace / "file"), str(root / "outside" / "file"))
         words = (sys.executable, "-I", "-S", "-c", _PROBE, *paths)
         seen = (str(server.getsockname()[1]), str(os.getpid()), _own_environment())
-        with sandbox.command((*words, *seen), access.workspace, access) as launch:
+        with sandbox.prepare_command((*words, *seen), access.workspace, access) as launch:
             try:
                 done = subprocess.run(
                     launch.argv,
@@ -170,11 +170,11 @@ def _own_environment() -> str:
 
 @cache
 def _try_sandboxes(
-    choice: SandboxChoice, limits: ResourceLimits
+    backend: SandboxChoice, limits: ResourceLimits
 ) -> tuple[Sandbox | None, tuple[RejectedSandbox, ...]]:
     refused: list[RejectedSandbox] = []
     for name, make in _candidates(limits):
-        if choice not in ("auto", name):
+        if backend not in ("auto", name):
             continue
         try:
             sandbox = make()
