@@ -72,7 +72,7 @@ class Led:
             tool="run_command",
             args={"command": "rm -r build"},
             risk=self.risk,
-            why="it deletes files",
+            policy_reason="it deletes files",
         )
         asking = asyncio.ensure_future(self.opening.approver.request_decision(request))
         elsewhere = asyncio.ensure_future(self.elsewhere.wait())
