@@ -103,7 +103,9 @@ class SessionEventFeed:
                 message = f"{self._oldest - 1 - at} older events are no longer stored."
                 at = self._oldest - 1
                 yield NumberedCodingEvent(
-                    stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST_KIND, data=message)
+                    stream_id=self.life,
+                    n=at,
+                    event=CodingTrace(kind=EVENTS_LOST_KIND, data=message),
                 )
             elif at < self._last:
                 at += 1

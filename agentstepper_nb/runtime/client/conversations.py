@@ -129,7 +129,9 @@ class ConversationClient:
         request = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
         return await self._core.call(methods.LEAVE, request)
 
-    async def participants(self, conversation_id: str, *, present_only: bool = False) -> list[Participant]:
+    async def participants(
+        self, conversation_id: str, *, present_only: bool = False
+    ) -> list[Participant]:
         """Who takes part in a conversation; with `present_only`, only those who haven't left."""
         request = ParticipantQuery(conversation_id=conversation_id, is_present=present_only)
         return list((await self._core.call(methods.PARTICIPANTS, request)).participants)
