@@ -26,6 +26,7 @@ _SEAMS: Final = (
     ("langchain-core", "langchain_core.tools.base", "adapters.langchain"),
     ("openai-agents", "agents.agent", "adapters.openai_agents"),
     ("pydantic-ai", "pydantic_ai.agent", "adapters.pydantic_ai"),
+    ("anthropic", "anthropic.lib.tools", "adapters.anthropic"),
 )
 
 Install = Callable[[ModuleType, Patches], None]

@@ -42,7 +42,7 @@ def reply(request: ChatCompletionRequest) -> ScriptedReply:
     for message in reversed(request.messages):
         if message.role != "tool":
             break
-        results.append(message.text)
+        results.append(read_result(message.text))
     if results:
         return say(f"The tools say: {', '.join(reversed(results))}")
     asked = [message.text for message in request.messages if message.role == "user"][-1]
@@ -54,6 +54,11 @@ def reply(request: ChatCompletionRequest) -> ScriptedReply:
         (argument,) = tools["delegate"]["parameters"]["properties"]
         calls = (ScriptedCall("delegate", {argument: "add"}),)
     return say(None, *calls)
+
+
+def read_result(text: str) -> str:
+    """What a tool gave: without what says that it failed, and out of what a framework puts around it."""
+    return text.removeprefix("[failed]\n")
 
 
 SCRIPT = Script(

@@ -17,10 +17,14 @@ SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
     "openai-agents": {"openai-agents", "httpx2"},
     "pydantic-ai": {"pydantic-ai", "httpx2"},
+    "anthropic": {"anthropic", "httpx2"},
 }
+#: Of these frameworks `make frameworks` alone has an agent.
+MORE_FRAMEWORKS = ("anthropic",)
 MANNERS = ("sync", "asynchronous", "stream")
 
-each_framework = pytest.mark.parametrize("process", FRAMEWORKS, indirect=True, scope="module")
+ALL = [*FRAMEWORKS, *(pytest.param(name, marks=pytest.mark.soak) for name in MORE_FRAMEWORKS)]
+each_framework = pytest.mark.parametrize("process", ALL, indirect=True, scope="module")
 each_manner = pytest.mark.parametrize("manner", MANNERS)
 
 
