@@ -27,6 +27,7 @@ _SEAMS: Final = (
     ("openai-agents", "agents.agent", "adapters.openai_agents"),
     ("pydantic-ai", "pydantic_ai.agent", "adapters.pydantic_ai"),
     ("anthropic", "anthropic.lib.tools", "adapters.anthropic"),
+    ("mcp", "mcp", "adapters.mcp"),
 )
 
 Install = Callable[[ModuleType, Patches], None]

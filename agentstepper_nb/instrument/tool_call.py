@@ -13,6 +13,7 @@ from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import read_tool_call
 from .current_run import raise_if_stopped
+from .open_calls import keep_open_call
 
 
 def _identity(value: Any) -> Any:
@@ -77,6 +78,7 @@ class TracedToolCall:
             ended = yield from flow.end(kind, None, event=event, convert_edit=self.check_result)
             return self.make_result(None, ended.value)
         args = begun.value["Argument"] if begun.is_edited else self.args
+        keep_open_call(event, self.name, args)
         made: CallResult = yield CallEffect(self.call, (args,), {})
         if made.error is None:
             shown = self.show_result(made.value)

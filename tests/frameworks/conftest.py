@@ -10,6 +10,7 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.frameworks.agent_process import SCRIPT, AgentProcess
 from tests.frameworks.at_halts import AtHalts
+from tests.frameworks.not_possible import NOT_POSSIBLE
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import Person
 
@@ -44,6 +45,16 @@ def process(
 ) -> Iterator[AgentProcess]:
     with AgentProcess(request.param, model.base_url, core.client_port) as process:
         yield process
+
+
+@pytest.fixture(autouse=True)
+def only_what_is_possible(request: pytest.FixtureRequest) -> None:
+    """Skip a row that a framework can't have, and say why."""
+    call = getattr(request.node, "callspec", None)
+    params = {} if call is None else call.params
+    for row in (params.get("manner"), request.node.originalname):
+        if reason := NOT_POSSIBLE.get((params.get("process"), row)):
+            pytest.skip(f"{params['process']}, {row}: {reason}")
 
 
 @pytest.fixture

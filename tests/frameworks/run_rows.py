@@ -32,6 +32,8 @@ def main() -> None:
                 output = runner.run(made) if row["manner"] == "asynchronous" else made
             end = {"output": output}
         except BaseException as error:
+            while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+                (error,) = error.exceptions  # of a task group around the agent
             end = {"error": type(error).__name__, "message": str(error)}
         print(json.dumps(end), flush=True)
 

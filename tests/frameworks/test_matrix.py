@@ -10,21 +10,24 @@ import pytest
 
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, change_argument, replace
+from tests.frameworks.not_possible import soaked
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
+#: `make frameworks` has these besides.
+MORE_FRAMEWORKS = ("anthropic", "mcp")
 #: Of each framework, the seams of its tools and of its model's client.
 SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
     "openai-agents": {"openai-agents", "httpx2"},
     "pydantic-ai": {"pydantic-ai", "httpx2"},
     "anthropic": {"anthropic", "httpx2"},
+    "mcp": {"mcp", "httpx2"},
 }
-#: Of these frameworks `make frameworks` alone has an agent.
-MORE_FRAMEWORKS = ("anthropic",)
 MANNERS = ("sync", "asynchronous", "stream")
 
-ALL = [*FRAMEWORKS, *(pytest.param(name, marks=pytest.mark.soak) for name in MORE_FRAMEWORKS)]
-each_framework = pytest.mark.parametrize("process", ALL, indirect=True, scope="module")
+each_framework = pytest.mark.parametrize(
+    "process", [*FRAMEWORKS, *map(soaked, MORE_FRAMEWORKS)], indirect=True, scope="module"
+)
 each_manner = pytest.mark.parametrize("manner", MANNERS)
 
 
@@ -137,7 +140,7 @@ def test_the_tools_timer_does_not_count_the_persons_pause(halts: AtHalts) -> Non
     halts.at("slow")
     pause_longer_than_a_second()
     halts.person.step()
-    assert halts.step("slow's result") == "worked"
+    assert "worked" in json.dumps(halts.step("slow's result"))
     halts.step(QUERY)
     halts.step(ANSWER)
     assert halts.end() == {"output": "The tools say: worked"}
@@ -158,3 +161,12 @@ def test_a_handoff_is_an_event(halts: AtHalts) -> None:
     answers: list[Any] = [halts.step(QUERY), halts.step(ANSWER)]
     assert answers
     assert "output" in halts.end()
+
+
+@pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
+def test_a_tool_over_mcp_is_one_event(halts: AtHalts) -> None:
+    halts.start("over_mcp", "please add")
+    for name in (QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
+        halts.step(name)
+    assert "5" in halts.end()["output"]
+    assert halts.names() == [QUERY, ANSWER, "add", "add's result", QUERY, ANSWER]

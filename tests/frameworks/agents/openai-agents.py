@@ -1,6 +1,8 @@
 """An agent of OpenAI's Agents SDK, as its author would write it: nothing here knows the debugger."""
 
 import asyncio
+import sys
+from pathlib import Path
 
 from agents import (
     Agent as SdkAgent,
@@ -11,7 +13,10 @@ from agents import (
     function_tool,
     set_tracing_disabled,
 )
+from agents.mcp import MCPServerStdio
 from openai import AsyncOpenAI
+
+SERVER = Path(__file__).parents[1] / "servers" / "tools.py"
 
 set_tracing_disabled(True)
 
@@ -52,6 +57,16 @@ class Agent:
 
     async def asynchronous(self, text):
         return (await Runner.run(self._agent(), text)).final_output
+
+    def over_mcp(self, text):
+        async def run():
+            started = {"command": sys.executable, "args": [str(SERVER)]}
+            async with MCPServerStdio(started) as server:
+                model = OpenAIResponsesModel("m", AsyncOpenAI(base_url=self._url, api_key="any"))
+                agent = SdkAgent(name="main", model=model, mcp_servers=[server])
+                return (await Runner.run(agent, text)).final_output
+
+        return asyncio.run(run())
 
     def stream(self, text):
         async def read():

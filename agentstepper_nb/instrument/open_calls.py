@@ -1,0 +1,50 @@
+"""The tool calls that are under way, so that a call that passes two seams is one event.
+
+A framework whose tool lies on an MCP server makes the call, and its MCP client makes it again.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from ..sdk.flow_steps import OpenEvent, find_innermost_event
+
+
+@dataclass(frozen=True)
+class _OpenCall:
+    event: OpenEvent
+    name: str
+    args: Any
+
+
+_open: ContextVar[tuple[_OpenCall, ...]] = ContextVar("agentstepper_open_calls", default=())
+
+
+def keep_open_call(event: OpenEvent, name: str, args: Any) -> None:
+    """Remember that a call is under way, in this context.
+
+    Args:
+        event: Its event, which ends with the call.
+        name: The tool's name.
+        args: What the tool is called with.
+    """
+    calls = (call for call in _open.get() if not call.event.ended)
+    _open.set((*calls, _OpenCall(event, name, args)))
+
+
+def is_inside_same_call(run: str, name: str, args: Any) -> bool:
+    """Whether a framework's event is this call already: the innermost one, and of the same tool.
+
+    Args:
+        run: The run's id.
+        name: The tool's name at the inner seam. A framework may have put a server's name before it:
+            then the arguments say whether it is the same call.
+        args: What the tool is called with there.
+    """
+    event = find_innermost_event(run)
+    call = next((call for call in _open.get() if call.event is event), None)
+    if call is None:
+        return False
+    return call.name == name or (call.name.endswith(name) and call.args == args)
