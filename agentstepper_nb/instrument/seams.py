@@ -28,6 +28,7 @@ _SEAMS: Final = (
     ("pydantic-ai", "pydantic_ai.agent", "adapters.pydantic_ai"),
     ("anthropic", "anthropic.lib.tools", "adapters.anthropic"),
     ("mcp", "mcp", "adapters.mcp"),
+    ("google-adk", "google.adk.tools.base_tool", "adapters.google_adk"),
 )
 
 Install = Callable[[ModuleType, Patches], None]

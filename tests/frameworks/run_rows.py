@@ -14,6 +14,7 @@ from agentstepper_nb import AgentStepper, instrument
 
 def main() -> None:
     file, url, port = sys.argv[1:]
+    ends, sys.stdout = sys.stdout, sys.stderr  # a framework may print
     instrument.enable()
     spec = importlib.util.spec_from_file_location("agent", file)
     module = importlib.util.module_from_spec(spec)
@@ -21,6 +22,7 @@ def main() -> None:
     agent = module.Agent(url)
     print(
         json.dumps({"seams": [s.library for s in instrument.list_seams() if s.is_active]}),
+        file=ends,
         flush=True,
     )
     runner = asyncio.Runner()  # clients that are kept for the process's life have one loop
@@ -35,7 +37,7 @@ def main() -> None:
             while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
                 (error,) = error.exceptions  # of a task group around the agent
             end = {"error": type(error).__name__, "message": str(error)}
-        print(json.dumps(end), flush=True)
+        print(json.dumps(end), file=ends, flush=True)
 
 
 main()

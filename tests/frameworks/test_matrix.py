@@ -14,7 +14,7 @@ from tests.frameworks.not_possible import soaked
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.
-MORE_FRAMEWORKS = ("anthropic", "mcp")
+MORE_FRAMEWORKS = ("anthropic", "mcp", "google-adk")
 #: Of each framework, the seams of its tools and of its model's client.
 SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
@@ -22,6 +22,7 @@ SEAMS = {
     "pydantic-ai": {"pydantic-ai", "httpx2"},
     "anthropic": {"anthropic", "httpx2"},
     "mcp": {"mcp", "httpx2"},
+    "google-adk": {"google-adk", "httpx2"},
 }
 MANNERS = ("sync", "asynchronous", "stream")
 

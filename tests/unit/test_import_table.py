@@ -68,6 +68,7 @@ TABLE = {
             "wrapt": "",
             "agents": "instrument.adapters.openai_agents",
             "anthropic": "instrument.adapters.anthropic",
+            "google": "instrument.adapters.google_adk",
             "langchain_core": "instrument.adapters.langchain",
             "langgraph": "instrument.adapters.langchain",
             "mcp": "instrument.adapters.mcp",

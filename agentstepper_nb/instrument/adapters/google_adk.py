@@ -1,0 +1,90 @@
+"""Tools of Google's ADK: `run_async` of each class of tools, since each has its own.
+
+A class that is made later is wrapped when the first tool of it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any, Final
+
+from ..current_run import find_run, is_run_expected
+from ..patches import Patches
+from ..tool_call import ToolCall
+
+_RUN: Final = "run_async"
+
+
+def install(library: ModuleType, patches: Patches) -> None:
+    """Let the tools halt.
+
+    Args:
+        library: `google.adk.tools.base_tool`.
+        patches: Where to wrap.
+    """
+    base = library.BaseTool
+
+    def init(init: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        _wrap(type(tool), patches)
+        init(*args, **kwargs)
+
+    patches.wrap(base, "__init__", init)
+    for kind in _list_subclasses(base):
+        _wrap(kind, patches)
+
+
+def _list_subclasses(base: Any) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _list_subclasses(kind)
+
+
+def _wrap(kind: type, patches: Patches) -> None:
+    owner = _find_owner(kind)
+    patches.wrap(owner, _RUN, partial(_run_tool, owner))
+
+
+def _find_owner(kind: type) -> type:
+    """The class whose method a call of a tool meets first."""
+    return next(each for each in kind.__mro__ if _RUN in vars(each))
+
+
+def _run_tool(
+    owner: type, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    is_inner = _find_owner(type(tool)) is not owner  # a subclass calls it, in the same call
+    stepper = None if is_inner or not is_run_expected() else find_run()
+    if stepper is None:
+        return run(*args, **kwargs)
+    options = {name: value for name, value in kwargs.items() if name != "args"}
+    return ToolCall(
+        name=tool.name,
+        args=kwargs["args"],
+        call=lambda edited: run(args=edited, **options),
+        is_async=True,
+        check_args=_check_args,
+        make_denial=_make_denial,
+        control_flow=_control_flow(),
+    ).run(stepper)
+
+
+def _check_args(edited: Any) -> Any:
+    if not isinstance(edited, dict):
+        raise ValueError("The arguments of a tool are a JSON object.")
+    return edited
+
+
+def _make_denial(reason: str) -> dict[str, str]:
+    """As ADK's own tools say that they could not be called."""
+    return {"error": reason}
+
+
+def _control_flow() -> tuple[type[BaseException], ...]:
+    """By these a workflow waits for a person."""
+    try:
+        from google.adk.workflow._errors import NodeInterruptedError
+    except ImportError:
+        return ()
+    return (NodeInterruptedError,)
