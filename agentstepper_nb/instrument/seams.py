@@ -29,6 +29,7 @@ _SEAMS: Final = (
     ("anthropic", "anthropic.lib.tools", "adapters.anthropic"),
     ("mcp", "mcp", "adapters.mcp"),
     ("google-adk", "google.adk.tools.base_tool", "adapters.google_adk"),
+    ("agent-framework", "agent_framework._tools", "adapters.agent_framework"),
 )
 
 Install = Callable[[ModuleType, Patches], None]

@@ -14,7 +14,7 @@ from tests.frameworks.not_possible import soaked
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.
-MORE_FRAMEWORKS = ("anthropic", "mcp", "google-adk")
+MORE_FRAMEWORKS = ("anthropic", "mcp", "google-adk", "agent-framework")
 #: Of each framework, the seams of its tools and of its model's client.
 SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
@@ -23,6 +23,7 @@ SEAMS = {
     "anthropic": {"anthropic", "httpx2"},
     "mcp": {"mcp", "httpx2"},
     "google-adk": {"google-adk", "httpx2"},
+    "agent-framework": {"agent-framework", "httpx2"},
 }
 MANNERS = ("sync", "asynchronous", "stream")
 

@@ -66,6 +66,7 @@ TABLE = {
         packages=("protocol", "sdk", "llm_wire"),
         third_party={
             "wrapt": "",
+            "agent_framework": "instrument.adapters.agent_framework",
             "agents": "instrument.adapters.openai_agents",
             "anthropic": "instrument.adapters.anthropic",
             "google": "instrument.adapters.google_adk",
