@@ -28,6 +28,7 @@ _SEAMS: Final = (
     ("pydantic-ai", "pydantic_ai.agent", "adapters.pydantic_ai"),
     ("anthropic", "anthropic.lib.tools", "adapters.anthropic"),
     ("mcp", "mcp", "adapters.mcp"),
+    ("google-genai", "google.genai._api_client", "adapters.google_genai"),
     ("google-adk", "google.adk.tools.base_tool", "adapters.google_adk"),
     ("agent-framework", "agent_framework._tools", "adapters.agent_framework"),
 )

@@ -4,6 +4,7 @@ import asyncio
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.models import Gemini
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
@@ -46,8 +47,13 @@ class Agent:
     def stream(self, text):
         return asyncio.run(self._run(text, RunConfig(streaming_mode=StreamingMode.SSE)))
 
-    async def _run(self, text, config=None):
-        runner = InMemoryRunner(agent=self._agent(), app_name="app")
+    def gemini(self, url):
+        model = Gemini(model="gemini-2.5-flash", base_url=url, client_kwargs={"api_key": "any"})
+        agent = LlmAgent(name="main", model=model, tools=[add])
+        return asyncio.run(self._run("please add", agent=agent))
+
+    async def _run(self, text, config=None, agent=None):
+        runner = InMemoryRunner(agent=agent or self._agent(), app_name="app")
         session = await runner.session_service.create_session(app_name="app", user_id="user")
         message = types.Content(role="user", parts=[types.Part(text=text)])
         said = ""
