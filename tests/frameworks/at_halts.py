@@ -28,19 +28,22 @@ class AtHalts:
         self._process = process
         self.person = person
         self._model = model
-        self._before = 0
+        self._before: list[Any] = []
         self._known: set[str] = set()
 
     def start(self, manner: str, text: str) -> None:
         """Begin a row with what the user says."""
-        self._before = len(self._model.exchanges)
+        self._before = self._model.exchanges
         self._known = set(self.person.runs)
         self._process.start("row", manner, text)
 
     @property
     def requests(self) -> list[Any]:
         """What the model was asked in this row."""
-        return [exchange.json for exchange in self._model.exchanges[self._before :]]
+        known = set(
+            map(id, self._before)
+        )  # not a number: the model keeps the newest exchanges alone
+        return [each.json for each in self._model.exchanges if id(each) not in known]
 
     def end(self) -> Any:
         """How the row ended."""
