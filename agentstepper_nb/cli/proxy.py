@@ -15,8 +15,8 @@ from .. import instrument
 from ..errors import AgentStopped
 from ..instrument.proxy import HeartbeatTimes, ModelProxy
 from ..sdk import AgentStepper
-from . import FAILED, INTERRUPTED, OK
-from .run import NOT_FOUND, NOT_TRIED
+from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
+from .run import EXIT_COMMAND_NOT_FOUND, EXIT_NOT_STARTED
 
 #: Each service with the variable that tells SDKs where it is, and where it is without.
 SERVICES: Final = {
@@ -47,11 +47,11 @@ def run(namespace: Namespace) -> int:
             return asyncio.run(_serve(proxy, program))
     except ConnectionError as error:
         print(f"agentstepper proxy: {error}", file=sys.stderr)
-        return NOT_TRIED
+        return EXIT_NOT_STARTED
     except AgentStopped:
-        return FAILED
+        return EXIT_FAILURE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def _find_services(environment: Mapping[str, str]) -> dict[str, str]:
@@ -69,7 +69,7 @@ async def _serve(proxy: ModelProxy, program: Sequence[str] | None) -> int:
                 print(f"export {variable}={url}", flush=True)
             print("Set these for the program. Ctrl-C ends the proxy.", file=sys.stderr)
             await asyncio.Event().wait()
-            return OK
+            return EXIT_OK
         return await _run_program(program, {**os.environ, **variables})
 
 
@@ -79,7 +79,7 @@ async def _run_program(program: Sequence[str], environment: Mapping[str, str]) -
         process = await asyncio.create_subprocess_exec(*program, env=dict(environment))
     except OSError as error:
         print(f"agentstepper proxy: {program[0]} can't be run: {error.strerror}.", file=sys.stderr)
-        return NOT_FOUND
+        return EXIT_COMMAND_NOT_FOUND
     try:
         code = await process.wait()
     except BaseException:

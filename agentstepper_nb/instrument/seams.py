@@ -31,6 +31,9 @@ _SEAMS: Final = (
     ("google-genai", "google.genai._api_client", "adapters.google_genai"),
     ("google-adk", "google.adk.tools.base_tool", "adapters.google_adk"),
     ("agent-framework", "agent_framework._tools", "adapters.agent_framework"),
+    ("smolagents", "smolagents.agents", "adapters.smolagents"),
+    ("crewai", "crewai.tools.base_tool", "adapters.crewai"),
+    ("mini-swe-agent", "minisweagent.agents.default", "adapters.mini_swe_agent"),
 )
 
 Install = Callable[[ModuleType, Patches], None]

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -117,6 +118,7 @@ async def _run_step_async(link: RunLink, step: FlowEffect) -> Any:
 
 
 def _run_answer_step(link: RunLink, step: AwaitAnswerEffect) -> Answer:
+    began = time.monotonic()
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
@@ -127,9 +129,11 @@ def _run_answer_step(link: RunLink, step: AwaitAnswerEffect) -> Answer:
         raise
     finally:
         link.end_edit_checks(step.halt_point)
+        link.halted_s += time.monotonic() - began
 
 
 async def _run_answer_step_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
+    began = time.monotonic()
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
@@ -142,6 +146,7 @@ async def _run_answer_step_async(link: RunLink, step: AwaitAnswerEffect) -> Answ
         raise
     finally:
         link.end_edit_checks(step.halt_point)
+        link.halted_s += time.monotonic() - began
 
 
 def _note_stop(link: RunLink, answer: Answer) -> Answer:

@@ -70,6 +70,8 @@ class RunLink:
         self._is_exiting = False
         self.is_stopped = False
         """Whether the person pressed Stop: set where that is answered."""
+        self.halted_s = 0.0
+        """Seconds for which the agent waited at halt points; those of parallel ones are added up."""
         self._marks = itertools.count(1)
         self._end_callbacks: list[Callable[[], None]] = []
         self._on_disconnected: Callable[[], None] = lambda: None

@@ -62,3 +62,263 @@ async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path
             100,
         )
         page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id, 50)
+        assert (len(page.messages), page.more) == (21, False)
+        assert page.messages[0].content == "Hello."
+        assert home.fold.messages == home.messages
+    async with harness(tmp_path) as other:
+        info = other.interpreter.open(home.session)
+        assert (info.messages, info.messages_in_memory) == (121, 100)
+        assert other.interpreter.messages(home.session) == home.fold.messages
+
+
+async def test_what_is_too_large_together_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.chat.memory.MAX_CACHED_BYTES", 5000)
+    answer = [outputs.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
+    async with harness(tmp_path, Actor(answer), window=2) as home:
+        await home.ask()
+        assert (home.info.messages, home.info.messages_in_memory) == (21, 4)
+        assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+        first = home.interpreter.read_earlier_messages(home.session, home.messages[0].id).messages[
+            1
+        ]
+        assert (await home.interpreter.read_image(home.session, first.id)).data.startswith(PNG)
+
+
+async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path: Path) -> None:
+    async def asks(message: Message, turn: Any) -> Any:
+        await turn.confirm("Sure?")
+        yield "never"
+
+    async with harness(tmp_path, Actor(asks)) as home:
+        home.send("Go.")
+        await home.until(lambda info: info.waiting)
+        path = tmp_path / "chats" / f"{home.session}.jsonl"
+        copy = path.with_name(f"{uuid4()}.jsonl")
+        copy.write_bytes(path.read_bytes())  # as a kill would leave it
+        info = home.interpreter.open(copy.stem)
+        assert (info.state, info.ending, info.waiting) == (
+            State.STATE_STOP,
+            TurnEnding.STOPPED,
+            None,
+        )
+        question = home.interpreter.messages(copy.stem)[-1]
+        assert (question.type, question.final, question.chosen) == ("CONFIRMATION", True, None)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from agentstepper_nb.chat import outputs
+from tests.chat.harness import Actor, Gate, harness
+
+async def main():
+    gate = Gate([outputs.console("one"), "half"])
+    async with harness(Path(sys.argv[1]), Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        print(home.session, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", KILLED, str(tmp_path)]
+    killed = await asyncio.to_thread(
+        subprocess.run, program, cwd=ROOT, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    session = killed.stdout.strip()
+    async with harness(tmp_path) as home:
+        here = home.interpreter
+        (listed,) = (each for each in here.sessions() if each.id == session)
+        assert (listed.live, listed.messages) == (False, 2)
+        info = here.open(session)
+        assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
+        assert [each.content for each in here.messages(session)] == ["Go.", "one"]
+        again = Harness(here, session)
+        assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
+
+
+async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:
+    gate = Gate(["One"])
+    async with harness(tmp_path, Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        text = (tmp_path / "chats" / f"{home.session}.jsonl").read_text()
+        assert '"content":"Go."' in text
+
+
+async def test_removing_deletes_the_file(tmp_path: Path) -> None:
+    async with harness(tmp_path) as home:
+        await home.ask()
+        path = tmp_path / "chats" / f"{home.session}.jsonl"
+        assert path.exists()
+        await home.interpreter.remove(home.session)
+        assert not path.exists()
+    async with harness(tmp_path) as home:
+        await home.ask()
+    async with harness(tmp_path) as other:
+        await other.interpreter.remove(home.session)
+        assert list((tmp_path / "chats").iterdir()) == []
+        with refused("unknown_session"):
+            other.interpreter.open(home.session)
+
+
+async def test_two_interpreters_do_not_write_one_conversation(tmp_path: Path) -> None:
+    async with harness(tmp_path) as home, harness(tmp_path) as other:
+        await home.ask()
+        with refused("session_open"):
+            other.interpreter.open(home.session)
+        with refused("session_open"):
+            await other.interpreter.remove(home.session)
+        assert home.session in [each.id for each in other.interpreter.sessions()]
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def full(*given: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(line_store.os, "pwrite", full)
+        yield
+
+
+async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_room: None) -> None:
+    async with harness(tmp_path) as home:
+        await home.ask("One.")
+        await home.ask("Two.")
+        errors = [each for each in home.messages if each.format == "error"]
+        assert len(errors) == 1
+        assert "No space left" in errors[0].content
+        assert [content for role, content in home.said if role != "system"] == [
+            "One.",
+            "Yes.",
+            "Two.",
+            "Yes.",
+        ]
+        assert home.info.ending is TurnEnding.DONE
+        assert home.fold.messages == home.messages
+
+
+async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
+    async with harness(tmp_path, keep=False) as home:
+        await home.ask()
+        assert len(home.interpreter.sessions()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_session_is_set() -> None:
+    async with kept_nowhere(Actor(), Actor(["No."], "other")) as home:
+        info = home.interpreter.update_session(
+            home.session, title="T", default_agent="other", auto_chat_max=7
+        )
+        assert (info.title, info.default_agent, info.auto_chat_max) == ("T", "other", 7)
+        assert [each.content for each in await home.ask()] == ["No."]
+        info_then = home.info
+        with refused("unknown_agent"):
+            home.interpreter.update_session(
+                home.session, default_agent="nobody", title="U", auto_chat_max=8
+            )
+        with pytest.raises(ProtocolError):
+            home.interpreter.update_session(
+                home.session, default_agent="actor", title="U", auto_chat_max=-1
+            )
+        assert home.info == home.fold.info == info_then
+
+
+async def test_an_unknown_session_is_refused() -> None:
+    async with kept_nowhere() as home:
+        here = home.interpreter
+        for ask in (here.info, here.messages, here.open, here.auto_chat):
+            for session in ("", "../../etc/passwd", "x" * 5000, str(UUID(int=1))):
+                with refused("unknown_session"):
+                    ask(session)
+        with refused("unknown_session"):
+            await here.stop("nothing")
+        with refused("unknown_session"):
+            await here.remove("nothing")
+
+
+async def test_removing_ends_the_turn_and_the_session() -> None:
+    gate, actor = Gate(["One"]), Actor()
+    waits = Actor(gate, "waits")
+    async with kept_nowhere(waits, actor) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        await home.interpreter.remove(home.session)
+        assert gate.closed
+        assert home.fold.events[-1] == ChatSessionRemoved(session_id=home.session)
+        assert home.fold.phases[-2:] == [("waits", "ended"), ("actor", "ended")]
+        assert waits.ended_in == actor.ended_in == [home.session]
+        with refused("unknown_session"):
+            home.send("Hello?")
+        assert home.interpreter.sessions() == []
+
+
+async def test_closing_ends_everything_and_twice_is_once() -> None:
+    gate = Gate(["One"])
+    actor = Actor(gate)
+    async with kept_nowhere(actor, auto_chat=True) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        await home.interpreter.close()
+        assert gate.closed
+        assert home.fold.states[-1] is State.STATE_STOP
+    assert (actor.closes, actor.ended_in) == (1, [home.session])
+
+
+class Clings(Actor):
+    async def on_session_closed(self, session_id: str) -> None:
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        raise ValueError("never")
+
+
+class Holds(Actor):
+    leave = asyncio.Event()
+
+    async def on_session_closed(self, session_id: str) -> None:
+        while not self.leave.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.leave.wait()
+
+    def close(self) -> Any:
+        raise ValueError("nor I")
+
+
+class Ends(Actor):
+    async def on_session_closed(self, session_id: str) -> None:
+        raise SystemExit(3)
+
+    async def close(self) -> None:
+        raise KeyboardInterrupt
+
+
+class Waits(Actor):
+    def on_session_closed(self, session_id: str) -> Any:
+        return None
+
+    async def close(self) -> None:
+        raise asyncio.CancelledError
+
+
+async def test_a_connector_that_does_not_let_go_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.chat.session_agents.RELEASE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.session_agents.CANCEL_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(Holds, "leave", asyncio.Event())
+    agents = Clings(), Holds(name="holds"), Ends(name="ends"), Waits(name="waits")
+    async with kept_nowhere(*agents) as home:
+        await home.ask()
+    assert len([each for each in caplog.records if each.message.startswith("Agent ")]) == 8
+    Holds.leave.set()

@@ -21,10 +21,14 @@ from agentstepper_nb.models.scripted import (
     say,
     says,
 )
+from tests.frameworks.dialects import Dialect, find_dialect
 from tests.sdk.scripted_core import PATIENCE
 
 #: Nothing of a test leaves this machine, whatever a framework sends by itself.
 NOTHING_SENT = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "CREWAI_TRACING_ENABLED": "false",
     "LITELLM_LOCAL_MODEL_COST_MAP": "true",
     "OTEL_SDK_DISABLED": "true",
 }
@@ -45,35 +49,25 @@ CALLS = {
 
 def reply(request: ChatCompletionRequest) -> ScriptedReply:
     """Call what the user names; say what the tools gave."""
-    results = []
-    for message in reversed(request.messages):
-        if message.role != "tool":
-            break
-        results.append(read_result(message.text))
+    dialect = find_dialect(request)
+    return dialect.write(_reply(request, dialect))
+
+
+def _reply(request: ChatCompletionRequest, dialect: Dialect) -> ScriptedReply:
+    results = dialect.find_results(request)
     if results:
-        return say(f"The tools say: {', '.join(reversed(results))}")
-    asked = [message.text for message in request.messages if message.role == "user"][-1]
+        return say(f"The tools say: {', '.join(results)}")
+    spoken = [message.text for message in request.messages if message.role == "user"][-1]
+    asked = dialect.find_asked(spoken)
     calls = next((calls for word, calls in CALLS.items() if word in asked), ())
     tools = {tool["function"]["name"]: tool["function"] for tool in request.tools or ()}
-    if not calls or calls[0].tool not in tools:
+    if not calls or calls[0].tool not in (*tools, *dialect.tools):
         return say(f"Well: {asked}")
     if calls[0].tool == "delegate":  # a question, by whatever name the framework gives the argument
-        (argument,) = tools["delegate"]["parameters"]["properties"]
+        parameters = tools["delegate"]["parameters"] if tools else {"properties": ["task"]}
+        argument = next(iter(parameters["properties"]))
         calls = (ScriptedCall("delegate", {argument: "add"}),)
     return say(None, *calls)
-
-
-def read_result(text: str) -> str:
-    """What a tool gave: without what says that it failed, and out of what a framework puts around it."""
-    text = text.removeprefix("[failed]\n")
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return text
-    match given:
-        case {"result": result} | {"error": result}:
-            return str(result)
-    return text
 
 
 SCRIPT = Script(
@@ -97,6 +91,7 @@ class AgentProcess:
     def __init__(self, framework: str, url: str, port: int) -> None:
         python = ENVIRONMENTS / framework / "bin" / "python"
         assert python.exists(), f"{framework} isn't installed: run `make frameworks` first."
+        self.framework = framework
         agent = HERE / "agents" / f"{framework}.py"
         self._process = subprocess.Popen(
             [python, HERE / "run_rows.py", agent, url, str(port)],

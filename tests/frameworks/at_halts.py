@@ -9,6 +9,7 @@ from typing import Any
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
 from tests.frameworks.agent_process import AgentProcess
+from tests.frameworks.not_possible import NOT_POSSIBLE
 from tests.sdk.person import Person
 
 #: How a halt is written: what halts, and whether before or after it.
@@ -36,6 +37,11 @@ class AtHalts:
         self._before = self._model.exchanges
         self._known = set(self.person.runs)
         self._process.start("row", manner, text)
+
+    def find_manner(self, *manners: str) -> str:
+        """The first of these manners in which the framework can run an agent."""
+        framework = self._process.framework
+        return next(manner for manner in manners if (framework, manner) not in NOT_POSSIBLE)
 
     @property
     def requests(self) -> list[Any]:

@@ -14,7 +14,7 @@ from tests.frameworks.not_possible import soaked
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.
-MORE_FRAMEWORKS = ("anthropic", "mcp", "google-adk", "agent-framework")
+MORE_FRAMEWORKS = ("agent-framework", "anthropic", "crewai", "google-adk", "mcp", "smolagents")
 #: Of each framework, the seams of its tools and of its model's client.
 SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
@@ -24,6 +24,8 @@ SEAMS = {
     "mcp": {"mcp", "httpx2"},
     "google-adk": {"google-adk", "httpx2"},
     "agent-framework": {"agent-framework", "httpx2"},
+    "crewai": {"crewai", "httpx"},
+    "smolagents": {"smolagents", "httpx2"},
 }
 MANNERS = ("sync", "asynchronous", "stream")
 
@@ -136,7 +138,7 @@ def test_a_query_that_the_client_repeats_is_one(halts: AtHalts) -> None:
 
 @each_framework
 def test_the_tools_timer_does_not_count_the_persons_pause(halts: AtHalts) -> None:
-    halts.start("asynchronous", "work")
+    halts.start(halts.find_manner("asynchronous", "sync"), "work")
     halts.step(QUERY)
     halts.step(ANSWER)
     halts.at("slow")

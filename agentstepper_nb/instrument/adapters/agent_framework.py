@@ -8,7 +8,7 @@ from typing import Any
 
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -33,7 +33,7 @@ def _invoke(invoke: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     def call(edited: Any) -> Any:
         return invoke(**{**kwargs, "arguments": given if edited is shown else edited})
 
-    return ToolCall(
+    return TracedToolCall(
         name=tool.name,
         args=shown,
         call=call,

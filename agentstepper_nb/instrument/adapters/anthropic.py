@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -33,7 +33,7 @@ def _call(
     stepper = find_run() if is_run_expected() else None
     if stepper is None:
         return call(*args, **kwargs)
-    return ToolCall(
+    return TracedToolCall(
         name=tool.name,
         args=args[0] if args else kwargs["input"],
         call=call,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 _RUN: Final = "run_async"
 
@@ -59,7 +59,7 @@ def _run_tool(
     if stepper is None:
         return run(*args, **kwargs)
     options = {name: value for name, value in kwargs.items() if name != "args"}
-    return ToolCall(
+    return TracedToolCall(
         name=tool.name,
         args=kwargs["args"],
         call=lambda edited: run(args=edited, **options),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..current_run import find_run, is_run_expected
 from ..open_calls import is_inside_same_call
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 #: What a person sees of a result, where it has it; the rest is the connection's.
 _SHOWN: Final = ("content", "structuredContent", "isError")
@@ -41,7 +41,7 @@ def _call_tool(call_tool: Any, session: Any, args: tuple[Any, ...], kwargs: dict
         return call_tool(name, arguments if edited is shown else edited, *rest, **options)
 
     shown = arguments or {}
-    return ToolCall(
+    return TracedToolCall(
         name=name,
         args=shown,
         call=call,
