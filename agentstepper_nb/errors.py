@@ -3,28 +3,28 @@
 ::
 
     AgentStepperError
-    ├── ProtocolError (ValueError)      the other side sent something the protocol forbids
-    ├── CommandError                    a well-formed command that can't be carried out now
-    │   ├── StaleError                  it names something that has changed meanwhile
-    │   └── NeedsApprovalError          it goes on from a call that only an approval lets happen
-    ├── NotJSONError (TypeError)        a value that JSON can't carry, with its path
+    ├── ProtocolError (ValueError)        the other side sent something the protocol forbids
+    ├── CommandError                      a well-formed command that can't be carried out now
+    │   ├── StaleError                    it names something that has changed meanwhile
+    │   └── NeedsApprovalError            it goes on from a call that only an approval lets happen
+    ├── NotJSONError (TypeError)          a value that JSON can't carry, with its path
     ├── ConnectionLostError (ConnectionError)
     ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
-    ├── ToolDeniedError                 the person denied a call
-    ├── InjectedError (RuntimeError)    the person made a call fail
-    ├── WorkspaceError (OSError)        the workspace can't be tracked
+    ├── ToolDeniedError                   the person denied a call
+    ├── InjectedError (RuntimeError)      the person made a call fail
+    ├── WorkspaceError (OSError)          the workspace can't be tracked
     ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
-    ├── PolicyRulesError (OSError)            the rules of what the coding agent may do can't be used
-    ├── SandboxError (RuntimeError)     a command can't be confined as it was asked
-    ├── ModelError (RuntimeError)       a model gave no answer
-    ├── StepFrameError (ValueError)         what a step was given, or gave, is no frame
-    ├── CodingSessionError (RuntimeError)     a coding session can't be opened
-    └── StoreError (OSError)            the folder that keeps the runs can't be used
-        ├── StoreLockedError             another Core has it
-        ├── NewerStoreError             a newer program wrote it
-        └── DamagedRunError             what it keeps of one run is hurt
+    ├── PolicyRulesError (OSError)        the rules of what the coding agent may do can't be used
+    ├── SandboxError (RuntimeError)       a command can't be confined as it was asked
+    ├── ModelError (RuntimeError)         a model gave no answer
+    ├── StepFrameError (ValueError)       what a step was given, or gave, is no frame
+    ├── CodingSessionError (RuntimeError) a coding session can't be opened
+    └── StoreError (OSError)              the folder that keeps the runs can't be used
+        ├── StoreLockedError              another Core has it
+        ├── NewerStoreError               a newer program wrote it
+        └── DamagedRunError               what it keeps of one run is hurt
     BaseException
-    └── AgentStopped                    the person pressed Stop; ends the agent
+    └── AgentStopped                      the person pressed Stop; ends the agent
 
 `ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.error_codes`, which says
 what each means and what to do.
