@@ -23,10 +23,9 @@ from ..protocol.data_model import EventKind
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from ..sdk.flow_effects import find_innermost_event
+from .options import discovers_tools
 from .tool_call import TracedToolCall
 
-#: Where replacing a function's code was tried.
-TRIED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
 #: Frames, and items of each list or dictionary, that are looked through.
 _MAX_FRAMES: Final = 100
 _MAX_ITEMS: Final = 200
@@ -43,25 +42,12 @@ _LIBRARY_FOLDERS: Final = (
 )
 
 
-@dataclass
-class _Discovery:
-    """What is known in this process."""
-
-    is_enabled: bool = False
-
-
-_discovery = _Discovery()
 #: The functions whose code is replaced, with their own code and the run that found them.
 _replaced: dict[FunctionType, tuple[_OwnCode, str]] = {}
 #: Names that the model has called in this context, and that nothing has executed yet.
 _called: ContextVar[list[str] | None] = ContextVar("agentstepper_called_tools", default=None)
 #: The same by run, for threads that copied no context.
 _called_in_run: dict[str, list[str]] = {}
-
-
-def set_enabled(is_enabled: bool) -> None:
-    """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
-    _discovery.is_enabled = is_enabled and sys.version_info[:2] in TRIED_PYTHONS
 
 
 def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
@@ -74,7 +60,7 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     Returns:
         The names of functions that were found now.
     """
-    if not _discovery.is_enabled:
+    if not discovers_tools():
         return []
     offered = find_offered_tools(body) - {function.__name__ for function in _replaced}
     if not offered:
@@ -95,7 +81,7 @@ def note_called_tools(run: str, answer: dict[str, Any]) -> None:
         run: The run in which the model was asked.
         answer: The whole answer, as the agent reads it.
     """
-    if _discovery.is_enabled:
+    if discovers_tools():
         names = find_called_tools(answer)
         _called.set(names)
         _called_in_run[run] = names

@@ -14,7 +14,7 @@ from typing import Final
 
 import wrapt
 
-from . import discovery
+from .options import set_discovery
 from .patches import Patches
 
 log = logging.getLogger("agentstepper_nb.instrument")
@@ -78,7 +78,7 @@ def enable(*, discovers_tools: bool = False) -> None:
         discovers_tools: Whether plain functions halt too that are named as the tools which a request
             offers, where the model calls them. Until the run ends another code stands in theirs.
     """
-    discovery.set_enabled(discovers_tools)
+    set_discovery(discovers_tools)
     with _state.lock:
         _state.is_enabled = True
         has_hooks, _state.has_hooks = _state.has_hooks, True
@@ -92,11 +92,13 @@ def enable(*, discovers_tools: bool = False) -> None:
 
 def disable() -> None:
     """Take back what `enable` did: each library's own functions stand in their places again."""
+    from . import discovery
+
     with _state.lock:
         _state.is_enabled = False
         _state.failures.clear()
         _state.patches.undo()
-    discovery.set_enabled(False)
+    set_discovery(False)
     discovery.restore_functions()
 
 

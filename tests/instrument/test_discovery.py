@@ -14,7 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
-from agentstepper_nb.instrument import discovery
+from agentstepper_nb.instrument import options
 from agentstepper_nb.llm_wire.tool_names import find_called_tools, find_offered_tools
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
@@ -255,9 +255,9 @@ def test_nothing_is_replaced_unless_asked_for(
 
 
 def test_a_python_it_was_not_tried_on_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "TRIED_PYTHONS", ((2, 7),))
-    discovery.set_enabled(True)
-    assert not discovery._discovery.is_enabled
+    monkeypatch.setattr(options, "TRIED_PYTHONS", ((2, 7),))
+    options.set_discovery(True)
+    assert not options.discovers_tools()
 
 
 # ---- names on the wire -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -155,21 +156,20 @@ def serve(dbg: AgentStepper) -> Serve:
     @contextmanager
     def serve(url: str, heartbeat: HeartbeatTimes | None = None) -> Iterator[ModelProxy]:
         proxy = ModelProxy(dbg, {"openai": url}, heartbeat or HeartbeatTimes())
-        ready, loop = Event(), asyncio.new_event_loop()
-        ended = asyncio.Event()
+        ready: Future[Callable[[], None]] = Future()
 
         async def run() -> None:
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
             async with proxy.serve():
-                ready.set()
+                ready.set_result(lambda: loop.call_soon_threadsafe(ended.set))
                 await ended.wait()
 
-        thread = Thread(target=lambda: loop.run_until_complete(run()))
+        thread = Thread(target=lambda: asyncio.run(run()))
         thread.start()
-        assert ready.wait(PATIENCE)
+        end = ready.result(PATIENCE)
         yield proxy
-        loop.call_soon_threadsafe(ended.set)
+        end()
         thread.join()
-        loop.close()
 
     return serve
 

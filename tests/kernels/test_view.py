@@ -255,7 +255,7 @@ def test_what_is_no_view(front: Front) -> None:
 
 def test_closing_the_widget_closes_its_sessions(front: Front) -> None:
     uis = "__import__('agentstepper_nb.widgets.kernel_core').widgets.kernel_core.get_kernel_core()"
-    count = f"len({uis}._core.hub._uis)"
+    count = f"len({uis}._core.hub._views)"
     model = front.shows("%agentstepper")
     before = int(str(front.run(count).value))
     Person(CommLine(front, model))

@@ -66,6 +66,9 @@ TABLE = {
         packages=("protocol", "sdk", "llm_wire"),
         third_party={
             "wrapt": "",
+            "tornado": "instrument.proxy",
+            "httpx": "instrument.proxy",
+            "httpx2": "instrument.proxy",
             "agent_framework": "instrument.adapters.agent_framework",
             "agents": "instrument.adapters.openai_agents",
             "anthropic": "instrument.adapters.anthropic",

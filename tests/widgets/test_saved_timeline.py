@@ -141,7 +141,7 @@ def test_an_agent_that_is_away() -> None:
 
 
 def test_a_commit_that_a_model_put_into_a_sentence() -> None:
-    made = {"title": "2 files", "sentence": "It rounds once."}
+    made = {"title": "2 files", "model_summary": "It rounds once."}
     assert (
         "Commit: It rounds once. ("
         in page(row(1), commits=(commit(1, has_rule_title=True, **made),)).text

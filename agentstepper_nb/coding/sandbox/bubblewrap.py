@@ -271,13 +271,13 @@ class Bubblewrap(Sandbox):
             descriptors = [
                 _write_memory_file(stack, "".join(f"{each}\0" for each in options).encode())
             ]
-            argv = ["bwrap", "--args", str(descriptors[0])]
+            bubblewrap = ["bwrap", "--args", str(descriptors[0])]
             if seccomp.is_supported():
                 descriptors.append(_write_memory_file(stack, _filter(access.has_network)))
-                argv += ["--seccomp", str(descriptors[1])]
+                bubblewrap += ["--seccomp", str(descriptors[1])]
             spec = LaunchSpec(
                 program=str(self._program),
-                argv=[*argv, "--", *argv],
+                argv=[*bubblewrap, "--", *argv],
                 parent_death_fd=-1,
                 grace_s=GRACE_S,
                 pass_fds=descriptors,

@@ -23,7 +23,7 @@ from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.errors import SandboxError
 try:
     chosen = choose_sandbox(sys.argv[1], ResourceLimits())
-    print(chosen.sandbox.name, *chosen.why_not, sep="\\n")
+    print(chosen.sandbox.name, *chosen.rejection_reasons, sep="\\n")
 except SandboxError as error:
     print("error", error, sep="\\n")
 """
@@ -37,8 +37,8 @@ class Leaky(Bubblewrap):
         self._network, self._folder = network, folder
 
     @contextmanager
-    def command(
-        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    def prepare_command(
+        self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
         wider = SandboxAccess(
             workspace=access.workspace,
@@ -47,7 +47,7 @@ class Leaky(Bubblewrap):
             has_network=self._network,
             writable=(access.workspace.parent / self._folder,) if self._folder else (),
         )
-        with super().command(words, folder, wider) as launch:
+        with super().prepare_command(argv, folder, wider) as launch:
             yield launch
 
 

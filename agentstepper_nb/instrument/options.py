@@ -1,0 +1,27 @@
+"""What a program has asked instrumentation for, apart from what does that: `%load_ext` stays cheap."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+#: Where replacing a function's code was tried.
+TRIED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
+
+
+class _Options:
+    def __init__(self) -> None:
+        self.discovers_tools = False
+
+
+_options = _Options()
+
+
+def discovers_tools() -> bool:
+    """Whether plain functions that a request offers as tools are looked for."""
+    return _options.discovers_tools
+
+
+def set_discovery(is_enabled: bool) -> None:
+    """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
+    _options.discovers_tools = is_enabled and sys.version_info[:2] in TRIED_PYTHONS
