@@ -157,6 +157,8 @@ class KernelFacts:
         server: Where its Jupyter server's Core is; empty where that has none.
         kernel_core_reason: Why a Core runs in the kernel; empty where none does.
         has_nested_loops: Whether event loops were made to nest.
+        seams: The libraries whose calls halt without a change to the agent; None where that is off.
+        failed_seams: Libraries whose calls don't, though they are imported, each with why.
     """
 
     name: str
@@ -164,6 +166,8 @@ class KernelFacts:
     server: str = ""
     kernel_core_reason: str = ""
     has_nested_loops: bool = False
+    seams: tuple[str, ...] | None = ()
+    failed_seams: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

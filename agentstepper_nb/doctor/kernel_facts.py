@@ -23,6 +23,7 @@ def collect_kernel_facts() -> KernelFacts | None:
     """What this kernel can; None in any other process."""
     if "IPython" not in sys.modules:
         return None
+    from ..instrument import is_enabled, list_seams
     from ..widgets import kernel_core
     from ..widgets.kernel_capabilities import find_capabilities
 
@@ -31,10 +32,13 @@ def collect_kernel_facts() -> KernelFacts | None:
         return None
     inside = kernel_core.get_kernel_core()
     server = find_own_core()
+    seams, is_on = list_seams(), is_enabled()
     return KernelFacts(
         name=can.name,
         subshells=can.subshells,
         server="" if server is None else server.url,
         kernel_core_reason="" if inside is None else inside.reason,
         has_nested_loops=hasattr(asyncio, "_nest_patched"),
+        seams=tuple(seam.library for seam in seams if seam.is_active) if is_on else None,
+        failed_seams=tuple(f"{seam.library}: {seam.reason}" for seam in seams if seam.has_failed),
     )

@@ -270,6 +270,7 @@ def _token(which: str, mode: int | None, file: str) -> Iterator[Finding]:
 
 def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
     yield _transport(kernel)
+    yield from _seams(kernel)
     if kernel.subshells:
         yield _well(
             "kernel", f"{kernel.name} has subshells, so a view works while a cell is halted."
@@ -294,6 +295,28 @@ def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
     else:
         yield _well(
             "asyncio", "Event loops don't nest in this kernel. Use await in cells, or %%step."
+        )
+
+
+def _seams(kernel: KernelFacts) -> Iterator[Finding]:
+    if kernel.seams is None:
+        yield _note(
+            "seams",
+            "Calls in this kernel halt only where they are traced by hand: instrumentation is off.",
+            "agentstepper_nb.instrument.enable() turns it on.",
+        )
+        return
+    found = " and ".join(kernel.seams) or "no library yet that asks a model"
+    yield _well(
+        "seams",
+        f"LLM queries and tool calls halt without a change to the agent. Imported here: {found}. Not "
+        "seen are gRPC, websockets, models inside of the process and other processes.",
+    )
+    for failed in kernel.failed_seams:
+        yield _wrong(
+            "seams",
+            f"Calls of {failed}",
+            "Trace them by hand (docs/guide/attach.md), and report the library's version.",
         )
 
 

@@ -5,6 +5,6 @@ Begin reading in `http_seam`, then in `http_query`: one query on its way through
 """
 
 from .endpoints import register_endpoint
-from .seams import Seam, disable, enable, list_seams
+from .seams import Seam, disable, enable, is_enabled, list_seams
 
-__all__ = ["Seam", "disable", "enable", "list_seams", "register_endpoint"]
+__all__ = ["Seam", "disable", "enable", "is_enabled", "list_seams", "register_endpoint"]

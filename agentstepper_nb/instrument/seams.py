@@ -47,11 +47,13 @@ class Seam:
         library: Its name, as it is installed.
         is_active: Whether its calls halt wherever a run is open.
         reason: Why they don't.
+        has_failed: Whether this version of the library can't be wrapped.
     """
 
     library: str
     is_active: bool
     reason: str = ""
+    has_failed: bool = False
 
 
 class _State:
@@ -102,6 +104,11 @@ def disable() -> None:
     discovery.restore_functions()
 
 
+def is_enabled() -> bool:
+    """Whether instrumentation is on in this process."""
+    return _state.is_enabled
+
+
 def list_seams() -> list[Seam]:
     """The libraries whose calls can halt, and whether they do in this process."""
     return [_describe(library, module) for library, module, _ in _SEAMS]
@@ -111,7 +118,7 @@ def _describe(library: str, module: str) -> Seam:
     if not _state.is_enabled:
         return Seam(library, False, "Instrumentation is off: `instrument.enable()` turns it on.")
     if library in _state.failures:
-        return Seam(library, False, _state.failures[library])
+        return Seam(library, False, _state.failures[library], has_failed=True)
     if module not in sys.modules:
         return Seam(library, False, "Nothing has imported it yet.")
     return Seam(library, True)

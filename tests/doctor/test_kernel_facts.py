@@ -67,6 +67,7 @@ def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
 
 
 def test_the_magic(kernel: Kernel) -> None:
-    ran = kernel.run("%load_ext agentstepper_nb\n%agentstepper doctor")
+    ran = kernel.run("%load_ext agentstepper_nb\nimport httpx2\n%agentstepper doctor")
+    assert re.search(r"✓ LLM queries and tool calls halt .*\bhttpx2\b", ran.text)
     assert ran.status == "ok", ran
     assert "✓ agentstepper_nb" in ran.text

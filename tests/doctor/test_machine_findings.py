@@ -69,6 +69,9 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ Only you can read the worker token.",
         "✓ The view connects directly to the Core at ws://here, without the kernel; by WebSocket, "
         "where the page belongs to that server.",
+        "✓ LLM queries and tool calls halt without a change to the agent. Imported here: no library "
+        "yet that asks a model. Not seen are gRPC, websockets, models inside of the process and other "
+        "processes.",
         "✓ ipykernel 7.4.0 has subshells, so a view works while a cell is halted.",
         "✓ Event loops don't nest in this kernel. Use await in cells, or %%step.",
         "Nothing is wrong.",
@@ -253,6 +256,32 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
     )
     (found,) = about(facts, "kernel")
     assert (found.status, "needs none" in found.text) == (FindingStatus.WELL, True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "status", "words"),
+    [
+        (
+            replace(KERNEL, seams=("httpx2", "langchain-core")),
+            FindingStatus.WELL,
+            "httpx2 and lang",
+        ),
+        (replace(KERNEL, seams=()), FindingStatus.WELL, "no library yet that asks a model"),
+        (replace(KERNEL, seams=None), FindingStatus.NOTE, "instrumentation is off"),
+    ],
+)
+def test_what_halts_without_a_change_is_said(
+    kernel: KernelFacts, status: FindingStatus, words: str
+) -> None:
+    (found,) = about(replace(WELL, kernel=kernel), "seams")
+    assert (found.status, words in found.text) == (status, True)
+
+
+def test_a_library_that_cannot_be_wrapped_is_wrong() -> None:
+    kernel = replace(KERNEL, failed_seams=("mcp: This version can't be wrapped: KeyError('x').",))
+    _, found = about(replace(WELL, kernel=kernel), "seams")
+    assert found.status is FindingStatus.WRONG
+    assert "mcp" in found.text
 
 
 def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
