@@ -30,7 +30,8 @@ def model() -> Iterator[ScriptedServer]:
 def test_an_agent_is_stepped_and_edited(
     framework: str, manner: str, new_lab: NewLab, model: ScriptedServer, pictures: Pictures
 ) -> None:
-    source = (AGENTS / f"{framework}.py").read_text()
+    file = AGENTS / f"{framework}.py"
+    source = file.read_text()
     is_async = manner == "asynchronous"
     call = "print(await agent.asynchronous('add'))" if is_async else "print(agent.sync('add'))"
     # A cell that awaits, and the SDK's run_sync, can't be on the thread that has the kernel's loop. The
@@ -39,7 +40,7 @@ def test_an_agent_is_stepped_and_edited(
     magic = "%%step --main" if is_main else "%%step"
     cells = [
         "%load_ext agentstepper_nb",
-        f"{source}\n\nagent = Agent({model.base_url!r})",
+        f"__file__ = {str(file)!r}\n{source}\n\nagent = Agent({model.base_url!r})",
         f"{magic} {framework}\n{call}",
     ]
     lab = new_lab(cells, "agents")
