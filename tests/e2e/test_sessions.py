@@ -88,7 +88,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     view.press("Interrupt")
     view.told(one).fill("lions")
     view.press("Send")
-    expect(view.root).to_contain_text("Its next step is told: lions")
+    expect(view.root).to_contain_text("Guidance for its next step: lions")
     view.press("Resume")
     expect(view.steps).to_contain_text("about lions")
 

@@ -22,7 +22,7 @@ export function chatStatus(
 /** A session's state. */
 export function sessionStatus(info: ChatSessionInfo): Status {
   if (!info.live)
-    return { words: "Kept", detail: "can be opened again", icon: "save", tone: "off" };
+    return { words: "Stored", detail: "can be opened again", icon: "save", tone: "off" };
   if (info.state === "STATE_RUNNING") return runningStatus(info);
   if (info.state === "STATE_INIT") return READY;
   switch (info.ending) {

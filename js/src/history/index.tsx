@@ -211,7 +211,7 @@ function StoreLocation({ store }: { store: StoreInfo }) {
   if (kind === "memory") {
     return (
       <span title="Export a run to keep it">
-        Kept in memory only: gone with this server or kernel
+        Stored in memory only: gone with this server or kernel
       </span>
     );
   }
@@ -219,7 +219,7 @@ function StoreLocation({ store }: { store: StoreInfo }) {
   const rest = [bytes !== null && size(bytes), word].filter(Boolean).join(", ");
   return (
     <span class="as-RunsFoot-kept" title={[folder, hint].filter(Boolean).join("\n")}>
-      Kept in{" "}
+      Stored in{" "}
       <span class="as-Ellipsis as-PathStart">
         <bdi>{folder ? escapeInvisible(folder) : "a store"}</bdi>
       </span>

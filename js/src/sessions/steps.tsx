@@ -145,7 +145,7 @@ function Guidance({ state }: { state: AgentState }) {
     <p class="as-SessTold as-Small" title={words}>
       <Icon name="note" small />
       <span class="as-Ellipsis">
-        Its next step is told: <bdi>{words}</bdi>
+        Guidance for its next step: <bdi>{words}</bdi>
       </span>
     </p>
   );

@@ -307,7 +307,7 @@ test("the list says what there is, how it stands, and whether it is only kept", 
   ]);
   expect(items[0]?.getAttribute("aria-current")).toBe("true");
   expect(items[1]?.textContent).toContain("Answering…");
-  expect(items[2]?.textContent).toContain("Kept");
+  expect(items[2]?.textContent).toContain("Stored");
   expect(items[2]?.title).toContain("4 messages; stored: click to open");
   expect(document.activeElement).toBe(items[0]);
   await press("ArrowDown");

@@ -273,11 +273,11 @@ describe("how runs are kept", () => {
     const kept = { kind: "sqlite", durability: "durable", folder: "/data/runs" } as const;
     model.store.value = { ...kept, size: 14_200_000, trouble: null };
     await drawn();
-    expect(foot()).toContain("Kept in /data/runs, 14 MB, durable");
+    expect(foot()).toContain("Stored in /data/runs, 14 MB, durable");
     const memory = { kind: "memory", durability: null, folder: null, size: null, trouble: null };
     model.store.value = memory;
     await drawn();
-    expect(foot()).toContain("Kept in memory only");
+    expect(foot()).toContain("Stored in memory only");
   });
 });
 
