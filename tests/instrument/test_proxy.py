@@ -20,6 +20,8 @@ import openai
 import pytest
 import tornado.web
 from openai import OpenAI
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
 
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
@@ -211,13 +213,20 @@ def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
         def get(self) -> None:
             sent.append(dict(self.request.headers))
 
-    async def receive() -> int:
-        application = tornado.web.Application([(r"/models", Handler)])
-        server = application.listen(0, "127.0.0.1")
-        return int(next(iter(server._sockets.values())).getsockname()[1])
+    (listening,) = bind_sockets(0, "127.0.0.1")
+    port = listening.getsockname()[1]
+
+    async def receive() -> HTTPServer:
+        server = HTTPServer(tornado.web.Application([(r"/models", Handler)]))
+        server.add_sockets([listening])
+        return server
+
+    async def end() -> None:
+        server.stop()
+        await server.close_all_connections()
 
     loop = asyncio.new_event_loop()
-    port = loop.run_until_complete(receive())
+    server = loop.run_until_complete(receive())
     thread = Thread(target=loop.run_forever)
     thread.start()
     try:
@@ -226,6 +235,7 @@ def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
             client.get(url)
             client.get(url, headers={"authorization": "Bearer the-programs"})
     finally:
+        asyncio.run_coroutine_threadsafe(end(), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
