@@ -163,7 +163,13 @@ class HttpQuery:
 
         The client reads the response, where there is one; else the exception is raised on.
         """
-        if isinstance(error, Exception) and will_be_repeated(self.request, response):
+        # Another exception of `send` than the connection's own is repeated by no client that we know.
+        is_answered = response is not None or isinstance(error, self.library.RequestError)
+        if (
+            is_answered
+            and isinstance(error, Exception)
+            and will_be_repeated(self.request, response)
+        ):
             yield from flow.post_debug_message(
                 f"An attempt failed, and the client repeats the query: {error}"
             )

@@ -1,7 +1,8 @@
 """A proxy between a program of any language and the APIs of models, where each LLM query halts.
 
-It sends requests on by a Python client, at which `http_seam` halts them as any agent's. What makes it a
-proxy stands here: the addresses, what is let in, and signs of life while a person looks.
+The proxy forwards each request by an httpx client, at which `http_seam` halts the query as that of any
+agent. This module has the rest: the addresses, which requests are accepted, and the signs of life that
+keep a client waiting while a person looks.
 
 An address holds a token that can't be guessed, requests of web pages are refused, and nothing is sent
 anywhere but to the services that were named at the start, with the program's own key.
@@ -48,7 +49,7 @@ _OWN_HEADERS: Final = frozenset(
 )
 #: Seconds to connect to a service. An answer may take as long as it takes.
 _CONNECT_TIMEOUT_S: Final = 30.0
-#: Of these clients an interim response keeps the connection: INSTRUMENT's measurements.
+#: Clients that read interim responses, so that the final status is still the service's own.
 _INTERIM_CLIENTS: Final = ("python", "curl", "aiohttp")
 _INTERIM: Final = b"HTTP/1.1 102 Processing\r\n\r\n"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
+from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
+from tests.instrument.queries import TEXT
 from tests.sdk.person import Person
 
 
@@ -53,3 +55,10 @@ def dbg(live: AgentStepperCore, seams: None) -> Iterator[AgentStepper]:
 def pool() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as pool:
         yield pool
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A model that always says the same."""
+    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
+        yield server

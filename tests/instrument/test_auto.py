@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
+from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
+from tests.instrument.queries import TEXT
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb", "run"]
-TEXT = "one two three"
 #: An agent as its author wrote it.
 AGENT = """
 import sys
@@ -36,12 +35,6 @@ import os
 if "AGENTSTEPPER_ATTACHED_PID" in os.environ:
     print("customized")
 """
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
-        yield server
 
 
 @pytest.fixture

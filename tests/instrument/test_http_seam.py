@@ -6,25 +6,21 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor as Pool
 from typing import Any
 
 import httpx
 import httpx2
-import openai
 import pydantic
 import pytest
 import wrapt
-from msgspec import Raw
 from openai import AsyncOpenAI, OpenAI
 
-from agentstepper_nb import AgentStepper, AgentStepperCore, AgentStopped, instrument
+from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.llm_wire.answer_events import encode_json_event
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.models.openai import OpenAIProvider
 from agentstepper_nb.models.scripted import (
-    ErrorFault,
     PauseFault,
     Script,
     ScriptedCall,
@@ -33,33 +29,21 @@ from agentstepper_nb.models.scripted import (
     always,
     say,
 )
-from agentstepper_nb.protocol.agent import Answer, RaiseAnswer, SkipAnswer
-from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from tests.instrument.clients import MANNERS, Manner
-from tests.sdk import scripted_core
+from tests.instrument.queries import (
+    MESSAGES,
+    TEXT,
+    ask_chat,
+    halted_body,
+    list_queries,
+    replace_text,
+    wait_for_queries,
+)
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import PATIENCE
 
-MESSAGES: Any = [{"role": "user", "content": "hello"}]
 CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
-TEXT = "one two three"
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
-        yield server
-
-
-def halted_body(person: Person) -> Any:
-    """The body of the halt point that the run halts at."""
-    pending = person.halted()
-    return person.body(next(row for row in person.rows() if row.id == pending))
-
-
-def replace_text(value: Any, old: str, new: str) -> Any:
-    """A JSON value with a text replaced wherever it stands."""
-    return json.loads(json.dumps(value).replace(old, new))
 
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
@@ -80,17 +64,6 @@ def test_prompt_and_answer_can_be_edited(
     queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
     assert [row.side for row in queries] == [EventSide.BEGIN, EventSide.END]
     assert queries[0].name == "m"
-
-
-def ask_chat(server: ScriptedServer, **options: Any) -> Any:
-    """Ask once by OpenAI's client."""
-    with OpenAI(base_url=server.base_url, api_key="any", **options) as client:
-        return client.chat.completions.create(model="m", messages=MESSAGES)
-
-
-def list_queries(person: Person) -> list[TimelineRow]:
-    """The halt points of LLM queries."""
-    return [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
 
 
 # ---- what the client reads ---------------------------------------------------------------------------
@@ -262,113 +235,6 @@ def read_stream(server: ScriptedServer, is_async: bool, is_enough: Any) -> str:
         return text
 
     return asyncio.run(read())
-
-
-def wait_for_queries(person: Person, number: int) -> list[TimelineRow]:
-    """The halt points of LLM queries, once there are so many."""
-    while len(rows := list_queries(person)) < number:
-        person.wait_change()
-    return rows
-
-
-# ---- refusals and failures ---------------------------------------------------------------------------
-
-
-def test_a_denied_query_is_not_asked_again(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
-) -> None:
-    asking = pool.submit(ask_chat, server)
-    person.deny("Not today.")
-    with pytest.raises(openai.PermissionDeniedError, match=r"Not today\."):
-        asking.result(PATIENCE)
-    assert server.exchanges == []
-    assert len(wait_for_queries(person, 2)) == 2
-
-
-def test_nothing_is_asked_after_stop(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
-) -> None:
-    asking = pool.submit(ask_chat, server)
-    person.halted()
-    person.stop()
-    with pytest.raises(AgentStopped):
-        asking.result(PATIENCE)
-    with pytest.raises(KeyboardInterrupt, match="The person pressed Stop"):
-        pool.submit(ask_chat, server).result(PATIENCE)
-    assert server.exchanges == []
-
-
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
-def test_attempts_after_a_refusal_are_one_query(
-    manner: Manner, dbg: AgentStepper, person: Person, pool: Pool
-) -> None:
-    rule = ScriptRule(always, say(TEXT), ErrorFault(429))
-    with ScriptedServer(Script("busy", [rule])) as server:
-        asking = pool.submit(manner.ask, server)
-        person.step(replace_text(halted_body(person), "hello", "good day"))
-        person.step()
-        assert asking.result(PATIENCE) == TEXT
-        assert [exchange.status for exchange in server.exchanges] == [429, 200]
-        assert all("good day" in json.dumps(each.json) for each in server.exchanges)
-    rows = person.rows()
-    assert len([row for row in rows if row.kind is EventKind.LLM_QUERY]) == 2
-    assert any("repeats the query" in row.summary for row in rows)
-
-
-def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, pool: Pool) -> None:
-    rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
-    with ScriptedServer(Script("busy", [rule])) as server:
-        asking = pool.submit(ask_chat, server, max_retries=1)
-        person.step()
-        person.step()
-        with pytest.raises(openai.RateLimitError):
-            asking.result(PATIENCE)
-    _, end = list_queries(person)
-    assert end.failure is not None
-    assert "429" in end.failure.message
-
-
-def test_an_answer_in_a_failures_place_is_what_the_client_reads(
-    dbg: AgentStepper, person: Person, pool: Pool
-) -> None:
-    answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
-    message = {"role": "assistant", "content": "given"}
-    answer |= {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-    with ScriptedServer(Script("none", [])) as server:
-        asking = pool.submit(ask_chat, server, max_retries=0)
-        person.step()
-        person.step(answer)
-        assert asking.result(PATIENCE).choices[0].message.content == "given"
-
-
-def test_a_connection_that_fails_is_one_query(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
-) -> None:
-    client = OpenAI(base_url=server.base_url, api_key="any", max_retries=1)
-    server.close()
-    asking = pool.submit(client.chat.completions.create, model="m", messages=MESSAGES)
-    person.step()
-    person.step()
-    with pytest.raises(openai.APIConnectionError):
-        asking.result(PATIENCE)
-    assert len(list_queries(person)) == 2
-
-
-@pytest.mark.parametrize(
-    "answer", [SkipAnswer(result=Raw(b"null")), RaiseAnswer(message="Broken.")]
-)
-def test_an_injected_failure_is_not_asked_again(answer: Answer, server: ScriptedServer) -> None:
-    with ScriptedCore(scripted_core.Script(answer)) as core:
-        instrument.enable()
-        try:
-            with (
-                AgentStepper("agent", "127.0.0.1", core.port, stop_on_entry=False),
-                pytest.raises(openai.BadRequestError),
-            ):
-                ask_chat(server)
-        finally:
-            instrument.disable()
-    assert server.exchanges == []
 
 
 # ---- which requests are queries ----------------------------------------------------------------------

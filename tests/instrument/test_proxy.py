@@ -36,11 +36,10 @@ from agentstepper_nb.models.scripted import (
 from agentstepper_nb.own_queries import mark_own_query
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
+from tests.instrument.queries import MESSAGES, TEXT
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
-TEXT = "one two three"
-MESSAGES: Any = [{"role": "user", "content": "hello"}]
 NODE = Path(__file__).parents[2] / ".make" / "frameworks" / "node"
 ASK_BY_NODE = """
 const OpenAI = require("openai").default;
@@ -60,12 +59,6 @@ ASK_BY_CURL = """
 curl --silent --max-time 30 "$OPENAI_BASE_URL/chat/completions" -H 'content-type: application/json' \
     -d '{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
 """
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
-        yield server
 
 
 def edit_text(person: Person, old: str, new: str) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -22,7 +22,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def _invoke(invoke: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     given = kwargs.get("arguments")
     if (
         stepper is None or given is None

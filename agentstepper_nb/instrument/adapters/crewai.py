@@ -12,7 +12,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -40,7 +40,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 def _call_layer(
     layer: str, is_async: bool, call: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return call(*args, **kwargs)
     name, passed = _inside.get()

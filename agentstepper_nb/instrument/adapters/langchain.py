@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -26,7 +26,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return run(*args, **kwargs)
     given, rest = (args[0], args[1:]) if args else (kwargs["tool_input"], ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Final
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..open_calls import is_inside_same_call
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -30,7 +30,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def _call_tool(call_tool: Any, session: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return call_tool(*args, **kwargs)
     name, arguments, rest, options = _split_args(*args, **kwargs)

@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -39,7 +39,7 @@ def _init(init: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
     from minisweagent.exceptions import InterruptAgentFlow
 
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return execute(action, *args, **kwargs)
     return TracedToolCall(
@@ -79,7 +79,7 @@ def _make_denial(reason: str) -> dict[str, Any]:
 
 def _step(step: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a step, and move the beginning of the agent's time by what the person paused in it."""
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return step(*args, **kwargs)
     link = stepper._current_session().link

@@ -82,7 +82,7 @@ def _init_handoff(init: Any, handoff: Any, args: tuple[Any, ...], kwargs: dict[s
 
 
 async def _invoke_handoff(handoff: Any, invoke: Any, context: Any, arguments: str = "") -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return await invoke(context, arguments)
     shown = _decode(arguments)

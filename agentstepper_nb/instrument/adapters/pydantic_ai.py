@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -36,7 +36,7 @@ def _make_capability() -> Any:
         async def wrap_tool_execute(
             self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
         ) -> Any:
-            stepper = find_run() if is_run_expected() else None
+            stepper = find_run()
             if stepper is None:
                 return await handler(args)
             return await TracedToolCall(

@@ -11,7 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from ..current_run import find_run, is_run_expected
+from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
@@ -35,7 +35,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def _call_tool(call: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None or (_SANITIZE in kwargs and _is_final_answer(tool)):
         return call(*args, **kwargs)
     given = dict(kwargs)
@@ -87,7 +87,7 @@ def _show_result(result: Any) -> Any:
 
 
 def _call_agent(call: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     if stepper is None:
         return call(*args, **kwargs)
     shown = {"task": args[0], **kwargs} if args else kwargs
@@ -102,7 +102,7 @@ def _call_agent(call: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _run_code(run: Any, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a model's code. Also by itself smolagents waits for its end, however long that is."""
-    stepper = find_run() if is_run_expected() else None
+    stepper = find_run()
     limit_s = executor.timeout_seconds
     if stepper is None or limit_s is None:
         return run(*args, **kwargs)

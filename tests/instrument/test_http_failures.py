@@ -1,0 +1,146 @@
+"""LLM queries that fail, and that a person denies, lets fail or stops, at the HTTP client."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor as Pool
+
+import openai
+import pytest
+from msgspec import Raw
+from openai import OpenAI
+
+from agentstepper_nb import AgentStepper, AgentStopped, instrument
+from agentstepper_nb.models.scripted import (
+    ErrorFault,
+    Script,
+    ScriptedServer,
+    ScriptRule,
+    always,
+    say,
+)
+from agentstepper_nb.protocol.agent import Answer, RaiseAnswer, SkipAnswer
+from agentstepper_nb.protocol.data_model import EventKind
+from tests.instrument.clients import MANNERS, Manner
+from tests.instrument.queries import (
+    MESSAGES,
+    TEXT,
+    ask_chat,
+    halted_body,
+    list_queries,
+    replace_text,
+    wait_for_queries,
+)
+from tests.sdk import scripted_core
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+
+def test_a_denied_query_is_not_asked_again(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.deny("Not today.")
+    with pytest.raises(openai.PermissionDeniedError, match=r"Not today\."):
+        asking.result(PATIENCE)
+    assert server.exchanges == []
+    assert len(wait_for_queries(person, 2)) == 2
+
+
+def test_nothing_is_asked_after_stop(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.halted()
+    person.stop()
+    with pytest.raises(AgentStopped):
+        asking.result(PATIENCE)
+    with pytest.raises(KeyboardInterrupt, match="The person pressed Stop"):
+        pool.submit(ask_chat, server).result(PATIENCE)
+    assert server.exchanges == []
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_attempts_after_a_refusal_are_one_query(
+    manner: Manner, dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429))
+    with ScriptedServer(Script("busy", [rule])) as server:
+        asking = pool.submit(manner.ask, server)
+        person.step(replace_text(halted_body(person), "hello", "good day"))
+        person.step()
+        assert asking.result(PATIENCE) == TEXT
+        assert [exchange.status for exchange in server.exchanges] == [429, 200]
+        assert all("good day" in json.dumps(each.json) for each in server.exchanges)
+    rows = person.rows()
+    assert len([row for row in rows if row.kind is EventKind.LLM_QUERY]) == 2
+    assert any("repeats the query" in row.summary for row in rows)
+
+
+def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
+    with ScriptedServer(Script("busy", [rule])) as server:
+        asking = pool.submit(ask_chat, server, max_retries=1)
+        person.step()
+        person.step()
+        with pytest.raises(openai.RateLimitError):
+            asking.result(PATIENCE)
+    _, end = list_queries(person)
+    assert end.failure is not None
+    assert "429" in end.failure.message
+
+
+def test_an_answer_in_a_failures_place_is_what_the_client_reads(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    message = {"role": "assistant", "content": "given"}
+    answer |= {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    with ScriptedServer(Script("none", [])) as server:
+        asking = pool.submit(ask_chat, server, max_retries=0)
+        person.step()
+        person.step(answer)
+        assert asking.result(PATIENCE).choices[0].message.content == "given"
+
+
+def test_a_connection_that_fails_is_one_query(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    client = OpenAI(base_url=server.base_url, api_key="any", max_retries=1)
+    server.close()
+    asking = pool.submit(client.chat.completions.create, model="m", messages=MESSAGES)
+    person.step()
+    person.step()
+    with pytest.raises(openai.APIConnectionError):
+        asking.result(PATIENCE)
+    assert len(list_queries(person)) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", [SkipAnswer(result=Raw(b"null")), RaiseAnswer(message="Broken.")]
+)
+def test_an_injected_failure_is_not_asked_again(answer: Answer, server: ScriptedServer) -> None:
+    with ScriptedCore(scripted_core.Script(answer)) as core:
+        instrument.enable()
+        try:
+            with (
+                AgentStepper("agent", "127.0.0.1", core.port, stop_on_entry=False),
+                pytest.raises(openai.BadRequestError),
+            ):
+                ask_chat(server)
+        finally:
+            instrument.disable()
+    assert server.exchanges == []
+
+
+def test_an_exception_that_no_client_repeats_ends_the_query(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    client = OpenAI(base_url=server.base_url, api_key="any")
+    client.close()
+    asking = pool.submit(client.chat.completions.create, model="m", messages=MESSAGES)
+    person.step()
+    person.step()
+    with pytest.raises(RuntimeError, match="closed"):
+        asking.result(PATIENCE)
+    assert len(list_queries(person)) == 2
