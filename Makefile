@@ -82,7 +82,7 @@ coverage: $(INSTALLED) js third-party kernels ## The lines and branches that tes
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
-	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=soak -m "soak or hypothesis"; long=$$?; \
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=soak -m "(soak or hypothesis) and not frameworks"; long=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/server; served=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e; shells=$$?; \

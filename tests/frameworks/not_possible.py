@@ -22,6 +22,6 @@ NOT_POSSIBLE = {
 }
 
 
-def soaked(framework: str) -> Any:
+def installed_apart(framework: str) -> Any:
     """A framework as a parameter of tests that `make frameworks` runs, and `make test` doesn't."""
-    return pytest.param(framework, marks=pytest.mark.soak)
+    return pytest.param(framework, marks=pytest.mark.frameworks)

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import soaked
+from tests.frameworks.not_possible import installed_apart
 
 pytestmark = pytest.mark.parametrize(
-    "process", [soaked("smolagents")], indirect=True, scope="module"
+    "process", [installed_apart("smolagents")], indirect=True, scope="module"
 )
 FINAL, FINAL_RESULT = "final_answer", "final_answer's result"
 

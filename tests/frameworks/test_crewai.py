@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
-from tests.frameworks.not_possible import soaked
+from tests.frameworks.not_possible import installed_apart
 
-pytestmark = pytest.mark.parametrize("process", [soaked("crewai")], indirect=True, scope="module")
+pytestmark = pytest.mark.parametrize(
+    "process", [installed_apart("crewai")], indirect=True, scope="module"
+)
 
 
 def test_a_call_through_two_layers_is_one_event(halts: AtHalts) -> None:

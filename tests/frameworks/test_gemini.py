@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import soaked
+from tests.frameworks.not_possible import installed_apart
 
 
 class GeminiHandler(BaseHTTPRequestHandler):
@@ -48,7 +48,7 @@ def gemini() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("process", [soaked("google-adk")], indirect=True, scope="module")
+@pytest.mark.parametrize("process", [installed_apart("google-adk")], indirect=True, scope="module")
 def test_a_gemini_model_halts(halts: AtHalts, gemini: str) -> None:
     halts.start("gemini", gemini)
     halts.step(QUERY)

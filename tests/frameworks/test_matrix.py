@@ -10,7 +10,7 @@ import pytest
 
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, change_argument, replace
-from tests.frameworks.not_possible import soaked
+from tests.frameworks.not_possible import installed_apart
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.
@@ -30,7 +30,7 @@ SEAMS = {
 MANNERS = ("sync", "asynchronous", "stream")
 
 each_framework = pytest.mark.parametrize(
-    "process", [*FRAMEWORKS, *map(soaked, MORE_FRAMEWORKS)], indirect=True, scope="module"
+    "process", [*FRAMEWORKS, *map(installed_apart, MORE_FRAMEWORKS)], indirect=True, scope="module"
 )
 each_manner = pytest.mark.parametrize("manner", MANNERS)
 

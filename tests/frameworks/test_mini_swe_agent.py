@@ -9,10 +9,10 @@ import pytest
 
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import soaked
+from tests.frameworks.not_possible import installed_apart
 
 pytestmark = pytest.mark.parametrize(
-    "process", [soaked("mini-swe-agent")], indirect=True, scope="module"
+    "process", [installed_apart("mini-swe-agent")], indirect=True, scope="module"
 )
 TOOL, RESULT = "bash", "bash's result"
 
