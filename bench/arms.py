@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 
 from .access import CONTROL
 from .conversation import (

@@ -18,7 +18,7 @@ from uuid_utils import uuid7
 
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
-from agentstepper_nb.protocol.frame import VERSION
+from agentstepper_nb.protocol.envelope import VERSION
 
 #: Round trips of one turn.
 ROUND_TRIPS = 2

@@ -13,7 +13,7 @@ import threading
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 
 from agentstepper_nb.hub.sockets import READ_BYTES
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 
 from .conversation import EVENT_PREFIX
 

@@ -20,7 +20,7 @@ from itertools import count, pairwise
 from unittest.mock import patch
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from agentstepper_nb.sdk import handshake
 
 from .access import TOKENS

@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import EventSide
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL
 from .conversation import ConversationV2, Turn, turns

@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 
 from .access import CONTROL
 from .arms import process

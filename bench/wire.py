@@ -19,7 +19,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL, TOKENS
 from .arms import process

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run, TimelineRow
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
-from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 
 #: Programs of tutorials whose reader presses Continue, and where a breakpoint halts them what is edited
 #: in the call: where its argument stands, and what it is to be.

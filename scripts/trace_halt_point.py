@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepper, AgentStepperCore
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 
 PACKAGE = Path(__file__).parents[1] / "agentstepper_nb"
 Function = tuple[str, str]

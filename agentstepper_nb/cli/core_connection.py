@@ -19,7 +19,7 @@ from ..errors import ProtocolError
 from ..protocol import ui
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
-from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 #: Seconds until the first new try, and the most between two.
 _FIRST_DELAY_S: Final = 0.5

@@ -97,7 +97,7 @@ class ModelQueries:
         provider: Whom to ask.
         transcript: Whom to tell.
         dbg: The debugger that sees each query; None for none.
-        silence_s: Seconds that the model may let pass between two events; None is without end.
+        idle_timeout_s: Seconds that the model may let pass between two events; None is without end.
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class ModelQueries:
         provider: ModelProvider,
         transcript: Transcript,
         dbg: AsyncAgentStepper | None,
-        silence_s: float | None,
+        idle_timeout_s: float | None,
     ) -> None:
         self._provider = provider
         self._transcript = transcript
         self._dbg = dbg
-        self._silence_s = silence_s
+        self._idle_timeout_s = idle_timeout_s
 
     async def send(self, request: ModelRequest) -> ModelAnswer:
         """Ask once. What is in force after a person's edits is what is sent, told and given back.
@@ -141,7 +141,9 @@ class ModelQueries:
     async def _stream(self, request: ModelRequest) -> ModelAnswer:
         builder = AnswerBuilder(request.messages)
         try:
-            async with aclosing(stream_events(self._provider, request, self._silence_s)) as events:
+            async with aclosing(
+                stream_events(self._provider, request, self._idle_timeout_s)
+            ) as events:
                 async for event in events:
                     self._transcript.record_event(builder.add(event))
             return builder.answer()

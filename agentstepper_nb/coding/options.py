@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: The setting that each limit has, and how far it goes where nobody sets it.
 _SETTING_OF_LIMIT: Final = {
     "max_iterations": "max_iterations",
-    "silence_s": "model_timeout",
+    "idle_timeout_s": "model_timeout",
     "tool_timeout_s": "tool_timeout",
     "command_timeout_s": "command_timeout",
     "output_limit_bytes": "output_limit",
@@ -42,13 +42,11 @@ _COMMAND_OVERHEAD_S: Final = 60.0
 class CodingLimits(Struct, frozen=True, kw_only=True):
     """The limits of one session. Times are in seconds; None is without end."""
 
-    max_iterations: int = DEFAULTS.max_iterations or 0  # questions to the model, of one prompt
-    silence_s: float | None = DEFAULTS.model_timeout  # that a model may let pass between two events
+    max_iterations: int = DEFAULTS.max_iterations or 0  # queries to the model, of one prompt
+    idle_timeout_s: float | None = DEFAULTS.model_timeout  # between two events of a model
     tool_timeout_s: float | None = DEFAULTS.tool_timeout  # of one tool call
     command_timeout_s: float = DEFAULTS.command_timeout or 0.0
-    output_limit_bytes: int = (
-        DEFAULTS.output_limit or 0
-    )  # bytes of a result that the model is given
+    output_limit_bytes: int = DEFAULTS.output_limit or 0  # of a result that the model is given
     approval_timeout_s: float | None = DEFAULTS.approval_timeout  # that a person has to answer
     max_answer_tokens: int | None = None  # of one answer; None: what the API has
 

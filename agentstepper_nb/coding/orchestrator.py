@@ -223,7 +223,7 @@ class _Turns:
         self._system = agent._system or make_system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
-        self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.silence_s)
+        self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.idle_timeout_s)
         context = ToolContext(
             workspace=agent._workspace,
             cancellation=cancel,

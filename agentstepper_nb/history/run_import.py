@@ -14,7 +14,7 @@ from ..discover import CoreEndpoint, discover_control_endpoint, find_folder_endp
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, RunUploaded, UploadRun, from_agent, to_agent
 from ..protocol.data_model import Run
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.records import ImportedRunSaved
 from ..sdk.handshake import explain_not_opened, open_socket
 from ..store import open_store

@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from ..core.summaries import extract_first_line
 from ..errors import CommandError
-from ..protocol.frame import SUBPROTOCOL
+from ..protocol.envelope import SUBPROTOCOL
 from .chat_registry import ChatRegistry
 
 #: What is said to who comes without the right token.

@@ -8,7 +8,7 @@ from .._version import __version__
 from ..core import AnswerDecision, LeaseGranted
 from ..protocol import agent as v2
 from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
-from ..protocol.frame import VERSION
+from ..protocol.envelope import VERSION
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
 
 

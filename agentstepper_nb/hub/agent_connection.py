@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope, decode_envelope, decode_envelope_header
+from ..protocol.envelope import MAX_MESSAGE_BYTES, Envelope, decode_envelope, decode_envelope_header
 from .agents_v2 import AgentPeerSessionV2
 from .connection import AccessRights, Connection
 from .run_service import RunService

@@ -18,7 +18,7 @@ from ..protocol import agent as v2
 from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
-from ..protocol.frame import Envelope, add_run, decode_envelope_header
+from ..protocol.envelope import Envelope, add_run, decode_envelope_header
 from ..protocol.records import AgentCredentials
 from . import agent_codec, end_reasons, program_requests
 from .agent_liveness import AgentProcess

@@ -20,7 +20,7 @@ from ..protocol.data_model import (
     EventKind,
     HaltPoint,
 )
-from ..protocol.frame import MessageTable
+from ..protocol.envelope import MessageTable
 
 #: The entry points of installed extensions; each names an `Extension`.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.extensions"

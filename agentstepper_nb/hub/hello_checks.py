@@ -9,7 +9,7 @@ from ..core import Debugger
 from ..errors import CommandError, ProtocolError
 from ..protocol.agent import Hello
 from ..protocol.data_model import Run, RunEnding
-from ..protocol.frame import VERSION
+from ..protocol.envelope import VERSION
 
 #: Answers a second hello of a run, and one of another run that doesn't name it.
 ALREADY_GREETED: Final = (

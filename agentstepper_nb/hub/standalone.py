@@ -19,7 +19,7 @@ from ..discover import (
     remove_process_core,
 )
 from ..protocol.data_model import Durability
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.records import RunHistory
 from ..store import MemoryStore, Store, archive, open_store
 from .access import (

@@ -16,7 +16,7 @@ from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
-from ..protocol.frame import VERSION, decode_envelope_header, encode_message
+from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
 from ..protocol.records import Record
 from ..store.base import strip_contents

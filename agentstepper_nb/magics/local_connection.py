@@ -17,7 +17,7 @@ from ..cli.core_connection import (
 )
 from ..hub import PeerSession
 from ..protocol import ui
-from ..protocol.frame import VERSION
+from ..protocol.envelope import VERSION
 from ..widgets.kernel_core import KernelCore
 
 _HELLO: Final = ui.UiHello(version=VERSION, client=f"agentstepper_nb magics {__version__}")

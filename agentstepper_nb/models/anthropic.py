@@ -62,7 +62,7 @@ class AnthropicProvider(HTTPProvider):
                 base_url=url or _OWN_URL,
                 api_key=key or PLACEHOLDER_KEY,
                 max_retries=timeouts.max_retries,
-                timeout=anthropic.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
+                timeout=anthropic.Timeout(timeouts.idle_timeout_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
             raise ModelError(

@@ -137,7 +137,7 @@ class TimeoutPolicy:
 
     connect_s: float = 10.0
     """Seconds until there is a connection."""
-    silence_s: float = 300.0
+    idle_timeout_s: float = 300.0
     """Seconds without a byte, before an answer and in the midst of one: some models think for long."""
     max_retries: int = 3
     """Attempts after the first, where the service is busy or the connection breaks before an answer."""

@@ -66,7 +66,7 @@ class OpenAIProvider(HTTPProvider):
                 base_url=url or _OWN_URL,
                 api_key=key or PLACEHOLDER_KEY,
                 max_retries=timeouts.max_retries,
-                timeout=openai.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
+                timeout=openai.Timeout(timeouts.idle_timeout_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
             raise ModelError(

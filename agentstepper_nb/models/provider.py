@@ -75,35 +75,35 @@ class ModelProvider(Protocol):
 
 
 async def stream_events(
-    provider: ModelProvider, request: ModelRequest, silence_s: float | None
+    provider: ModelProvider, request: ModelRequest, idle_timeout_s: float | None
 ) -> AsyncGenerator[AgentEvent, None]:
     """Ask once, and give the events of the answer as they come.
 
     Args:
         provider: Whom to ask.
         request: The question.
-        silence_s: Seconds that the model may let pass between two events; None is without end.
+        idle_timeout_s: Seconds that the model may let pass between two events; None is without end.
 
     Raises:
         ModelError: `timeout`: the model said nothing for so long.
     """
     stream = cast("AsyncGenerator[AgentEvent, None]", provider.stream(request))
     async with aclosing(stream):
-        while (event := await _next(stream, silence_s)) is not None:
+        while (event := await _next(stream, idle_timeout_s)) is not None:
             yield event
 
 
 async def _next(
-    stream: AsyncGenerator[AgentEvent, None], silence_s: float | None
+    stream: AsyncGenerator[AgentEvent, None], idle_timeout_s: float | None
 ) -> AgentEvent | None:
-    limit = asyncio.timeout(silence_s)
+    limit = asyncio.timeout(idle_timeout_s)
     try:
         async with limit:
             return await anext(stream, None)
     except TimeoutError:
         if not limit.expired():
             raise
-        text = f"The model sent nothing for {silence_s:g} s. Try again."
+        text = f"The model sent nothing for {idle_timeout_s:g} s. Try again."
         raise ModelError("timeout", text) from None
 
 

@@ -35,7 +35,7 @@ from .data_model import (
     Usage,
 )
 from .delta_encoding import EncodedContent
-from .frame import MessageTable
+from .envelope import MessageTable
 
 # ---- agent to Core ---------------------------------------------------------------------------------
 

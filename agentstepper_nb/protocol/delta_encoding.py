@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..errors import ProtocolError
 from .data_model import Count
-from .frame import MAX_MESSAGE_BYTES
+from .envelope import MAX_MESSAGE_BYTES
 from .segments import MIN_SPLIT_BYTES, split_content
 
 #: Contents that are remembered, at most.

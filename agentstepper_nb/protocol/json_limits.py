@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from ..errors import ProtocolError
-from .frame import MAX_MESSAGE_BYTES
+from .envelope import MAX_MESSAGE_BYTES
 
 #: Bytes of a text that are looked at together: other threads wait meanwhile.
 CHUNK_BYTES: Final = 64 * 1024

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from . import agent, chat, error_codes, runtime, runtime_requests, runtime_store_messages, ui
-from .frame import MessageTable
+from .envelope import MessageTable
 
 _TEMPLATE = "#/$defs/{name}"
 

@@ -31,7 +31,7 @@ from .data_model import (
     TimelineRow,
 )
 from .delta_encoding import EncodedContent
-from .frame import MessageTable
+from .envelope import MessageTable
 from .run_queries import CloseRun as CloseRun
 from .run_queries import CommitsPage as CommitsPage
 from .run_queries import FindRows as FindRows

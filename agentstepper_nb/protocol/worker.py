@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct
 
 from .data_model import Count, Name
-from .frame import MessageTable
+from .envelope import MessageTable
 
 #: Where workers connect, behind the Jupyter server's base URL.
 WORKER_PATH = "agentstepper/worker"

@@ -19,7 +19,7 @@ from websockets.typing import Subprotocol
 from .._version import __version__
 from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError, ProtocolError
-from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from ..protocol.worker import (
     WORKER_VERSION,
     RpcFailure,

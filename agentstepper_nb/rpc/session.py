@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import AgentStepperError, CommandError, ProtocolError
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.worker import RpcFailure
 from .peer import (
     WINDOW_ITEMS,

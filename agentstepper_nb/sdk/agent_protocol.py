@@ -20,7 +20,7 @@ from websockets.frames import Close
 from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol import agent as messages
-from ..protocol.frame import add_run
+from ..protocol.envelope import add_run
 from . import handshake
 from .connection_state import RunConnectionEvent, RunConnectionState
 from .handshake import AgentRefusedError

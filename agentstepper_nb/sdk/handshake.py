@@ -20,7 +20,7 @@ from websockets.typing import Subprotocol
 from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
 from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
-from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 #: Seconds to wait for the Core while opening, and for its answer to hello.
 TIMEOUT_S: Final = 10

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.data_model import Commit, Failure, FileBody, FileChange
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from ..protocol.opaque_values import REPR_KEY
 from .json_text import JsonDumper, ToJson, dump_json, dump_plain_json, load_json, map_strings

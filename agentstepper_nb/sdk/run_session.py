@@ -19,7 +19,7 @@ from ..discover import CoreEndpoint
 from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.data_model import Failure, RunEnding, RunMode
-from ..protocol.frame import VERSION
+from ..protocol.envelope import VERSION
 from .connection_state import OnDisconnect
 from .halt_flow import make_id
 from .payload import PayloadEncoder, escape_surrogates

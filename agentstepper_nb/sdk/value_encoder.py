@@ -12,7 +12,7 @@ import reprlib
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.opaque_values import REASON_KEY, REF, REPR_KEY
 from .json_text import ToJson, dump_json
 from .value_codecs import (

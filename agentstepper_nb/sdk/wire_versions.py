@@ -26,7 +26,7 @@ from ..protocol.agent import (
     to_agent,
 )
 from ..protocol.data_model import Commit, EventKind, EventSide
-from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope
+from ..protocol.envelope import MAX_MESSAGE_BYTES, Envelope
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from .send_queue import DeltaMessage, split_message

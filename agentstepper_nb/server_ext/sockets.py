@@ -16,7 +16,7 @@ from ..hub import AccessRights, Hub, PeerSession
 from ..hub.connection import cut_close_reason
 from ..hub.sockets import make_fair_scheduler
 from ..hub.workers import Workers
-from ..protocol.frame import SUBPROTOCOL
+from ..protocol.envelope import SUBPROTOCOL
 from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error
 from .oversize_messages import OversizeProtocol
 from .socket_outbox import SocketOutbox, WriteFuture

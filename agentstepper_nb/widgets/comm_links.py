@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, ValidationError, convert
 
 from ..hub import Connection, PeerSession
-from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.envelope import MAX_MESSAGE_BYTES
 
 log = logging.getLogger("agentstepper_nb.kernel_core")
 

@@ -101,7 +101,7 @@ async def test_no_answer_ends_the_turn(answer: Any, why: str) -> None:
 
 
 async def test_a_model_that_falls_silent_is_given_up() -> None:
-    endpoint, model = an_endpoint([HANGS], silence_s=0.01)
+    endpoint, model = an_endpoint([HANGS], idle_timeout_s=0.01)
     with pytest.raises(ModelError, match="sent nothing for"):
         await answered(endpoint)
     assert model.closed_early.is_set()

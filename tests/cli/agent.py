@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.data_model import (
     FileChange,
     RunEnding,
 )
-from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from tests.helpers.auth_headers import as_agent, bearing
 
 

@@ -51,7 +51,7 @@ def test_a_timeout_of_a_tool_or_a_provider_is_told_from_ours(tmp_path: Path) -> 
     def late(args: Any) -> Any:
         raise TimeoutError("their own")
 
-    unlimited = CodingLimits(tool_timeout_s=None, silence_s=None)
+    unlimited = CodingLimits(tool_timeout_s=None, idle_timeout_s=None)
     model = FakeProvider(calls(("1", "t", {})), late)
     with Made(tmp_path, model, FakeTool("t", late), limits=unlimited) as made:
         result = run(made.agent.run("Go."))

@@ -198,7 +198,7 @@ def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
 
 async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
     model = FakeProvider([TextDelta("Well"), HANGS])
-    with Made(tmp_path, model, limits=CodingLimits(silence_s=0.01)) as made:
+    with Made(tmp_path, model, limits=CodingLimits(idle_timeout_s=0.01)) as made:
         result = await made.agent.run("Go.")
         assert result.reason == "error"
         assert "sent nothing for 0.01 s" in (result.error or "")

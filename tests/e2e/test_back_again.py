@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 
 from .jupyter import Jupyter, Server, running
 from .lab import DebuggerView, Lab, notebook

@@ -11,7 +11,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from tests.hub.socket_agents import Agent, AgentV1, AgentV2
 from tests.hub.socket_uis import Ui, UiV1, UiV2
 

@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.widgets.kernel_core import REASON_REQUESTED, KernelCore
 
 STOP = {"id": "s1", "name": "*"}

@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.hub import sockets
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import sampled
 from tests.hub.conftest import Stand
 from tests.hub.isolation_scene import Scene

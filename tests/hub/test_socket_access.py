@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from agentstepper_nb.discover import CoreTokens
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.access import is_loopback
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from tests.hub.conftest import Stand
 
 NO_TOKEN: dict[str, str] = {}

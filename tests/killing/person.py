@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run, RunState
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from tests.helpers.auth_headers import as_ui
 
 #: Seconds in which something has to happen.

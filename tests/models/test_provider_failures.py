@@ -63,7 +63,7 @@ def test_the_variable_to_set_is_named(api: str) -> None:
 
 @every_api
 def test_silence_before_the_answer(api: str) -> None:
-    timeouts = TimeoutPolicy(silence_s=0.05, max_retries=0)
+    timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
     problem = failure(asked(api, Answer(silent=True, after=After.HOLD), timeouts=timeouts))
     assert problem["kind"] == "timeout"
 
@@ -72,7 +72,7 @@ def test_silence_before_the_answer(api: str) -> None:
 def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         first = recorded(api, "length").partition(b"write_file")[0]
-        timeouts = TimeoutPolicy(silence_s=0.05, max_retries=0)
+        timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
         async with PieceServer(Answer([first], after=After.HOLD)) as server:
             async with providing(api, server.url, timeouts) as provider:
                 events = await heard(provider)

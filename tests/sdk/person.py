@@ -14,7 +14,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Commit, Run, RunState, TimelineRow
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from tests.helpers.auth_headers import as_ui
 from tests.sdk.scripted_core import PATIENCE
 

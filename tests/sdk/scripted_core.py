@@ -34,7 +34,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from agentstepper_nb.protocol.v1 import agent as v1
 
 #: Seconds until a test that waits for something says that it didn't come.

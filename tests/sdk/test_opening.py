@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
 from agentstepper_nb.protocol.agent import AgentError, Welcome
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.sdk import handshake
 from tests.sdk.both_steppers import both, nothing, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore

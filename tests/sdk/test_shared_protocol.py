@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.agent import (
     to_agent,
 )
 from agentstepper_nb.protocol.data_model import EventKind
-from agentstepper_nb.protocol.frame import add_run
+from agentstepper_nb.protocol.envelope import add_run
 from agentstepper_nb.sdk.agent_protocol import MAX_PART_CHARS, AgentProtocol
 from agentstepper_nb.sdk.connection_state import RunConnectionState
 from agentstepper_nb.sdk.run_protocol import RunProtocol

@@ -14,7 +14,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 from traitlets import Set
 from traitlets.config import Config
 
-from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.helpers.scripted_conversations import Leader
 from tests.server.agents import Api, Hand

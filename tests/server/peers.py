@@ -15,7 +15,7 @@ from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunEnding
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
-from agentstepper_nb.protocol.frame import VERSION, MessageTable
+from agentstepper_nb.protocol.envelope import VERSION, MessageTable
 
 
 class Closed(Exception):

@@ -11,7 +11,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.data_model import Run
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 from tests.helpers.auth_headers import as_ui
 
 PATIENCE = 60

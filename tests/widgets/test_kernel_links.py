@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol import ui as v2
-from agentstepper_nb.protocol.frame import VERSION
+from agentstepper_nb.protocol.envelope import VERSION
 from agentstepper_nb.widgets import comm_links
 from agentstepper_nb.widgets.comm_links import MAX_LINKS, CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore

@@ -93,7 +93,7 @@ class EndpointAgent(StreamingAgent):
         temperature: As the model's API has it.
         description: A line for people, and for agents that hand on.
         continuation_prompt: What AutoChat says to it; None: there is nothing to continue.
-        silence_s: Seconds that the model may say nothing.
+        idle_timeout_s: Seconds that the model may say nothing.
 
     Raises:
         ValueError: There is no such provider, a tool can't be described, or something doesn't fit.
@@ -119,7 +119,7 @@ class EndpointAgent(StreamingAgent):
         temperature: float | None = None,
         description: str = "",
         continuation_prompt: str | None = "Continue.",
-        silence_s: float = IDLE_TIMEOUT_S,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> None:
         self.name = name
         self.role = role
@@ -134,7 +134,7 @@ class EndpointAgent(StreamingAgent):
         self.max_rounds = max_rounds
         self.max_tokens = max_tokens
         self.temperature = temperature
-        self.silence_s = silence_s
+        self.idle_timeout_s = idle_timeout_s
         self._open = _make_provider_factory(provider, model, base_url, api_key)
         self._opening = asyncio.Lock()
         self._provider: ModelProvider | None = None
@@ -318,7 +318,7 @@ class _AnswerLoop:
             self._provider,
             request,
             self._turn.dbg,
-            silence_s=agent.silence_s,
+            idle_timeout_s=agent.idle_timeout_s,
             on_event=reader.add,
         )
 

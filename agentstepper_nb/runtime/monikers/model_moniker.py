@@ -137,7 +137,7 @@ async def query_model(
     request: ModelRequest,
     dbg: AsyncAgentStepper | None,
     *,
-    silence_s: float = IDLE_TIMEOUT_S,
+    idle_timeout_s: float = IDLE_TIMEOUT_S,
     on_event: Callable[[AgentEvent], object] | None = None,
 ) -> AssistantMessage:
     """Ask once. What is in force after a person's edits is what is sent and given back.
@@ -146,7 +146,7 @@ async def query_model(
         provider: Whom to ask.
         request: The question.
         dbg: The debugger that sees it; None for none.
-        silence_s: Seconds that the model may say nothing.
+        idle_timeout_s: Seconds that the model may say nothing.
         on_event: Called with each event of the model's answer as it comes, before a person may edit it.
 
     Raises:
@@ -155,13 +155,13 @@ async def query_model(
         InjectedError: A person let it fail.
     """
     if dbg is None:
-        return (await _stream_answer(provider, request, silence_s, on_event)).message
+        return (await _stream_answer(provider, request, idle_timeout_s, on_event)).message
     shown, own_answer, message = encode_request(request), None, None
     async with dbg.llm(shown, model=request.model) as query:
         if not query.skipped:
             if query.prompt is not shown:
                 request = _decode_edited_request(query.prompt, request)
-            answer = await _stream_answer(provider, request, silence_s, on_event)
+            answer = await _stream_answer(provider, request, idle_timeout_s, on_event)
             message, own_answer = answer.message, encode_answer(answer.message)
             query.response, query.usage = own_answer, answer.usage
     if message is not None and query.response is own_answer:
@@ -175,11 +175,11 @@ async def query_model(
 async def _stream_answer(
     provider: ModelProvider,
     request: ModelRequest,
-    silence_s: float,
+    idle_timeout_s: float,
     on_event: Callable[[AgentEvent], object] | None,
 ) -> ModelAnswer:
     builder = AnswerBuilder(request.messages)
-    async with aclosing(stream_events(provider, request, silence_s)) as events:
+    async with aclosing(stream_events(provider, request, idle_timeout_s)) as events:
         async for event in events:
             event = builder.add(event)
             if on_event is not None:

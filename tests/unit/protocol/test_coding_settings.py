@@ -137,7 +137,7 @@ def test_the_defaults_are_those_that_hold() -> None:
     assert DEFAULTS.max_iterations == limits.max_iterations
     assert DEFAULTS.command_timeout == limits.command_timeout_s
     assert DEFAULTS.tool_timeout == limits.tool_timeout_s
-    assert DEFAULTS.model_timeout == limits.silence_s
+    assert DEFAULTS.model_timeout == limits.idle_timeout_s
     assert DEFAULTS.approval_timeout == limits.approval_timeout_s
     assert DEFAULTS.output_limit == limits.output_limit_bytes
     assert DEFAULTS.sandbox_mode == SandboxMode.WORKSPACE_WRITE

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.delta_encoding import (
     EncodedContent,
     is_delta_encoded,
 )
-from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
+from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from agentstepper_nb.protocol.segments import split_content
 
 WIRE = Path(__file__).parents[2] / "wire" / "pieces.jsonl"

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.frame import MessageTable, decode_envelope_header
+from agentstepper_nb.protocol.envelope import MessageTable, decode_envelope_header
 
 
 class Ping(Struct):
