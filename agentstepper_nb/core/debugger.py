@@ -249,6 +249,8 @@ class Debugger:
             kind=opened.event.kind,
             name=opened.event.name,
             depth=opened.event.depth,
+            scope=opened.event.scope,
+            label=opened.event.label,
             duration=None if resumed is None else max(0.0, at - resumed),
         )
         halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)

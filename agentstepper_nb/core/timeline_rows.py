@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import UNSET
+
 from ..protocol.data_model import (
     Actor,
     AgentActivity,
@@ -96,6 +98,8 @@ def make_row(
         size=halt_point.size_bytes,
         name=halt_point.name,
         depth=halt_point.depth,
+        scope=halt_point.scope or UNSET,
+        label=halt_point.label or UNSET,
         pending=halt_point.answer is None,
         revision=halt_point.revision,
         edited=halt_point.edit is not None,
@@ -133,6 +137,8 @@ def make_debug_row(event: Event) -> TimelineRow:
         at=event.at,
         size=count_utf8_bytes(data),
         depth=event.depth,
+        scope=event.scope or UNSET,
+        label=event.label or UNSET,
     )
 
 

@@ -19,12 +19,13 @@ def count_content_bytes(message: object) -> int:
     return 0
 
 
-def make_welcome(hello: v2.Hello, received: int) -> v2.Welcome:
+def make_welcome(hello: v2.Hello, received: int, hash_key: str | None) -> v2.Welcome:
     """The answer to a hello.
 
     Args:
         hello: The hello, which is accepted.
         received: The number of the agent's last message that is recorded.
+        hash_key: The key of the run's hashes, where it has one.
     """
     return v2.Welcome(
         version=VERSION,
@@ -32,6 +33,7 @@ def make_welcome(hello: v2.Hello, received: int) -> v2.Welcome:
         run=hello.run,
         received=received,
         shares_connection=True if hello.shares_connection is True else UNSET,
+        hash_key=hash_key if hash_key is not None and hello.wants_hash_key is True else UNSET,
     )
 
 
@@ -56,6 +58,9 @@ def decode_event(message: v2.EventBegun, run: str) -> Event:
         at=message.at,
         parent=message.parent,
         name=message.name,
+        scope=() if message.scope is UNSET else message.scope,
+        label=None if message.label is UNSET else message.label,
+        content_hash=None if message.content_hash is UNSET else message.content_hash,
         data=None if message.data is UNSET else bytes(message.data).decode(),
     )
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -250,7 +251,10 @@ class AgentPeerSessionV2(AgentPeerSession):
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             credentials = AgentCredentials(
-                secret=secret, boot=hello.boot, can_reconnect=hello.can_reconnect
+                secret=secret,
+                boot=hello.boot,
+                can_reconnect=hello.can_reconnect,
+                hash_key=token_hex(32),
             )
             outputs = self._start_run(hello, n, credentials)
         else:
@@ -264,7 +268,10 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
-        welcome = agent_codec.make_welcome(hello, self._sequence.last_received)
+        kept = self.hub.debugger.agent_credentials(hello.run)
+        welcome = agent_codec.make_welcome(
+            hello, self._sequence.last_received, None if kept is None else kept.hash_key
+        )
         self.hub.perform(outputs, on_synced=partial(self._welcome, welcome))
 
     def _welcome(self, welcome: v2.Welcome) -> None:

@@ -16,8 +16,10 @@ from .breakpoint_rules import (
 )
 from .data_model import (
     BREAKPOINT_WIRE_NAMES,
+    AgentLabel,
     ApprovalPrompt,
     Commit,
+    ContentHash,
     Count,
     EventKind,
     EventOutcome,
@@ -30,6 +32,7 @@ from .data_model import (
     Run,
     RunEnding,
     RunMode,
+    ScopePath,
     Time,
     TimelineRow,
     Usage,
@@ -65,6 +68,7 @@ class Hello(
     shares_connection: bool | UnsetType = (
         UNSET  # further runs of the process may say hello on this connection
     )
+    wants_hash_key: bool | UnsetType = UNSET  # whether it makes hashes of its events
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
@@ -81,6 +85,9 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     parent: Id | None = None
     name: Name | None = None  # the tool, the model, or a custom event's type
     data: Raw | UnsetType = UNSET
+    scope: ScopePath | UnsetType = UNSET
+    label: AgentLabel | UnsetType = UNSET
+    content_hash: ContentHash | UnsetType = UNSET  # with the key of the welcome
 
 
 class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
@@ -252,6 +259,8 @@ class Welcome(Struct, frozen=True, kw_only=True, rename={"shares_connection": "s
     shares_connection: bool | UnsetType = (
         UNSET  # told where hello has it: other runs may say hello here, too
     )
+    #: In hex, where hello wants it: by it the agent makes the hashes of its events.
+    hash_key: str | UnsetType = UNSET
 
 
 class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):

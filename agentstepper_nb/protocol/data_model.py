@@ -10,7 +10,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 #: POSIX seconds, of a year that every calendar has.
 Time = Annotated[float, Meta(ge=0, lt=253402300800)]
@@ -20,6 +20,10 @@ Count = Annotated[int, Meta(ge=0, lt=2**53)]
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 #: What an agent calls itself, its tools and its models.
 Name = Annotated[str, Meta(max_length=1000)]
+#: The path of agents, tasks and tool calls that an event belongs to: docs/design/0023-scopes.md.
+ScopePath = Annotated[tuple[Name, ...], Meta(max_length=100)]
+#: What an original value is known by when the run is replayed, in hex.
+ContentHash = Annotated[str, Meta(max_length=128)]
 #: Why something is denied, for the agent to read.
 Reason = Annotated[str, Meta(max_length=10_000)]
 #: What the fields about breakpoints that hit are called on the wire and in stored data.
@@ -138,6 +142,14 @@ class ChangeKind(StrEnum):
     RENAMED = "renamed"
 
 
+class AgentLabel(Struct, frozen=True, kw_only=True):
+    """Which agent of a program does something."""
+
+    name: Name
+    node: Name | None = None  # the step of a graph that it is at
+    parent: Name | None = None  # the agent that runs it
+
+
 class Failure(Struct, frozen=True, kw_only=True):
     """An exception, as far as it travels."""
 
@@ -233,6 +245,9 @@ class Event(Struct, frozen=True, kw_only=True):
     parent: str | None = None  # the event it happened inside
     depth: int = 0  # how many events it is inside of
     name: str | None = None  # the tool, the model or the custom event's type, where known
+    scope: ScopePath = ()
+    label: AgentLabel | None = None
+    content_hash: ContentHash | None = None  # of its original value, keyed
     seq: int = 0  # the number of its row; only debug messages are rows themselves
     data: str | None = None  # JSON text: a program's name, a debug message
     outcome: EventOutcome | None = None
@@ -259,6 +274,8 @@ class HaltPoint(
     kind: EventKind  # of its event
     name: str | None = None  # of its event
     depth: int = 0  # of its event
+    scope: ScopePath = ()  # of its event
+    label: AgentLabel | None = None  # of its event
     at: float  # POSIX seconds; the agent's clock
     data: str  # JSON text as the agent sent it
     waits: bool = True  # whether the agent waits for an answer
@@ -363,6 +380,8 @@ class TimelineRow(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAME
     size: int  # of the contents, in bytes
     name: str | None = None
     depth: int = 0
+    scope: ScopePath | UnsetType = UNSET
+    label: AgentLabel | UnsetType = UNSET
     pending: bool = False
     revision: int = 1
     edited: bool = False

@@ -34,11 +34,13 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
 
 
 class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect": "returns"}):
-    """By what a run's agent is known when it comes back."""
+    """By what a run's agent is known when it comes back, and the key that it was given."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
     boot: str = ""  # its machine's boot id, where it has one
     can_reconnect: bool = True  # whether it comes back at all
+    #: In hex: the key of the run's hashes, which no export has. None: an older Core began the run.
+    hash_key: str | None = None
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):

@@ -97,7 +97,7 @@ def build_schema(
         if "properties" in definition:
             definition["additionalProperties"] = False
             if name in written:
-                definition["required"] = list(definition["properties"])
+                definition["required"] = _list_written_fields(definition)
                 for field in definition["properties"].values():
                     field.pop("default", None)
     for name, table in tables.items():
@@ -120,6 +120,13 @@ def build_schema(
         "additionalProperties": False,
         "$defs": dict(sorted(definitions.items())),
     }
+
+
+def _list_written_fields(definition: dict[str, Any]) -> list[str]:
+    """The fields that are always written: not those that are left out where they are unset."""
+    required = definition.get("required", [])
+    fields: dict[str, Any] = definition["properties"]
+    return [name for name, field in fields.items() if name in required or "default" in field]
 
 
 def _reachable(*kinds: type[Struct]) -> set[str]:

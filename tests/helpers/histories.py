@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agentstepper_nb.errors import NeedsApprovalError
 from agentstepper_nb.protocol.data_model import (
     AgentActivity,
+    AgentLabel,
     AnswerKind,
     ApprovalPrompt,
     BreakpointHits,
@@ -187,6 +188,9 @@ def with_every_field() -> RunHistory:
         parent="p",
         depth=1,
         name="retrieval",
+        scope=("agent:planner:1", "task:2"),
+        label=AgentLabel(name="planner", node="draft", parent="editor"),
+        content_hash="5ca1ab1e",
         data='"x"',
         outcome=EventOutcome.ERROR,
         ended_at=3.0,
@@ -201,6 +205,8 @@ def with_every_field() -> RunHistory:
         kind=EventKind.CUSTOM,
         name="retrieval",
         depth=1,
+        scope=("agent:planner:1", "task:2"),
+        label=AgentLabel(name="planner", node="draft", parent="editor"),
         at=2.0,
         data='[1.0, NaN, "😀"]',
         waits=False,

@@ -18,8 +18,10 @@ from ...errors import ProtocolError
 from ..data_model import (
     PAIRED_EVENT_KINDS,
     AgentActivity,
+    AgentLabel,
     AnswerKind,
     Commit,
+    ContentHash,
     Count,
     Event,
     EventKind,
@@ -31,6 +33,7 @@ from ..data_model import (
     Name,
     Run,
     RunState,
+    ScopePath,
     Time,
 )
 from ..header_limits import truncate_failure, truncate_text
@@ -76,6 +79,9 @@ class _Event(Struct):
     parent: Id | UnsetType = UNSET
     depth: Count | UnsetType = UNSET
     seq: Count | UnsetType = UNSET  # of a row, where the order of the file isn't the rows'
+    scope: ScopePath | UnsetType = UNSET
+    label: AgentLabel | UnsetType = UNSET
+    content_hash: ContentHash | UnsetType = UNSET
 
 
 class _Run(Struct):
@@ -129,6 +135,9 @@ def _dump_event(event: Event, points: list[HaltPoint], *, numbered: bool) -> _Ev
         UNSET if event.parent is None else event.parent,
         event.depth or UNSET,
         event.seq if numbered and is_row else UNSET,
+        event.scope or UNSET,
+        event.label or UNSET,
+        event.content_hash or UNSET,
     )
 
 
@@ -295,6 +304,9 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
         parent=None if item.parent is UNSET else item.parent,
         depth=0 if item.depth is UNSET else item.depth,
         name=name,
+        scope=() if item.scope is UNSET else item.scope,
+        label=None if item.label is UNSET else item.label,
+        content_hash=None if item.content_hash is UNSET else item.content_hash,
         seq=next(seqs) if kind is EventKind.DEBUG_MESSAGE else 0,
         data=None if data == "null" or kind is EventKind.CUSTOM else data,
         ended_at=item.breakpoints[-1].time if item.breakpoints else item.time,
@@ -323,6 +335,8 @@ def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> 
         kind=event.kind,
         name=event.name,
         depth=event.depth,
+        scope=event.scope,
+        label=event.label,
         at=point.time,
         data=data,
         is_strict_json=is_strict(data),

@@ -340,6 +340,8 @@ def _restore_lost_events(history: RunHistory) -> Iterator[Event]:
                 at=point.at,
                 depth=point.depth,
                 name=point.name,
+                scope=point.scope,
+                label=point.label,
                 outcome=point.outcome,
             )
 

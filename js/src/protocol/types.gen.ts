@@ -541,6 +541,11 @@ export interface TimelineRow {
   size: number;
   name: string | null;
   depth: number;
+  /**
+   * @maxItems 100
+   */
+  scope?: string[];
+  label?: AgentLabel;
   pending: boolean;
   revision: number;
   edited: boolean;
@@ -553,6 +558,14 @@ export interface TimelineRow {
   stop_error: string | null;
   approval: boolean;
   reason: string | null;
+}
+/**
+ * Which agent of a program does something.
+ */
+export interface AgentLabel {
+  name: string;
+  node: string | null;
+  parent: string | null;
 }
 /**
  * What an agent changed in its workspace up to one moment.

@@ -1,0 +1,2 @@
+-- Events have scopes, labels and hashes, and runs the key of their hashes, all inside of what is there.
+-- A version of its own all the same: an older program would drop them when it writes an event anew.
