@@ -21,6 +21,7 @@ from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow, OpenEvent
 from ..sdk.halt_flow import HaltFlow
+from ..sdk.scopes import suspend_numbering
 from .discovery import note_called_tools
 from .retries import (
     FailedAttempt,
@@ -114,7 +115,8 @@ class HttpQuery:
     def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> Flow[Any]:
         event, body = attempt.event, attempt.body
         request = self.request if body == self.known.body else self._make_request(body)
-        sent = yield CallEffect(self.send, (request,), {})
+        send = self._send_request_async if self.is_async else self._send_request
+        sent: CallResult = yield CallEffect(send, (request,), {})
         if sent.error is not None:
             return (yield from self._fail(flow, event, body, None, sent.error))
         response = sent.value
@@ -133,6 +135,14 @@ class HttpQuery:
         if read.error is not None:
             return (yield from self._fail(flow, event, body, None, read.error))
         return (yield from self._receive(flow, event, body, response))
+
+    def _send_request(self, request: Any) -> Any:
+        with suspend_numbering():  # a client's own threads and tasks aren't the agent's
+            return self.send(request)
+
+    async def _send_request_async(self, request: Any) -> Any:
+        with suspend_numbering():
+            return await self.send(request)
 
     def _receive(
         self, flow: HaltFlow, event: OpenEvent, body: JsonObject, response: Any

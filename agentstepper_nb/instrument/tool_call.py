@@ -39,6 +39,7 @@ class TracedToolCall:
         check_result: Gives an edited result as `make_result` takes it, or raises ValueError.
         make_denial: Makes the result that the model reads where a person denies the call.
         control_flow: Exceptions by which the framework goes on: no failures.
+        call_id: The id that the model gave the call, where the framework has it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class TracedToolCall:
     check_result: Callable[[Any], Any] = _identity
     make_denial: Callable[[str], Any] = _identity
     control_flow: tuple[type[BaseException], ...] = ()
+    call_id: str | None = None
 
     def run(self, stepper: BaseStepper) -> Any:
         """Make the call as an event of a run, halting before and after.
@@ -70,7 +72,9 @@ class TracedToolCall:
         flow = stepper._open_flow()
         kind, value = EventKind.TOOL_INVOCATION, {"Tool": self.name, "Argument": self.args}
         try:
-            begun = yield from flow.begin(kind, value, self.name, convert_edit=self._accept)
+            begun = yield from flow.begin(
+                kind, value, self.name, convert_edit=self._accept, call_id=self.call_id
+            )
         except ToolDeniedError as denied:
             return self.make_denial(str(denied))
         event = begun.event

@@ -26,6 +26,7 @@ from .data_model import (
     EventSide,
     Failure,
     FileChange,
+    HashKey,
     Id,
     Name,
     Reason,
@@ -260,7 +261,7 @@ class Welcome(Struct, frozen=True, kw_only=True, rename={"shares_connection": "s
         UNSET  # told where hello has it: other runs may say hello here, too
     )
     #: In hex, where hello wants it: by it the agent makes the hashes of its events.
-    hash_key: str | UnsetType = UNSET
+    hash_key: HashKey | UnsetType = UNSET
 
 
 class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):

@@ -24,6 +24,8 @@ Name = Annotated[str, Meta(max_length=1000)]
 ScopePath = Annotated[tuple[Name, ...], Meta(max_length=100)]
 #: What an original value is known by when the run is replayed, in hex.
 ContentHash = Annotated[str, Meta(max_length=128)]
+#: The key that such hashes are made with, in hex.
+HashKey = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 #: Why something is denied, for the agent to read.
 Reason = Annotated[str, Meta(max_length=10_000)]
 #: What the fields about breakpoints that hit are called on the wire and in stored data.

@@ -11,7 +11,7 @@ from itertools import dropwhile
 from msgspec import Struct
 
 from .breakpoint_rules import BreakpointRule, Price
-from .data_model import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
+from .data_model import AnswerKind, Commit, Event, HaltPoint, HashKey, RowNote, Run
 
 
 class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):
@@ -40,7 +40,7 @@ class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect
     boot: str = ""  # its machine's boot id, where it has one
     can_reconnect: bool = True  # whether it comes back at all
     #: In hex: the key of the run's hashes, which no export has. None: an older Core began the run.
-    hash_key: str | None = None
+    hash_key: HashKey | None = None
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):

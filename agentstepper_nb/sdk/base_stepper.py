@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +39,8 @@ from .halt_flow import HaltFlow, make_id
 from .json_text import ToJson
 from .payload import PayloadEncoder, Redact
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
+from .scope_hooks import carry_into_threads
+from .scopes import enter_agent, enter_scope
 from .workspace import Workspace
 from .workspace_tracker import WorkspaceTracker
 
@@ -57,6 +59,7 @@ class RunContext:
 
 
 _ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
+carry_into_threads(_ambient)
 #: Those that opened a run, as long as somebody has them.
 _run_owners: weakref.WeakSet[BaseStepper] = weakref.WeakSet()
 #: Held while a forked child opens its run; a new one in each child.
@@ -269,7 +272,9 @@ class BaseStepper(CallTracer):
             session or self._current_session(),
             self._context.workspace_tracker,
         )
-        flow = HaltFlow(session.run, session.program, self._encoder)
+        flow = HaltFlow(
+            session.run, session.program, self._encoder, session.scope, session.link.hash_key
+        )
         if workspace_tracker is not None and session.link.has_snapshots:
             flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)
         return flow
@@ -301,6 +306,18 @@ class BaseStepper(CallTracer):
     def _open_flow(self) -> HaltFlow:
         """The flows of its run, for what the agent asks; raises as `_open_run`."""
         return self._flow(self._open_run())
+
+    def agent(self, name: str) -> AbstractContextManager[object]:
+        """A block in which all that begins is an agent's: `with dbg.agent("researcher"):`.
+
+        Its events carry the agent's name, by which the timeline shows, filters and halts them. Agents
+        of frameworks that are attached to need no block. In `async` code it is a plain `with` as well.
+
+        Args:
+            name: The agent's name.
+        """
+        check_text("name", name)
+        return enter_agent(self._current_session().scope, name)
 
     # ---- ending -------------------------------------------------------------------------------------
 
@@ -364,7 +381,9 @@ def set_current_stepper(stepper: BaseStepper) -> Iterator[BaseStepper]:
     """
     token = _ambient.set(stepper)
     try:
-        yield stepper
+        session = stepper._context.session
+        with enter_scope(None if session is None else session.scope):
+            yield stepper
     finally:
         _ambient.reset(token)
 

@@ -38,6 +38,7 @@ from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, U
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditCheck, EditReader
 from .payload import PayloadEncoder
+from .scopes import Scope, set_scope
 
 
 @dataclass(slots=True, eq=False)
@@ -52,14 +53,19 @@ class OpenEvent:
     ended: bool = False
     skipped: bool = False  # the person gave the result instead of the call
     result: Any = None  # that result
+    scope: Scope | None = None  # inside of it, where it is a tool call
 
     def push(self) -> None:
         """Open it in this context."""
         _open.set((*_list_open_events(), self))
+        if self.scope is not None:
+            set_scope(self.scope)
 
     def end(self) -> None:
         """End it, for every context that sees it."""
         self.ended = True
+        if self.scope is not None:
+            self.scope.is_closed = True
         _open.set(_list_open_events())
 
     def detach(self) -> None:

@@ -46,6 +46,7 @@ from .flow_effects import (
 )
 from .flow_effects import make_id as make_id
 from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
+from .scopes import Scope, describe, find_scope, set_scope
 from .value_encoder import EncodedValue
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -62,10 +63,21 @@ class HaltFlow(HaltFlowBase):
         run: The run's id.
         program: The program's name.
         encoder: Makes values ready to travel.
+        root: The run's own scope.
+        hash_key: Makes the hashes of events; without one they have none.
     """
 
-    def __init__(self, run: str, program: str, encoder: PayloadEncoder) -> None:
+    def __init__(
+        self,
+        run: str,
+        program: str,
+        encoder: PayloadEncoder,
+        root: Scope | None = None,
+        hash_key: bytes | None = None,
+    ) -> None:
         self.run = run
+        self.root = root or Scope()
+        self._hash_key = hash_key
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
         self.take_snapshot: Callable[[str], None] | None = None
@@ -81,6 +93,7 @@ class HaltFlow(HaltFlowBase):
             waits: Whether to halt there.
             commit: The workspace's first commit.
         """
+        set_scope(self.root)
         data = self._encoder.encode_for_display(RedactKind.PROGRAM, self._program).raw
         event = EventBegun(
             id=make_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
@@ -103,12 +116,15 @@ class HaltFlow(HaltFlowBase):
 
     def _message(self, message: str) -> SendEffect:
         parent = find_innermost_event(self.run)
+        path, label = describe(find_scope(self.root))
         event = EventBegun(
             id=make_id(),
             kind=EventKind.DEBUG_MESSAGE,
             at=time.time(),
             clock=clock(),
             parent=parent.id if parent else None,
+            scope=path or UNSET,
+            label=label or UNSET,
             data=self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw,
         )
         return SendEffect((event,))
@@ -133,6 +149,7 @@ class HaltFlow(HaltFlowBase):
         name: str | None = None,
         approval: Approval | None = None,
         convert_edit: EditConverter | None = None,
+        call_id: str | None = None,
     ) -> Flow[BegunEvent]:
         """An event begins.
 
@@ -143,6 +160,7 @@ class HaltFlow(HaltFlowBase):
                 none is given.
             approval: What a person is to approve first, of a tool invocation.
             convert_edit: Makes of an edited value what the caller takes, or raises.
+            call_id: The id that the model gave a tool call.
 
         Raises:
             ProtocolError: The edit can't become the value, and the Core couldn't ask before.
@@ -156,6 +174,10 @@ class HaltFlow(HaltFlowBase):
         if name is None and kind is EventKind.LLM_QUERY:
             name = find_model(packed.encoded.json)
         event = OpenEvent(make_id(), self.run, kind, name)
+        scope = find_scope(self.root)
+        if kind is EventKind.TOOL_INVOCATION:
+            event.scope = scope.open_call(name or "", call_id)
+        path, label = describe(scope)
         begun = EventBegun(
             id=event.id,
             kind=kind,
@@ -163,6 +185,9 @@ class HaltFlow(HaltFlowBase):
             clock=clock(),
             parent=parent.id if parent else None,
             name=escape_surrogates(name) if name else None,
+            scope=path or UNSET,
+            label=label or UNSET,
+            content_hash=self._encoder.hash(packed, self._hash_key) or UNSET,
         )
         point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
         if approval is None:

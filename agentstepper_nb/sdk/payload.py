@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -128,6 +129,20 @@ class PayloadEncoder:
         if self._redact is not None:
             json = encode_redacted(shown, self._redact(kind, json), self._to_json)
         return _packed(dump_json(json), shown)
+
+    def hash(self, packed: Payload, key: bytes | None) -> str | None:
+        """By what the original of a packed value is known, before masks and `redact=`; in hex.
+
+        Args:
+            packed: The value as `encode_for_display` packed it.
+            key: The key of the run's hashes; without one there is no hash.
+        """
+        if key is None:
+            return None
+        data: bytes | Raw = packed.raw
+        if packed.originals or self._redact is not None:
+            data = dump_json(packed.encoded.json).encode("utf-8", "surrogatepass")
+        return blake2b(data, digest_size=16, key=key).hexdigest()
 
     def texts(self, kind: str, texts: dict[str, str], max_chars: int) -> dict[str, str]:
         """Pack a few texts that stand together, each cut to so many characters."""

@@ -143,6 +143,11 @@ class RunLink:
         self._on_disconnected = callback
 
     @property
+    def hash_key(self) -> bytes | None:
+        """The key of the run's hashes; None where no Core has sent one."""
+        return self._protocol.hash_key
+
+    @property
     def undelivered_count(self) -> int:
         """How many messages no Core is known to keep."""
         return self._protocol.undelivered_count

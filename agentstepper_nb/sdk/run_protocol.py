@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import ConnectionLostError
@@ -115,6 +116,7 @@ class RunProtocol:
         self.wire_version: WireVersion = WireVersion2()
         self._is_wire_version_known = is_open_deferred
         self.has_sent_hello = False  # whether a Core may have heard hello
+        self.hash_key: bytes | None = None  # as the Core has it
         self._is_back_after_bye = False
         self._backoff = Backoff(is_immediate=True)
         self._has_received = False  # whether the Core said anything since the last wait
@@ -315,6 +317,8 @@ class RunProtocol:
             log.warning(said, received + 1, self.buffer.acknowledged)
         self.apply_event(RunConnectionEvent.WELCOMED)
         self.has_sent_hello = True
+        if welcome is not None and welcome.hash_key is not UNSET:
+            self.hash_key = bytes.fromhex(welcome.hash_key)
         if welcome is None:
             self.wire_version = WireVersion1(self._hello.program)
             self._waiting.on_answered = self._release_halt

@@ -20,11 +20,13 @@ from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.data_model import Failure, RunEnding, RunMode
 from ..protocol.envelope import VERSION
+from . import scope_hooks
 from .connection_state import OnDisconnect
 from .halt_flow import make_id
 from .payload import PayloadEncoder, escape_surrogates
 from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
+from .scopes import open_root
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
@@ -63,6 +65,7 @@ class RunSession:
         self.program = escape_surrogates(program)
         self.encoder = encoder
         self.run = make_id()
+        self.scope = open_root()
         self.pid = os.getpid()
         self._end_token = [
             False
@@ -81,12 +84,14 @@ class RunSession:
             can_reconnect=on_disconnect != "raise",
             can_check_edits=True,
             shares_connection=True,
+            wants_hash_key=True,
             notice=escape_surrogates(notice),
         )
         self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""
+        scope_hooks.install()
         _sessions.add(self)
         self.link.open()
 
@@ -115,6 +120,7 @@ class RunSession:
             self._end_token.pop()
         except IndexError:
             return self.link.closed
+        self.scope.is_closed = True
         _ending.add(self)
         self.link.close(self.make_bye(error))
         self.link.add_end_callback(partial(_ending.discard, self))

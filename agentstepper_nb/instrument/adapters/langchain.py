@@ -47,6 +47,7 @@ def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dic
         make_result=partial(_make_result, tool, options.get("tool_call_id")),
         make_denial=partial(_make_denial, tool, options.get("tool_call_id")),
         control_flow=_control_flow(),
+        call_id=options.get("tool_call_id"),
     ).run(stepper)
 
 
