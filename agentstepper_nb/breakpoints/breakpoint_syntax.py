@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
@@ -26,7 +27,7 @@ from ..suggestions import did_you_mean
 
 #: How a breakpoint is written, for help and for complaints.
 USAGE: Final = (
-    "[before|after] [any | tool|llm|event [NAME] | start] [error] "
+    "[before|after] [any | tool|llm|event [NAME] | start] [by AGENT] [error] "
     "[tokens N | cost DOLLARS | repeated N [overall] | touches GLOB] [hit N] [once] [log] "
     "[for PROGRAM | all agents] [where CONDITION]"
 )
@@ -47,6 +48,7 @@ _WATCHES: Final[dict[str, Callable[[str], Watch]]] = {
 }
 _OTHER_WORDS: Final = (
     "any",
+    "by",
     "error",
     "hit",
     "once",
@@ -106,6 +108,8 @@ def _where(breakpoint: BreakpointRule) -> list[str]:
             if breakpoint.kind in _named_kinds()
             else ["any", _named(breakpoint.name)]
         )
+    if breakpoint.agent is not UNSET:
+        said += ["by", _named(breakpoint.agent)]
     if breakpoint.on_error:
         said.append("error")
     return said if len(said) != 1 or said[0] not in _SIDES else [*said, "any"]
@@ -222,6 +226,8 @@ class _Reader:
 
     def _option(self, word: str) -> bool:
         match word:
+            case "by":
+                self._set("agent", self._next(word))
             case "hit":
                 self._set("nth", _number(self._next(word)))
             case "once":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .data_model import Count, EventKind, EventSide, Id
 
@@ -75,6 +75,7 @@ class BreakpointRule(
     kind: EventKind | None = None
     side: EventSide | None = None
     name: Glob | None = None  # of the tool, the model, or the custom event's type
+    agent: Glob | UnsetType = UNSET  # by the name in the event's label
     on_error: bool = False  # only where an event ended with an exception
     condition: Condition | None = None
     watch: Watch | None = None

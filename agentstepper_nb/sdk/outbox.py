@@ -34,7 +34,14 @@ from ..protocol.agent import (
     LeaseMessage,
 )
 from ..protocol.breakpoint_rules import Price
-from ..protocol.data_model import PAIRED_EVENT_KINDS, EventKind, EventSide, RunMode, Usage
+from ..protocol.data_model import (
+    PAIRED_EVENT_KINDS,
+    AgentLabel,
+    EventKind,
+    EventSide,
+    RunMode,
+    Usage,
+)
 from .connection_state import RunConnectionState
 from .run_protocol import RunProtocol
 from .send_queue import (
@@ -178,6 +185,7 @@ class _ReportedEvent(Struct, frozen=True):
     kind: EventKind
     name: str | None
     depth: int
+    label: AgentLabel | None
 
 
 class HaltLease:
@@ -300,7 +308,8 @@ class HaltLease:
             return
         around = self._open_events.get(event.parent) if event.parent else None
         depth = 0 if around is None else around.depth + 1
-        self._open_events[event.id] = _ReportedEvent(event.kind, event.name, depth)
+        label = None if event.label is UNSET else event.label
+        self._open_events[event.id] = _ReportedEvent(event.kind, event.name, depth, label)
 
     def _reach(self, message: HaltPointReached) -> HaltPointReached:
         open_event = self._open_events.get(message.event)
@@ -320,6 +329,7 @@ class HaltLease:
             message.outcome,
             message.failure,
             message.usage,
+            open_event.label,
         )
         lease = self._lease
         if lease is None:

@@ -34,6 +34,15 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
         ("before start", {"side": EventSide.BEGIN, "kind": EventKind.PROGRAM_STARTED}),
         ("before any", {"side": EventSide.BEGIN}),
         ("any", {}),
+        ("tool by researcher", {"kind": TOOL, "agent": "researcher"}),
+        (
+            'before any by "the editor" error',
+            {
+                "side": EventSide.BEGIN,
+                "agent": "the editor",
+                "on_error": True,
+            },
+        ),
         ("any run_*", {"name": "run_*"}),
         ("after error", {"side": EventSide.END, "on_error": True}),
         ("after tool error", {"side": EventSide.END, "kind": TOOL, "on_error": True}),

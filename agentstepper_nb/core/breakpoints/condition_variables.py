@@ -220,6 +220,16 @@ def _cost(variables: ConditionVariables) -> Any:
     return None if variables.point.usage is None else variables.point.usage.cost
 
 
+def _agent(variables: ConditionVariables) -> Any:
+    label = variables.point.label
+    return None if label is None else label.name
+
+
+def _node(variables: ConditionVariables) -> Any:
+    label = variables.point.label
+    return None if label is None else label.node
+
+
 def _run(variables: ConditionVariables) -> Any:
     totals = variables.totals
     return {
@@ -232,6 +242,7 @@ def _run(variables: ConditionVariables) -> Any:
 
 #: What a condition may name; docs/guide/breakpoints.md says what each is.
 VARIABLES: Final[dict[str, Callable[[ConditionVariables], Any]]] = {
+    "agent": _agent,
     "answer": _answer,
     "args": _args,
     "cost": _cost,
@@ -243,6 +254,7 @@ VARIABLES: Final[dict[str, Callable[[ConditionVariables], Any]]] = {
     "messages": _messages,
     "model": _model,
     "name": lambda variables: variables.point.name,
+    "node": _node,
     "outcome": _outcome,
     "prompt": _prompt,
     "result": _result,

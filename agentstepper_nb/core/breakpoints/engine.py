@@ -214,6 +214,7 @@ def make_point(halt_point: HaltPoint) -> ObservedPoint:
         outcome=halt_point.outcome,
         failure=halt_point.failure,
         usage=halt_point.usage,
+        label=halt_point.label,
     )
 
 

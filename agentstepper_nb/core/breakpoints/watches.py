@@ -13,9 +13,10 @@ from hashlib import blake2b
 from typing import NamedTuple, assert_never
 
 import msgspec
+from msgspec import UNSET
 
 from ...protocol.breakpoint_rules import BreakpointRule, CostBudget, Repeated, TokenBudget, Touched
-from ...protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
+from ...protocol.data_model import AgentLabel, EventKind, EventOutcome, EventSide, Failure, Usage
 
 
 class ObservedPoint(NamedTuple):
@@ -33,6 +34,7 @@ class ObservedPoint(NamedTuple):
     outcome: EventOutcome | None = None
     failure: Failure | None = None
     usage: Usage | None = None
+    label: AgentLabel | None = None
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
@@ -49,20 +51,24 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 class PointFilter:
     """Which halt points a breakpoint is about."""
 
-    __slots__ = ("_fits", "_kind", "_on_error", "_side")
+    __slots__ = ("_fits", "_fits_agent", "_kind", "_on_error", "_side")
 
     def __init__(self, breakpoint: BreakpointRule) -> None:
         self._kind = breakpoint.kind
         self._side = breakpoint.side
         self._fits = None if breakpoint.name is None else compile_glob(breakpoint.name)
+        agent = breakpoint.agent
+        self._fits_agent = None if agent is UNSET else compile_glob(agent)
         self._on_error = breakpoint.on_error
 
     def matches_event(self, point: ObservedPoint) -> bool:
         """Whether the breakpoint is about this event, be it its begin or its end."""
-        return self._is_named(point.kind, point.name)
+        fits = self._fits_agent
+        is_agents = fits is None or (point.label is not None and fits(point.label.name))
+        return is_agents and self._is_named(point.kind, point.name)
 
     def may_match(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
-        """Whether the breakpoint may be about such a halt point, whatever its outcome is."""
+        """Whether the breakpoint may be about such a halt point, whatever its outcome and agent are."""
         return (self._side is None or self._side is side) and self._is_named(kind, name)
 
     def _is_named(self, kind: EventKind, name: str | None) -> bool:

@@ -247,6 +247,7 @@ export interface BreakpointRule {
   kind: EventKind | null;
   side: EventSide | null;
   name: string | null;
+  agent?: string;
   on_error: boolean;
   condition: string | null;
   watch: (TokenBudget | CostBudget | Repeated | Touched) | null;

@@ -18,7 +18,7 @@ from agentstepper_nb.core.breakpoints import (
 )
 from agentstepper_nb.core.breakpoints.watches import compile_glob
 from agentstepper_nb.protocol.breakpoint_rules import Reaction
-from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure
+from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventOutcome, Failure
 
 from .builders import BEGIN, CUSTOM, END, LLM, TOOL, breakpoint, call, hits, point
 
@@ -247,3 +247,18 @@ def test_data_is_read_once_and_only_where_it_is_asked_for(monkeypatch: pytest.Mo
     assert read == []
     breakpoints.evaluate(CALL)
     assert read == [CALL.data]
+
+
+def test_by_agent() -> None:
+    researcher, editor = (AgentLabel(name=name) for name in ("researcher", "editor"))
+    breakpoints = BreakpointEngine(
+        "coder", [breakpoint(agent="re*"), breakpoint("c", condition='node == "draft"')]
+    )
+    points = [
+        call(label=researcher),
+        call(label=editor),
+        call(),
+        call(label=replace(editor, node="draft")),
+    ]
+    assert [breakpoints.evaluate(each).hits for each in points] == [("s",), (), (), ("c",)]
+    assert breakpoints.may_halt(TOOL, BEGIN, "read_file")

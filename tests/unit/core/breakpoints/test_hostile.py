@@ -41,7 +41,7 @@ from .builders import END, LLM, breakpoint, call, point, value
         ("(lambda: 1)()", 1, "this expression can't be called"),
         ("[len for len in args][0]('x')", 1, "this expression can't be called"),
         ("[len('x') for len in args]", 2, "there is no function “len”"),
-        ("os", 1, "there is no name “os”. There are answer, args,"),
+        ("os", 1, "there is no name “os”. There are agent, answer, args,"),
         ("True and __builtins__", 10, "there is no name “__builtins__”"),
         # forms that conditions don't have
         ("lambda: 1", 1, "a lambda can't be used. Conditions have names, texts,"),
@@ -83,7 +83,11 @@ from .builders import END, LLM, breakpoint, call, point, value
         ("  tool == 'x' and ", 18, "the condition is incomplete at the end"),
         ("not", 4, "the condition is incomplete at the end"),
         # a letter is wrong
-        ("tol == 'x'", 1, "there is no name “tol”. Did you mean “tool”? There are answer, args,"),
+        (
+            "tol == 'x'",
+            1,
+            "there is no name “tol”. Did you mean “tool”? There are agent, answer, args,",
+        ),
         ("tool == true", 9, "there is no name “true”. Did you mean “True”?"),
         ("tool == null", 9, "there is no name “null”. Did you mean “None”?"),
         ("lenn(args)", 1, "there is no function “lenn”. Did you mean “len”?"),
