@@ -81,7 +81,7 @@ class View:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
-        self._receiver = DeltaDecoder()
+        self._decoder = DeltaDecoder()
         self._sent = 0
         self._ask(ui.UiHello(version=VERSION, client="bench"))
 
@@ -116,7 +116,7 @@ class View:
 
     def _hear(self) -> tuple[object, Struct]:
         envelope, message = ui.to_ui.decode(self._socket.recv())
-        return envelope.id, decode_contents(message, self._receiver)
+        return envelope.id, decode_contents(message, self._decoder)
 
 
 def measure(turns: int, talks: Talks = TALKS) -> list[Travelled]:

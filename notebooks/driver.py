@@ -73,11 +73,11 @@ class Driver:
         self._thread.join()
 
     def _drive(self) -> None:
-        receiver = DeltaDecoder()
+        decoder = DeltaDecoder()
         try:
             for text in self._socket:
                 _, message = ui.to_ui.decode(text)
-                self._receive(decode_contents(message, receiver))
+                self._receive(decode_contents(message, decoder))
         except ConnectionClosed:
             return
 

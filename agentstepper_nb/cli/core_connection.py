@@ -132,11 +132,11 @@ class CoreConnection(threading.Thread):
         try:
             with self._connect() as socket:
                 self._greet(socket)
-                receiver = DeltaDecoder()
+                decoder = DeltaDecoder()
                 while True:
                     received = _decode(socket)
                     self._notify(
-                        received._replace(message=decode_contents(received.message, receiver))
+                        received._replace(message=decode_contents(received.message, decoder))
                     )
         except InvalidURI as error:
             raise CoreRefusedError(f"{error}.") from None

@@ -71,7 +71,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._lease: LeaseGranted | None = None  # the last that is recorded
         self._epoch = 0
         self._turns = MessageQueue(self._refuse)
-        self._receiver = DeltaDecoder()
+        self._decoder = DeltaDecoder()
         self._unsent_answers: set[str] = set()  # halt points whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
@@ -127,7 +127,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         try:
             message = v2.from_agent.decode_body(envelope)
             if isinstance(message, v2.HaltPointReached) and message.pieces is not UNSET:
-                message = decode_contents(message, self._receiver)
+                message = decode_contents(message, self._decoder)
         except ProtocolError as error:
             if error.code == "unknown_content":
                 self._reset_connection(error)

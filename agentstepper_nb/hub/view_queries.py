@@ -164,7 +164,7 @@ class ContentSender:
     """The contents that are sent on one connection."""
 
     def __init__(self) -> None:
-        self._sender = DeltaEncoder()
+        self._encoder = DeltaEncoder()
 
     async def encode(self, message: v2.CoreToUi) -> v2.CoreToUi:
         """A message with its contents in pieces. It is to be sent before the next one is made.
@@ -176,7 +176,7 @@ class ContentSender:
             return message
         text = message.data.encode()
         if len(text) > _LARGE_BYTES:
-            pieces = await asyncio.to_thread(self._sender.pieces, text)
+            pieces = await asyncio.to_thread(self._encoder.encode, text)
         else:
-            pieces = self._sender.pieces(text)
+            pieces = self._encoder.encode(text)
         return message if pieces is None else replace(message, data="", pieces=pieces)

@@ -16,22 +16,22 @@ from .ui import MessageBody
 _json: Final = msgspec.json.Decoder(Raw)
 
 
-def decode_contents(message: Struct, receiver: DeltaDecoder) -> Struct:
+def decode_contents(message: Struct, decoder: DeltaDecoder) -> Struct:
     """A message as it was before it travelled; all that came on a connection have to be given, in order.
 
     Args:
         message: What came.
-        receiver: The connection's, for this direction.
+        decoder: The connection's, for this direction.
 
     Raises:
         ProtocolError: `unknown_content`: nothing that comes on this connection can be understood any
             more; or only this message is refused: `invalid_message`, `too_large`.
     """
     if isinstance(message, MessageBody) and message.pieces is not None:
-        data = receiver.text(message.pieces).decode()
+        data = decoder.decode(message.pieces).decode()
         return replace(message, data=data, pieces=None)
     if isinstance(message, HaltPointReached) and message.pieces is not UNSET:
-        text = receiver.text(message.pieces)
+        text = decoder.decode(message.pieces)
         _check(text)
         return replace(message, data=Raw(text), pieces=UNSET)
     return message

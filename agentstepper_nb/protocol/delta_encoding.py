@@ -1,7 +1,7 @@
 """Contents that travel as what is new in them: docs/design/0012-pieces.md.
 
-Each side of a connection remembers the last contents that travelled one way, in pieces. A content is
-told by how many pieces it has in common with the beginning of one of these, and by what follows: the
+Each side of a connection remembers the last contents that travelled one way, in pieces. A content
+travels as how many pieces it has in common with the beginning of one of these, and by what follows: the
 number of a piece that both sides know, or a new one. Pieces are numbered from 1 as they come.
 """
 
@@ -26,23 +26,28 @@ PART_OVERHEAD_BYTES: Final = 64
 REFERENCE_BYTES: Final = 8
 
 
-class EncodedContent(Struct, frozen=True, kw_only=True):
+class EncodedContent(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"prefix_of": "like", "prefix_pieces": "keep", "rest": "then"},
+):
     """A text in pieces: joined they are the text as it was."""
 
     number: Count  # the content's own, from 1 on each connection: none may be left out
-    like: Count = 0  # the number of the content it begins like; 0: none
-    keep: Count = 0  # how many pieces of that one it begins with
-    then: tuple[int | str, ...] = ()  # what follows: a known piece's number, or a new piece
+    prefix_of: Count = 0  # the number of the content it begins like; 0: none
+    prefix_pieces: Count = 0  # how many pieces of that one it begins with
+    rest: tuple[int | str, ...] = ()  # what follows: a known piece's number, or a new piece
 
 
 class DeltaEncoder:
-    """Tells contents to the other side of a connection."""
+    """Encodes the contents that are sent on a connection."""
 
     def __init__(self) -> None:
         self._memory = _Memory()
         self._numbers: dict[bytes, int] = {}
 
-    def pieces(self, text: bytes) -> EncodedContent | None:
+    def encode(self, text: bytes) -> EncodedContent | None:
         """A content as it travels; None where it travels as it is, and isn't remembered.
 
         Args:
@@ -57,39 +62,44 @@ class DeltaEncoder:
             parts: The content as `split` cuts it, in UTF-8 each.
         """
         known = [self._numbers.get(part, 0) for part in parts]
-        like, keep = self._memory.find_longest_prefix(known)
-        then: list[int | str] = []
-        content = known[:keep]
-        for part in parts[keep:]:
+        prefix_of, prefix_pieces = self._memory.find_longest_prefix(known)
+        rest: list[int | str] = []
+        content = known[:prefix_pieces]
+        for part in parts[prefix_pieces:]:
             number = self._numbers.get(part, 0)
-            then.append(number or part.decode())
+            rest.append(number or part.decode())
             if not number:
                 number = self._numbers[part] = self._memory.add(part)
             content.append(number)
-        for piece in self._memory.keep(content):
+        for piece in self._memory.store(content):
             del self._numbers[piece]
-        return EncodedContent(number=self._memory.last, like=like, keep=keep, then=tuple(then))
+        return EncodedContent(
+            number=self._memory.last,
+            prefix_of=prefix_of,
+            prefix_pieces=prefix_pieces,
+            rest=tuple(rest),
+        )
 
 
 class DeltaDecoder:
-    """Takes contents from the other side of a connection."""
+    """Decodes the contents that are received on a connection."""
 
     def __init__(self) -> None:
         self._memory = _Memory()
 
-    def text(self, pieces: EncodedContent) -> bytes:
-        """The content that was told.
+    def decode(self, encoded: EncodedContent) -> bytes:
+        """The content as it was before it was encoded.
 
         Raises:
             ProtocolError: `unknown_content`: it is made of what this side doesn't know, and no other can
                 be understood after it; or `too_large`.
         """
         memory = self._memory
-        if pieces.number != memory.last + 1:
-            raise _unknown(f"content {pieces.number} after {memory.last}")
-        content = memory.get_prefix(pieces.like, pieces.keep)
+        if encoded.number != memory.last + 1:
+            raise _unknown(f"content {encoded.number} after {memory.last}")
+        content = memory.get_prefix(encoded.prefix_of, encoded.prefix_pieces)
         new: dict[int, bytes] = {}
-        for each in pieces.then:
+        for each in encoded.rest:
             if isinstance(each, str):
                 number = memory.numbered + len(new) + 1
                 new[number] = each.encode()
@@ -105,7 +115,7 @@ class DeltaDecoder:
             )
         for text in new.values():
             memory.add(text)
-        memory.keep(content)
+        memory.store(content)
         return b"".join(texts)
 
 
@@ -126,13 +136,13 @@ class _Memory:
         self._memory_bytes = 0
 
     def add(self, piece: bytes) -> int:
-        """Number a new piece, of the content that is kept next."""
+        """Number a new piece, of the content that is stored next."""
         self.numbered += 1
         self.pieces[self.numbered] = piece
         self._memory_bytes += len(piece) + PART_OVERHEAD_BYTES
         return self.numbered
 
-    def keep(self, content: list[int]) -> Iterable[bytes]:
+    def store(self, content: list[int]) -> Iterable[bytes]:
         """Remember a content, and forget the oldest ones where that is too much.
 
         Returns:
@@ -159,40 +169,40 @@ class _Memory:
         )
         return forgotten
 
-    def get_prefix(self, number: int, keep: int) -> list[int]:
+    def get_prefix(self, number: int, pieces: int) -> list[int]:
         """The first pieces of a content.
 
         Raises:
             ProtocolError: `unknown_content`.
         """
-        if not keep:
+        if not pieces:
             return []
         content = self._contents.get(number, [])
-        if keep > len(content):
-            raise _unknown(f"{keep} pieces of content {number}")
-        return content[:keep]
+        if pieces > len(content):
+            raise _unknown(f"{pieces} pieces of content {number}")
+        return content[:pieces]
 
     def find_longest_prefix(self, pieces: list[int]) -> tuple[int, int]:
         """The content that begins most like these pieces, and with how many of them."""
-        like = keep = 0
+        found = length = 0
         for number, content in reversed(self._contents.items()):
             # What isn't alike up to one more than what was found is passed over, and that quickly.
             if (
-                content[keep : keep + 1] == pieces[keep : keep + 1]
-                and content[:keep] == pieces[:keep]
+                content[length : length + 1] == pieces[length : length + 1]
+                and content[:length] == pieces[:length]
             ):
-                common = _common(content, pieces)
-                if common > keep:
-                    like, keep = number, common
-        return like, keep
+                common = _common_length(content, pieces)
+                if common > length:
+                    found, length = number, common
+        return found, length
 
 
-def _common(one: list[int], other: list[int]) -> int:
+def _common_length(left: list[int], right: list[int]) -> int:
     """How many items two lists have in common in front."""
-    for index, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
             return index
-    return min(len(one), len(other))
+    return min(len(left), len(right))
 
 
 def _unknown(what: str) -> ProtocolError:

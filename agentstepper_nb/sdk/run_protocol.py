@@ -127,7 +127,7 @@ class RunProtocol:
         )
         self._turns = HaltQueue(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
-        self._sender = DeltaEncoder()
+        self._encoder = DeltaEncoder()
         self.written_number = (
             1  # the number of the text that `next_text` gave last on this connection
         )
@@ -303,7 +303,7 @@ class RunProtocol:
             return None
         self.written_number, message = found
         if isinstance(message, DeltaMessage):
-            return message.encode(self.written_number, self._sender)
+            return message.encode(self.written_number, self._encoder)
         return message
 
     # ---- what the Core says -------------------------------------------------------------------------
@@ -325,7 +325,7 @@ class RunProtocol:
             self.effects.append(self.listener.on_lease_absent)
         self._is_wire_version_known = True
         self._is_back_after_bye = self.is_closing
-        self._sender = DeltaEncoder()  # the Core knows no piece yet
+        self._encoder = DeltaEncoder()  # the Core knows no piece yet
         self._is_full_reported = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
         self.written_number = self.buffer.last - len(self.buffer)

@@ -239,14 +239,14 @@ class DeltaMessage(NamedTuple):
     parts: tuple[bytes, ...]  # of these
     size: int  # of these, joined
 
-    def encode(self, number: int, sender: DeltaEncoder) -> bytes:
+    def encode(self, number: int, encoder: DeltaEncoder) -> bytes:
         """Give the message's text.
 
         Args:
             number: Its number in the run.
-            sender: Of the connection that it is written on next.
+            encoder: Of the connection that it is written on next.
         """
-        message = replace(self.message, pieces=sender.encode_parts(self.parts))
+        message = replace(self.message, pieces=encoder.encode_parts(self.parts))
         return from_agent.encode(message, number).encode()
 
 

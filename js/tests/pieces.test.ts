@@ -11,10 +11,15 @@ interface Line {
   hash: string;
 }
 
-/** As the Core sends them; tests/unit/protocol/test_delta_encoding.py keeps them so. */
+/** As the Core sends them; tests/unit/protocol/test_delta_encoding.py makes the file. */
 const WIRE = fileURLToPath(import.meta.resolve("../../tests/wire/pieces.jsonl"));
 
-const told = (number: number, then: (number | string)[], like = 0, keep = 0): EncodedContent => ({
+const encoded = (
+  number: number,
+  then: (number | string)[],
+  like = 0,
+  keep = 0,
+): EncodedContent => ({
   number,
   like,
   keep,
@@ -22,34 +27,34 @@ const told = (number: number, then: (number | string)[], like = 0, keep = 0): En
 });
 
 test("what the Core sends comes out as it was, also where both sides have forgotten", () => {
-  const receiver = new ContentDecoder();
+  const decoder = new ContentDecoder();
   const lines = readFileSync(WIRE, "utf8").trimEnd().split("\n");
   expect(lines.length).toBeGreaterThan(500);
   for (const line of lines) {
     const { pieces, length, hash } = JSON.parse(line) as Line;
-    const text = Buffer.from(receiver.text(pieces));
+    const text = Buffer.from(decoder.decode(pieces));
     expect(text.length).toBe(length);
     expect(createHash("sha256").update(text).digest("hex").slice(0, 16)).toBe(hash);
   }
 });
 
 test.each([
-  ["a content left out", told(3, [1])],
-  ["more pieces than a content has", told(2, [], 1, 3)],
-  ["an unknown content", told(2, [], 2, 1)],
-  ["an unknown piece", told(2, [3])],
+  ["a content left out", encoded(3, [1])],
+  ["more pieces than a content has", encoded(2, [], 1, 3)],
+  ["an unknown content", encoded(2, [], 2, 1)],
+  ["an unknown piece", encoded(2, [3])],
 ])("%s can't be joined", (_, wrong) => {
-  const receiver = new ContentDecoder();
-  expect(receiver.text(told(1, ["one", "two"]))).toBe("onetwo");
-  expect(() => receiver.text(wrong)).toThrow("unknown_content");
+  const decoder = new ContentDecoder();
+  expect(decoder.decode(encoded(1, ["one", "two"]))).toBe("onetwo");
+  expect(() => decoder.decode(wrong)).toThrow("unknown_content");
 });
 
 test("what was forgotten is unknown", () => {
-  const receiver = new ContentDecoder();
-  receiver.text(told(1, ["a", "b", 1]));
+  const decoder = new ContentDecoder();
+  decoder.decode(encoded(1, ["a", "b", 1]));
   for (let number = 2; number <= 257; number += 1) {
-    receiver.text(told(number, [`${number}`], number - 1, 1));
+    decoder.decode(encoded(number, [`${number}`], number - 1, 1));
   }
-  expect(receiver.text(told(258, [1, 3]))).toBe("a2");
-  expect(() => receiver.text(told(259, [2]))).toThrow("unknown_content");
+  expect(decoder.decode(encoded(258, [1, 3]))).toBe("a2");
+  expect(() => decoder.decode(encoded(259, [2]))).toThrow("unknown_content");
 });

@@ -138,9 +138,9 @@ def body(data: str, pieces: EncodedContent | None = None) -> ui.MessageBody:
 
 def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
     told = [
-        body("", EncodedContent(number=1, then=("[1", ",2]"))),
-        body("", EncodedContent(number=2, like=1, keep=1, then=(2,))),
-        body("", EncodedContent(number=3, then=(7,))),
+        body("", EncodedContent(number=1, rest=("[1", ",2]"))),
+        body("", EncodedContent(number=2, prefix_of=1, prefix_pieces=1, rest=(2,))),
+        body("", EncodedContent(number=3, rest=(7,))),
     ]
     texts = [ui.to_ui.encode(message, n) for n, message in enumerate(told, 2)]
     with Server(HELLO, *texts) as server, linked(server.url) as next_happening:

@@ -151,14 +151,14 @@ class UiV2(Ui):
         self._sent = 0
         self.rows: dict[str, Json] = {}  # of opened runs, by id
         self.commits: list[Json] = []
-        self._receiver = DeltaDecoder()
+        self._decoder = DeltaDecoder()
 
     def hear(self) -> Json:
         """The next message, its contents as they were before they travelled in pieces."""
         message = super().hear()
         if message["type"] == "message" and message["body"]["pieces"] is not None:
             pieces = msgspec.convert(message["body"].pop("pieces"), EncodedContent)
-            message["body"] |= {"data": self._receiver.text(pieces).decode(), "pieces": None}
+            message["body"] |= {"data": self._decoder.decode(pieces).decode(), "pieces": None}
         return message
 
     def greet(self) -> None:

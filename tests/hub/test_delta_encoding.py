@@ -28,38 +28,38 @@ def prompt(count: int, size: int = 600) -> str:
     return f"[{' ,'.join(said)}\n]"
 
 
-def told(agent: Agent, sender: DeltaEncoder, text: str, id: str) -> None:
+def reach_with_content(agent: Agent, encoder: DeltaEncoder, text: str, id: str) -> None:
     """Reach a halt point whose contents travel in pieces."""
-    tell(agent, sender.pieces(text.encode()), id)
+    reach_with_encoded(agent, encoder.encode(text.encode()), id)
 
 
-def tell(agent: Agent, told: EncodedContent | None, id: str) -> None:
-    assert told is not None
-    agent.reach(id, pieces=msgspec.to_builtins(told), waits=False)
+def reach_with_encoded(agent: Agent, encoded: EncodedContent | None, id: str) -> None:
+    assert encoded is not None
+    agent.reach(id, pieces=msgspec.to_builtins(encoded), waits=False)
 
 
-async def shown(person: Person, receiver: DeltaDecoder, message: str) -> Json:
+async def read_shown(person: Person, decoder: DeltaDecoder, message: str) -> Json:
     """A message's contents, as a view gets them."""
     answer = await person.command("get_message", run="r", message=message)
     assert answer["type"] == "message", answer
-    return whole(answer["body"], receiver)
+    return read_content(answer["body"], decoder)
 
 
-def whole(body: Json, receiver: DeltaDecoder) -> Json:
+def read_content(body: Json, decoder: DeltaDecoder) -> Json:
     if body["pieces"] is None:
         return body["data"]
     assert body["data"] == ""
-    return receiver.text(msgspec.convert(body["pieces"], EncodedContent)).decode()
+    return decoder.decode(msgspec.convert(body["pieces"], EncodedContent)).decode()
 
 
 # ---- from agents -----------------------------------------------------------------------------------
 
 
 async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
-    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     for count in range(2, 12):
-        told(agent, sender, prompt(count), f"b{count}")
+        reach_with_content(agent, encoder, prompt(count), f"b{count}")
     history = await hub.history("r")
     assert [point.data for point in history.halt_points] == [prompt(n) for n in range(2, 12)]
     assert sum(map(len, agent.said)) < 3 * len(json.dumps(prompt(11)))  # as the test writes it
@@ -69,16 +69,16 @@ async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
 async def test_what_is_told_again_is_taken_once_and_understood() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    sender = DeltaEncoder()
+    encoder = DeltaEncoder()
     for count in (2, 3):
-        told(agent, sender, prompt(count), f"b{count}")
+        reach_with_content(agent, encoder, prompt(count), f"b{count}")
     agent.hang_up()
     said, agent.said = agent.said, []
     anew = DeltaEncoder()
     await agent.connect(hub, sent=len(said) + 1)
     for count in (2, 3):  # it didn't hear that these are kept
-        told(agent, anew, prompt(count), f"b{count}")
-    told(agent, anew, prompt(4), "b4")
+        reach_with_content(agent, anew, prompt(count), f"b{count}")
+    reach_with_content(agent, anew, prompt(4), "b4")
     history = await hub.history("r")
     assert [point.data for point in history.halt_points] == [prompt(n) for n in (2, 3, 4)]
     assert agent.line.take("error") == []
@@ -88,11 +88,11 @@ async def test_what_is_told_again_is_taken_once_and_understood() -> None:
 async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
-    told(agent, sender, prompt(2), "b2")
+    reach_with_content(agent, encoder, prompt(2), "b2")
     agent.begin("e-b3")
-    lost = EncodedContent(number=2, like=1, keep=1, then=(99,))
+    lost = EncodedContent(number=2, prefix_of=1, prefix_pieces=1, rest=(99,))
     for _ in range(2):  # nothing that follows is heard
         agent.reach("b3", event="e-b3", pieces=msgspec.to_builtins(lost))
     code, reason = agent.line.closed_with or (0, "")
@@ -103,7 +103,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     assert hub.run("r").state is RunState.DETACHED
     agent.said = agent.said[:-2]
     assert (await agent.connect(hub))["received"] == 1 + len(agent.said)
-    anew = DeltaEncoder().pieces(prompt(3).encode())
+    anew = DeltaEncoder().encode(prompt(3).encode())
     agent.reach("b3", event="e-b3", pieces=msgspec.to_builtins(anew))
     history = await hub.history("r")
     assert [point.data for point in history.halt_points] == [prompt(2), prompt(3)]
@@ -111,13 +111,13 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
 
 
 async def test_a_content_that_could_not_be_read_is_missed() -> None:
-    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
-    first = msgspec.to_builtins(sender.pieces(prompt(2).encode()))
+    first = msgspec.to_builtins(encoder.encode(prompt(2).encode()))
     agent.reach("b2", pieces=first, clock="soon")
     assert (await agent.line.expect("error"))["code"] == "invalid_message"
     assert agent.line.closed_with is None
-    told(agent, sender, prompt(3), "b3")
+    reach_with_content(agent, encoder, prompt(3), "b3")
     assert agent.line.closed_with is not None
     await hub.close()
 
@@ -126,9 +126,9 @@ async def test_a_content_that_could_not_be_read_is_missed() -> None:
 async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    tell(agent, EncodedContent(number=1, then=then), "b")
+    reach_with_encoded(agent, EncodedContent(number=1, rest=then), "b")
     assert (await agent.line.expect("error"))["code"] == "invalid_message"
-    tell(agent, EncodedContent(number=2, then=("[", "1]")), "c")
+    reach_with_encoded(agent, EncodedContent(number=2, rest=("[", "1]")), "c")
     assert [point.id for point in (await hub.history("r")).halt_points] == ["c"]
     await hub.close()
 
@@ -139,8 +139,10 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     monkeypatch.setattr(delta_encoding, "MAX_MESSAGE_BYTES", 10_000)
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    tell(agent, EncodedContent(number=1, then=("[", "0", *[",0"] * 998, "]")), "a")
-    tell(agent, EncodedContent(number=2, like=1, keep=999, then=(2,) * 9000), "b")
+    reach_with_encoded(agent, EncodedContent(number=1, rest=("[", "0", *[",0"] * 998, "]")), "a")
+    reach_with_encoded(
+        agent, EncodedContent(number=2, prefix_of=1, prefix_pieces=999, rest=(2,) * 9000), "b"
+    )
     assert (await agent.line.expect("error"))["code"] == "too_large"
     assert [point.id for point in (await hub.history("r")).halt_points] == ["a"]
     await hub.close()
@@ -149,10 +151,10 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_sequence, "MAX_DELAY_S", 1000)
     monkeypatch.setattr(message_sequence, "MAX_UNACKNOWLEDGED_BYTES", 20_000)
-    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
-    told(agent, sender, prompt(50), "b1")
-    told(agent, sender, prompt(50), "b2")
+    reach_with_content(agent, encoder, prompt(50), "b1")
+    reach_with_content(agent, encoder, prompt(50), "b2")
     await agent.line.expect("acknowledged", received=5)
     await hub.close()
 
@@ -166,19 +168,19 @@ async def test_a_ui_is_told_what_is_new() -> None:
     for count in range(1, 12):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
     agent.reach("short", data=7, waits=False)
-    person, receiver = Person(hub), DeltaDecoder()
+    person, decoder = Person(hub), DeltaDecoder()
     await settle()
     person.line.sent.clear()
     size = 0
     for count in range(1, 12):
         answer = await person.command("get_message", run="r", message=f"b{count}")
         size += len(json.dumps(answer))
-        assert json.loads(whole(answer["body"], receiver)) == json.loads(prompt(count))
+        assert json.loads(read_content(answer["body"], decoder)) == json.loads(prompt(count))
     assert size < 3 * len(json.dumps(json.loads(prompt(11))))
     answer = await person.command("get_message", run="r", message="short")
     assert (answer["body"]["data"], answer["body"]["pieces"]) == ("7", None)
     other, anew = Person(hub), DeltaDecoder()
-    assert json.loads(await shown(other, anew, "b5")) == json.loads(prompt(5))
+    assert json.loads(await read_shown(other, anew, "b5")) == json.loads(prompt(5))
     await hub.close()
 
 
@@ -187,7 +189,7 @@ async def test_large_and_small_contents_come_in_the_order_in_which_they_were_ask
     await agent.connect(hub)
     for count in (300, 2, 301, 3):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
-    person, receiver = Person(hub), DeltaDecoder()
+    person, decoder = Person(hub), DeltaDecoder()
     await settle()
     asked = [300, 2, 301, 3] * 2
     ids = [person.give("get_message", run="r", message=f"b{count}") for count in asked]
@@ -195,16 +197,16 @@ async def test_large_and_small_contents_come_in_the_order_in_which_they_were_ask
     answers = [each for each in person.line.sent if each.get("id") in ids]
     assert [answer["id"] for answer in answers] == ids
     for count, answer in zip(asked, answers, strict=True):
-        assert json.loads(whole(answer["body"], receiver)) == json.loads(prompt(count))
+        assert json.loads(read_content(answer["body"], decoder)) == json.loads(prompt(count))
     await hub.close()
 
 
 # ---- hostile ones ------------------------------------------------------------------------------------
 
 
-def hostile(chance: random.Random, sender: DeltaEncoder, count: int) -> Json:
+def hostile(chance: random.Random, encoder: DeltaEncoder, count: int) -> Json:
     """What an agent might send as pieces; about half of it is right."""
-    right: Json = msgspec.to_builtins(sender.pieces(prompt(2 + count % 30).encode()))
+    right: Json = msgspec.to_builtins(encoder.encode(prompt(2 + count % 30).encode()))
     match chance.randrange(14):
         case 0:
             right[chance.choice(["number", "like", "keep"])] = chance.choice(
@@ -225,15 +227,15 @@ async def bombard(messages: int) -> None:
     """Tell a hub so much, each new connection from the start; the run stays one that can be shown."""
     hub, chance = await a_hub(), random.Random(messages)
     codes = set()
-    agent, sender = Agent(), DeltaEncoder()
+    agent, encoder = Agent(), DeltaEncoder()
     await agent.connect(hub)
     for number in range(messages):
         agent.begin(f"e{number}")
-        agent.reach(f"b{number}", event=f"e{number}", pieces=hostile(chance, sender, number))
+        agent.reach(f"b{number}", event=f"e{number}", pieces=hostile(chance, encoder, number))
         if agent.line.closed_with is not None:
             codes.add(agent.line.closed_with[1].partition(":")[0])
             agent.hang_up()
-            sender = DeltaEncoder()
+            encoder = DeltaEncoder()
             await agent.connect(hub, acknowledged=0)
             agent.said = agent.said[: hub.debugger.last_received("r") - 1]
         codes.update(error["code"] for error in agent.line.take("error"))

@@ -36,7 +36,7 @@ class Person:
         )
         self.runs: dict[str, Run] = {}
         self._sent = 0
-        self._receiver = DeltaDecoder()
+        self._decoder = DeltaDecoder()
 
     def __enter__(self) -> Self:
         self._socket = self._connection.__enter__()
@@ -139,7 +139,7 @@ class Person:
 
     def _take(self) -> tuple[Any, Any]:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
-        message = decode_contents(message, self._receiver)
+        message = decode_contents(message, self._decoder)
         if isinstance(message, ui.CoreHello):
             self.runs |= {run.id: run for run in message.runs}
         if isinstance(message, ui.RunChanged):

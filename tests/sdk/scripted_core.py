@@ -92,7 +92,7 @@ class Peer:
         self.gone = threading.Event()
         self._inbox: Queue[Any] = Queue()
         self._n = 0
-        self.receiver = DeltaDecoder()
+        self.decoder = DeltaDecoder()
 
     def answer(self, halt_point: str, answer: Answer | None = None) -> None:
         """Answer a halt point that waits."""
@@ -281,7 +281,7 @@ class ScriptedCore:
                 self._answer_v1(peer, message)
             return
         envelope, message = from_agent.decode(text)
-        message = decode_contents(message, peer.receiver)
+        message = decode_contents(message, peer.decoder)
         self._keep(peer, envelope.n, message)
         if isinstance(message, HaltPointReached) and message.waits:
             answer = self.policy(peer, message)

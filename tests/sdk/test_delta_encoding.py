@@ -160,8 +160,8 @@ class Written:
 
     def heard(self) -> list[Any]:
         """What arrives of it."""
-        receiver = DeltaDecoder()
-        return [decode_contents(from_agent.decode(text)[1], receiver) for text in self.written]
+        decoder = DeltaDecoder()
+        return [decode_contents(from_agent.decode(text)[1], decoder) for text in self.written]
 
 
 def test_each_connection_is_told_from_the_start() -> None:
@@ -219,7 +219,7 @@ def test_prompts_arrive_as_they_were(stepper_kind: str, core: ScriptedCore) -> N
     assert [json.loads(bytes(cast(Raw, each.data))) for each in begun] == [
         prompt(count) for count in range(3, 30)
     ]
-    pieces = b"".join(peer.receiver._memory.pieces.values())
+    pieces = b"".join(peer.decoder._memory.pieces.values())
     assert len(pieces) < 2 * len(json.dumps(prompt(30)))
 
 
@@ -235,16 +235,16 @@ class Forgetful(DeltaDecoder):
     def __init__(self) -> None:
         super().__init__()
         Forgetful.made += 1
-        self._taken = 0
+        self._decoded = 0
 
-    def text(self, pieces: EncodedContent) -> bytes:
-        self._taken += 1
-        if self._taken == 6 and not Forgetful.forgot:
+    def decode(self, encoded: EncodedContent) -> bytes:
+        self._decoded += 1
+        if self._decoded == 6 and not Forgetful.forgot:
             Forgetful.forgot = True
             self._memory = DeltaDecoder()._memory
             with pytest.raises(ProtocolError, match="has no content"):
-                super().text(pieces)
-        return super().text(pieces)
+                super().decode(encoded)
+        return super().decode(encoded)
 
 
 @pytest.fixture

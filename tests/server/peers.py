@@ -36,7 +36,7 @@ class Peer:
         self.socket = socket
         self._out = out
         self._back = back
-        self._receiver = DeltaDecoder()
+        self._decoder = DeltaDecoder()
         self._sent = 0
 
     async def send(self, message: Struct, id: str | None = None) -> None:
@@ -53,7 +53,7 @@ class Peer:
 
     async def next(self) -> Any:
         _, message = self._back.decode(await self.text())
-        return decode_contents(message, self._receiver)
+        return decode_contents(message, self._decoder)
 
     async def expect(self, kind: type) -> Any:
         """The next message of a kind; those before it are passed over."""

@@ -178,7 +178,7 @@ export class Client {
   #decodePieces(body: MessageBody): boolean {
     if (!body.pieces) return true;
     try {
-      body.data = this.#decoder.text(body.pieces);
+      body.data = this.#decoder.decode(body.pieces);
       body.pieces = null;
       return true;
     } catch {
@@ -267,8 +267,8 @@ export class ContentDecoder {
   #numbered = 0;
   #weight = 0;
 
-  /** The text that was told. Throws where it is made of what isn't known: nor is any that follows. */
-  text({ number, like, keep, then }: EncodedContent): string {
+  /** The text of an encoded content. Throws where it is made of what isn't known: nor is any that follows. */
+  decode({ number, like, keep, then }: EncodedContent): string {
     const before = keep ? (this.#contents.get(like) ?? []) : [];
     if (number !== ++this.#last || keep > before.length) throw unknownContent();
     const content = before.slice(0, keep);

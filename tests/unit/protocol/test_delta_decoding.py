@@ -12,7 +12,7 @@ from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, EncodedContent
 from agentstepper_nb.protocol.ui import MessageBody
 
-TOLD = EncodedContent(number=1, then=('{"a": ', '"é"}'))
+ENCODED = EncodedContent(number=1, rest=('{"a": ', '"é"}'))
 
 
 def body(data: str, pieces: EncodedContent | None = None) -> MessageBody:
@@ -36,11 +36,11 @@ def reached(data: bytes | None, pieces: EncodedContent | None = None) -> HaltPoi
 
 
 def test_a_views_contents() -> None:
-    assert decode_contents(body("", TOLD), DeltaDecoder()) == body('{"a": "é"}')
+    assert decode_contents(body("", ENCODED), DeltaDecoder()) == body('{"a": "é"}')
 
 
 def test_an_agents_contents() -> None:
-    assert decode_contents(reached(None, TOLD), DeltaDecoder()) == reached('{"a": "é"}'.encode())
+    assert decode_contents(reached(None, ENCODED), DeltaDecoder()) == reached('{"a": "é"}'.encode())
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_what_is_whole_stays(message: object) -> None:
 
 @pytest.mark.parametrize("then", [("{",), (), ("[1] 2",), ("nul",), ('"\\ud800"',)])
 def test_what_an_agent_tells_is_json(then: tuple[str, ...]) -> None:
-    receiver = DeltaDecoder()
+    decoder = DeltaDecoder()
     with pytest.raises(ProtocolError, match=r"^breakpoint: .* - in `\$.pieces`") as refused:
-        decode_contents(reached(None, EncodedContent(number=1, then=then)), receiver)
+        decode_contents(reached(None, EncodedContent(number=1, rest=then)), decoder)
     assert refused.value.code == "invalid_message"
-    assert decode_contents(body("", EncodedContent(number=2, then=("[]",))), receiver) == body("[]")
+    assert decode_contents(body("", EncodedContent(number=2, rest=("[]",))), decoder) == body("[]")
 
 
 def test_what_isn_t_known() -> None:
     with pytest.raises(ProtocolError) as refused:
-        decode_contents(body("", EncodedContent(number=1, then=(1,))), DeltaDecoder())
+        decode_contents(body("", EncodedContent(number=1, rest=(1,))), DeltaDecoder())
     assert refused.value.code == "unknown_content"

@@ -52,25 +52,25 @@ class Wire:
     """A connection, one way, and what has travelled on it."""
 
     def __init__(self) -> None:
-        self.sender, self.receiver = DeltaEncoder(), DeltaDecoder()
+        self.encoder, self.decoder = DeltaEncoder(), DeltaDecoder()
         self.size = 0  # bytes of the last content as it travelled
 
     def send(self, text: bytes) -> None:
         """Send a content; it arrives as it was, and both sides remember the same."""
-        told = self.sender.pieces(text)
-        assert (told is None) == (not is_delta_encoded(len(text)))
-        if told is None:
+        encoded = self.encoder.encode(text)
+        assert (encoded is None) == (not is_delta_encoded(len(text)))
+        if encoded is None:
             self.size = len(text)
             return
-        travelling = msgspec.json.encode(told)
-        self.size = len(travelling)
-        assert self.receiver.text(msgspec.json.decode(travelling, type=EncodedContent)) == text
+        sent = msgspec.json.encode(encoded)
+        self.size = len(sent)
+        assert self.decoder.decode(msgspec.json.decode(sent, type=EncodedContent)) == text
         self.check()
 
     def check(self) -> None:
-        left, right = self.sender._memory, self.receiver._memory
+        left, right = self.encoder._memory, self.decoder._memory
         assert vars(left) == vars(right)
-        assert self.sender._numbers == {piece: number for number, piece in left.pieces.items()}
+        assert self.encoder._numbers == {piece: number for number, piece in left.pieces.items()}
         mentioned = set().union(*left._contents.values())
         assert set(left.pieces) == mentioned
         weight = sum(
@@ -147,7 +147,7 @@ def change(agent: Agent, move: str, number: int) -> None:
 def test_any_pieces_at_all(contents: list[list[bytes]]) -> None:
     wire = Wire()
     for parts in contents:
-        assert wire.receiver.text(wire.sender.encode_parts(parts)) == b"".join(parts)
+        assert wire.decoder.decode(wire.encoder.encode_parts(parts)) == b"".join(parts)
         wire.check()
 
 
@@ -219,10 +219,10 @@ def test_an_image_is_sent_once() -> None:
 
 
 def test_what_could_not_be_remembered_travels_as_it_is() -> None:
-    sender = DeltaEncoder()
-    assert sender.pieces(b"1" * 512) is None
-    assert sender.pieces(b"[" + b"1" * delta_encoding.MAX_MEMORY_BYTES) is None
-    assert sender.pieces(b"1" * 513) == EncodedContent(number=1, then=("1" * 513,))
+    encoder = DeltaEncoder()
+    assert encoder.encode(b"1" * 512) is None
+    assert encoder.encode(b"[" + b"1" * delta_encoding.MAX_MEMORY_BYTES) is None
+    assert encoder.encode(b"1" * 513) == EncodedContent(number=1, rest=("1" * 513,))
 
 
 # ---- what isn't right --------------------------------------------------------------------------------
@@ -233,53 +233,56 @@ def test_what_could_not_be_remembered_travels_as_it_is() -> None:
     [
         EncodedContent(number=0),
         EncodedContent(number=1),
-        EncodedContent(number=3, like=1, keep=1),
-        EncodedContent(number=2, like=1, keep=3),
-        EncodedContent(number=2, like=2, keep=1),
-        EncodedContent(number=2, like=0, keep=1),
-        EncodedContent(number=2, like=2**52, keep=2**52),
-        EncodedContent(number=2, then=(0,)),
-        EncodedContent(number=2, then=(-1,)),
-        EncodedContent(number=2, then=(3,)),
-        EncodedContent(number=2, then=("new", 4)),
-        EncodedContent(number=2, then=(10**30,)),
+        EncodedContent(number=3, prefix_of=1, prefix_pieces=1),
+        EncodedContent(number=2, prefix_of=1, prefix_pieces=3),
+        EncodedContent(number=2, prefix_of=2, prefix_pieces=1),
+        EncodedContent(number=2, prefix_of=0, prefix_pieces=1),
+        EncodedContent(number=2, prefix_of=2**52, prefix_pieces=2**52),
+        EncodedContent(number=2, rest=(0,)),
+        EncodedContent(number=2, rest=(-1,)),
+        EncodedContent(number=2, rest=(3,)),
+        EncodedContent(number=2, rest=("new", 4)),
+        EncodedContent(number=2, rest=(10**30,)),
     ],
     ids=str,
 )
 def test_what_isn_t_known_is_refused_and_changes_nothing(wrong: EncodedContent) -> None:
-    receiver = DeltaDecoder()
-    assert receiver.text(EncodedContent(number=1, then=("one, ", "two"))) == b"one, two"
+    decoder = DeltaDecoder()
+    assert decoder.decode(EncodedContent(number=1, rest=("one, ", "two"))) == b"one, two"
     with pytest.raises(ProtocolError) as refused:
-        receiver.text(wrong)
+        decoder.decode(wrong)
     assert refused.value.code == "unknown_content"
-    told = EncodedContent(number=2, like=1, keep=1, then=(2, ", ", 3, "three"))
-    assert receiver.text(told) == b"one, two, , three"
+    encoded = EncodedContent(number=2, prefix_of=1, prefix_pieces=1, rest=(2, ", ", 3, "three"))
+    assert decoder.decode(encoded) == b"one, two, , three"
 
 
 def test_a_new_piece_may_be_named_in_its_own_content() -> None:
-    assert DeltaDecoder().text(EncodedContent(number=1, then=("a", 1, "b", 2, 1))) == b"aabba"
+    assert DeltaDecoder().decode(EncodedContent(number=1, rest=("a", 1, "b", 2, 1))) == b"aabba"
 
 
 def test_few_bytes_don_t_become_very_many() -> None:
-    receiver = DeltaDecoder()
+    decoder = DeltaDecoder()
     million = "m" * 2**20
     assert (
-        len(receiver.text(EncodedContent(number=1, then=(million, *[1] * 63)))) == MAX_MESSAGE_BYTES
+        len(decoder.decode(EncodedContent(number=1, rest=(million, *[1] * 63))))
+        == MAX_MESSAGE_BYTES
     )
     with pytest.raises(ProtocolError) as refused:
-        receiver.text(EncodedContent(number=2, like=1, keep=64, then=("1",)))
+        decoder.decode(EncodedContent(number=2, prefix_of=1, prefix_pieces=64, rest=("1",)))
     assert refused.value.code == "too_large"
 
 
 def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delta_encoding, "MAX_MEMORY_BYTES", 10_000)
-    receiver = DeltaDecoder()
-    receiver.text(EncodedContent(number=1, then=("", *[1] * 500)))
+    decoder = DeltaDecoder()
+    decoder.decode(EncodedContent(number=1, rest=("", *[1] * 500)))
     for number in range(2, 10):
-        receiver.text(EncodedContent(number=number, like=number - 1, keep=501, then=("",)))
-        assert len(receiver._memory._contents) * 501 * REFERENCE_BYTES <= 10_000
-    receiver.text(EncodedContent(number=10, then=("", *[("")] * 2000)))
-    assert receiver._memory.pieces == {}
+        decoder.decode(
+            EncodedContent(number=number, prefix_of=number - 1, prefix_pieces=501, rest=("",))
+        )
+        assert len(decoder._memory._contents) * 501 * REFERENCE_BYTES <= 10_000
+    decoder.decode(EncodedContent(number=10, rest=("", *[("")] * 2000)))
+    assert decoder._memory.pieces == {}
 
 
 @settings(max_examples=40)
@@ -288,23 +291,23 @@ def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> N
         st.builds(
             EncodedContent,
             number=st.integers(0, 8),
-            like=st.integers(0, 8),
-            keep=st.integers(0, 5),
-            then=st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=5).map(tuple),
+            prefix_of=st.integers(0, 8),
+            prefix_pieces=st.integers(0, 5),
+            rest=st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=5).map(tuple),
         ),
         max_size=30,
     )
 )
 def test_hostile_pieces_are_refused_and_harm_nothing(hostile: list[EncodedContent]) -> None:
-    receiver, truth = DeltaDecoder(), DeltaDecoder()
-    for told in hostile:
+    decoder, truth = DeltaDecoder(), DeltaDecoder()
+    for encoded in hostile:
         try:
-            receiver.text(told)
+            decoder.decode(encoded)
         except ProtocolError as error:
             assert error.code == "unknown_content"
-            assert vars(receiver._memory) == vars(truth._memory)
+            assert vars(decoder._memory) == vars(truth._memory)
         else:
-            truth.text(told)
+            truth.decode(encoded)
 
 
 # ---- as it stands on the wire ------------------------------------------------------------------------
@@ -315,24 +318,24 @@ def recorded() -> list[str]:
 
     So long that contents are forgotten, for their number and for what they weigh.
     """
-    sender, agent, chance = DeltaEncoder(), Agent(), random.Random(7)
+    encoder, agent, chance = DeltaEncoder(), Agent(), random.Random(7)
     lines = []
     for turn in range(delta_encoding.MAX_CONTENTS + 10):
         agent.say(chance.randrange(40), said="äöü€😀"[: turn % 5])
         if turn % 50 == 30:
             agent.messages[-1 - chance.randrange(20)] = {"edited": "x" * 600}
-        lines.append(line(sender, split_content(agent.prompt())))
+        lines.append(line(encoder, split_content(agent.prompt())))
     many = [b"0,"] * (delta_encoding.MAX_MEMORY_BYTES // REFERENCE_BYTES // 200)
     for turn in range(delta_encoding.MAX_CONTENTS):
         many[-1 - chance.randrange(20)] = b"%d," % turn
-        lines.append(line(sender, many))
+        lines.append(line(encoder, many))
     return lines
 
 
-def line(sender: DeltaEncoder, parts: list[bytes]) -> str:
+def line(encoder: DeltaEncoder, parts: list[bytes]) -> str:
     text = b"".join(parts)
-    told = {"pieces": sender.encode_parts(parts), "length": len(text), "hash": hash_of(text)}
-    return msgspec.json.encode(told).decode()
+    encoded = {"pieces": encoder.encode_parts(parts), "length": len(text), "hash": hash_of(text)}
+    return msgspec.json.encode(encoded).decode()
 
 
 def hash_of(text: bytes) -> str:
@@ -342,11 +345,11 @@ def hash_of(text: bytes) -> str:
 def test_the_recorded_wire_is_as_it_would_be_now() -> None:
     now = recorded()
     assert WIRE.read_text(encoding="utf-8").splitlines() == now
-    receiver = DeltaDecoder()
+    decoder = DeltaDecoder()
     for each in now:
         said = json.loads(each)
-        text = receiver.text(msgspec.convert(said["pieces"], EncodedContent))
+        text = decoder.decode(msgspec.convert(said["pieces"], EncodedContent))
         assert (len(text), hash_of(text)) == (said["length"], said["hash"])
-    assert len(receiver._memory._contents) < delta_encoding.MAX_CONTENTS - 10, (
+    assert len(decoder._memory._contents) < delta_encoding.MAX_CONTENTS - 10, (
         "some are forgotten for their weight"
     )

@@ -141,7 +141,7 @@ FROM_AGENT: dict[str, Struct] = {
         waits=False,
         at=1.5,
         clock=0.25,
-        pieces=EncodedContent(number=3, like=1, keep=2, then=(7, ", {}")),
+        pieces=EncodedContent(number=3, prefix_of=1, prefix_pieces=2, rest=(7, ", {}")),
         epoch=4,
         approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files."),
     ),

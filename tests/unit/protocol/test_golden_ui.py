@@ -291,7 +291,7 @@ TO_UI: dict[str, Struct] = {
         data="",
         edit=None,
         is_strict_json=True,
-        pieces=EncodedContent(number=1, then=("[", "7]")),
+        pieces=EncodedContent(number=1, rest=("[", "7]")),
         reason="no",
     ),
     '{"n":1,"type":"change","id":"c","body":{"run":"r","commit":"k","path":"a.py","body":{"diff":"d",'
