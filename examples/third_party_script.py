@@ -5,13 +5,15 @@ smolagents tells a tool's result as a user's message, and ends with a call of `f
 
 from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
 from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, says, turn
-from agentstepper_nb.models.scripted.scripts.fix_tests import FILE, GUESS, WRONG
+from agentstepper_nb.models.scripted.scripts.fix_tests import FILE_NAME, GUESSED_LINE, WRONG_LINE
 
 
 def guess(request: ChatCompletionRequest) -> ScriptedCall:
     """Write the file that was read, with the one line changed."""
     code = request.messages[-1].text.partition("Observation:\n")[2]
-    return ScriptedCall("write", {"path": FILE, "content": code.replace(WRONG, GUESS) + "\n"})
+    return ScriptedCall(
+        "write", {"path": FILE_NAME, "content": code.replace(WRONG_LINE, GUESSED_LINE) + "\n"}
+    )
 
 
 def answer(text: str) -> ScriptedCall:
@@ -23,7 +25,7 @@ script = Script(
     [
         ScriptRule(turn(0), ScriptedCall("test")),
         ScriptRule(says("user", r"exit code 0\b"), answer("All tests pass.")),
-        ScriptRule(turn(1), ScriptedCall("read", {"path": FILE})),
+        ScriptRule(turn(1), ScriptedCall("read", {"path": FILE_NAME})),
         ScriptRule(turn(2), guess),
         ScriptRule(turn(3), ScriptedCall("test")),
         ScriptRule(turn(4), answer("The tests still fail.")),

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.discover import find_view_endpoint
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run, TimelineRow
 from agentstepper_nb.protocol.delta_decoding import decode_contents
@@ -119,7 +119,7 @@ class Driver:
         call: dict[str, Any] = json.loads(body.data)
         argument = call["Argument"]
         if call["Tool"] == "write_file":
-            argument["content"] = argument["content"].replace(GUESS, RIGHT)
+            argument["content"] = argument["content"].replace(GUESSED_LINE, RIGHT_LINE)
         elif call["Tool"] == "run_command":
             argument["command"] = argument["command"].replace(*APPROVED)
         else:

@@ -32,7 +32,7 @@ def run(request):
 
 done = where("done", lambda request: request.messages[-1].role == "tool")
 script = Script("obey", [
-    ScriptRule(last_says("^hold"), say("Wait for me."), fault=PauseFault("gate", after=2)),
+    ScriptRule(last_says("^hold"), say("Wait for me."), fault=PauseFault("gate", pieces_sent=2)),
     ScriptRule(done & tool_says("run_command", "denied"), say("Then I won't.")),
     ScriptRule(done, say("I did it.")),
     ScriptRule(last_says("^run "), run),

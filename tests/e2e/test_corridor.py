@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
 from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
@@ -83,11 +83,11 @@ def test_step_edit_continue_halt_and_changes(
     page.screenshot(path=screenshots / "lab-halted-light.png")
 
     view.step_to("Agent → Tools write_file", before=spy.expect_blocked)
-    edit_json(view, GUESS, RIGHT)
+    edit_json(view, GUESSED_LINE, RIGHT_LINE)
     page.screenshot(path=screenshots / "lab-edit-light.png")
     corridor.press("Step with edit")
     view.expect_state("Halted after tool call")
-    assert RIGHT in (corridor.folder / "cart.py").read_text()
+    assert RIGHT_LINE in (corridor.folder / "cart.py").read_text()
 
     view.step_to("Agent → Tools run_tests")
     spy.close_gate()
@@ -118,7 +118,7 @@ def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -
     corridor.press("Continue")
     corridor.expect_end("Finished")
     expect(corridor.lab.outputs(1)).to_contain_text("False")
-    assert GUESS in (corridor.folder / "cart.py").read_text()
+    assert GUESSED_LINE in (corridor.folder / "cart.py").read_text()
     assert corridor.lab.errors == []
 
 

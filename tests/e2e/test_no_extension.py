@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from agentstepper_nb.hub.standalone import AgentStepperCore
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
 from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
@@ -89,13 +89,13 @@ def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     lab.page.keyboard.press("Escape")
     view.root.evaluate("root => { root.isTheSame = true; }")
     view.step_to("Agent → Tools write_file", before=lambda: bare.expect_blocked(where))
-    edit_json(view, GUESS, RIGHT)
+    edit_json(view, GUESSED_LINE, RIGHT_LINE)
     lab.cell(1).scroll_into_view_if_needed()
     lab.page.screenshot(path=screenshots / "kernel-7.4-edit.png")
     bare.expect_blocked(where)
     view.press("Step with edit")
     view.expect_state("Halted after tool call")
-    assert RIGHT in (bare.folder / "cart.py").read_text()
+    assert RIGHT_LINE in (bare.folder / "cart.py").read_text()
     bare.expect_blocked(where)
     view.press("Continue")
     bare.expect_end("Finished")
@@ -119,12 +119,12 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
     assert bare.spy.look()["ran"] == ["queued"]
     view.step_to("Agent → Tools write_file")
     lab.page.screenshot(path=screenshots / "kernel-6.31-halted.png")
-    edit_json(view, GUESS, RIGHT)
+    edit_json(view, GUESSED_LINE, RIGHT_LINE)
     view.press("Step with edit")
     view.expect_state("Halted after tool call")
     view.press("Continue")
     bare.expect_end("Finished")
-    assert RIGHT in (bare.folder / "cart.py").read_text()
+    assert RIGHT_LINE in (bare.folder / "cart.py").read_text()
 
 
 @pytest.mark.soak  # test_shells has reloads, where our extension is

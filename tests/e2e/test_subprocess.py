@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
 from .conftest import NewLab
 from .jupyter import ROOT, Jupyter
@@ -43,11 +43,11 @@ def test_the_edit_makes_the_difference(new_lab: NewLab, jupyter: Jupyter, edited
     lab, view = started(new_lab, folder)
     if edited:
         view.step_to("Agent → Tools write_file")
-        edit_json(view, GUESS, RIGHT)
+        edit_json(view, GUESSED_LINE, RIGHT_LINE)
         view.press("Step with edit")
         view.expect_state("Halted after tool call")
     view.press("Continue")
     view.expect_state("Finished")
     expect(lab.outputs(0)).to_contain_text(f"exit code {0 if edited else 1}", timeout=30_000)
-    assert (RIGHT if edited else GUESS) in (folder / "cart.py").read_text()
+    assert (RIGHT_LINE if edited else GUESSED_LINE) in (folder / "cart.py").read_text()
     assert lab.errors == []

@@ -8,7 +8,7 @@ import pytest
 from nbconvert import HTMLExporter
 from playwright.sync_api import BrowserContext, expect
 
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
 from .jupyter import Jupyter
 from .lab import Lab
@@ -48,7 +48,7 @@ def test_from_nothing_to_the_fixed_project(
     pictures.take(page, "halted-dark")
     lab.set_theme("JupyterLab Light")
     view.step_to("Agent → Tools write_file")
-    edit_field(view, GUESS, RIGHT)
+    edit_field(view, GUESSED_LINE, RIGHT_LINE)
     pictures.take(page, "edit-light")
     view.press("Step with edit")
     view.press("Continue")

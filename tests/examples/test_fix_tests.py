@@ -13,7 +13,7 @@ import pytest
 from openai import OpenAI
 
 from agentstepper_nb.models.scripted import ScriptedServer, load_script
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 from examples import fix_tests as example
 
 
@@ -80,7 +80,7 @@ def run(dbg: PassThrough, folder: Path, client: OpenAI) -> bool:
 def correct(name: str, args: Any) -> Any:
     if name != "write_file":
         return args
-    return {**args, "content": args["content"].replace(GUESS, RIGHT)}
+    return {**args, "content": args["content"].replace(GUESSED_LINE, RIGHT_LINE)}
 
 
 def says(dbg: PassThrough) -> str:
@@ -101,7 +101,7 @@ def test_left_alone_the_model_leaves_the_tests_red(folder: Path, client: OpenAI)
         "wrote 268 characters to cart.py",
         "exit code 1",
     ]
-    assert GUESS in (folder / "cart.py").read_text()
+    assert GUESSED_LINE in (folder / "cart.py").read_text()
     assert says(dbg) == "The tests still fail. My fix was wrong, and I stop here."
     assert dbg.notes == ["The tests fail."]
     assert dbg.commits == 4

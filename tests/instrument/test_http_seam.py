@@ -179,7 +179,7 @@ def test_an_edit_that_the_client_could_not_read_is_refused(
 def test_a_stream_is_live_where_nothing_may_halt(
     is_async: bool, dbg: AgentStepper, person: Person, pool: Pool
 ) -> None:
-    rule = ScriptRule(always, say(TEXT), PauseFault("midway", after=3))
+    rule = ScriptRule(always, say(TEXT), PauseFault("midway", pieces_sent=3))
     with ScriptedServer(Script("slow", [rule])) as server:
         first = threading.Event()
         asking = pool.submit(

@@ -97,7 +97,7 @@ def test_a_refusal_says_what_and_when_to_try_again(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_that_breaks_off(api: str) -> None:
-    with faulty(DisconnectFault(after=2)) as server, asking(api, server) as client:
+    with faulty(DisconnectFault(pieces_sent=2)) as server, asking(api, server) as client:
         # Anthropic's client passes its HTTP library's own error on.
         heard = client.events(HELLO)
         assert next(heard) and next(heard)
@@ -107,7 +107,10 @@ def test_a_stream_that_breaks_off(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_that_only_lacks_its_end(api: str) -> None:
-    with faulty(DisconnectFault(after=2, clean=True)) as server, asking(api, server) as client:
+    with (
+        faulty(DisconnectFault(pieces_sent=2, ends_cleanly=True)) as server,
+        asking(api, server) as client,
+    ):
         assert len(list(client.events(HELLO))) == 2
 
 
@@ -119,7 +122,7 @@ def test_a_whole_answer_that_breaks_off(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_waits_at_its_gate(api: str) -> None:
-    with faulty(PauseFault("middle", after=2)) as server, asking(api, server) as client:
+    with faulty(PauseFault("middle", pieces_sent=2)) as server, asking(api, server) as client:
         events = client.events(HELLO)
         heard = [next(events), next(events)]
         assert server.gate("middle").wait_reached(10)

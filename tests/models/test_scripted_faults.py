@@ -70,7 +70,7 @@ def test_a_refusal_says_when_to_try_again(serve: Serve) -> None:
 
 
 def test_a_stream_that_breaks_off(serve: Serve) -> None:
-    _, client = serve(DisconnectFault(after=2))
+    _, client = serve(DisconnectFault(pieces_sent=2))
     heard = []
     with pytest.raises(openai.APIConnectionError):
         for chunk in client.chat.completions.create(**ASK, stream=True):
@@ -79,7 +79,7 @@ def test_a_stream_that_breaks_off(serve: Serve) -> None:
 
 
 def test_a_stream_that_ends_too_early_raises_nothing(serve: Serve) -> None:
-    _, client = serve(DisconnectFault(after=2, clean=True))
+    _, client = serve(DisconnectFault(pieces_sent=2, ends_cleanly=True))
     chunks = list(client.chat.completions.create(**ASK, stream=True))
     assert [chunk.choices[0].delta.content for chunk in chunks] == ["", "one "]
     assert [chunk.choices[0].finish_reason for chunk in chunks] == [None, None]
@@ -93,7 +93,7 @@ def test_a_whole_answer_that_breaks_off(serve: Serve) -> None:
 
 
 def test_a_stream_waits_at_its_gate(serve: Serve) -> None:
-    server, client = serve(PauseFault("middle", after=2))
+    server, client = serve(PauseFault("middle", pieces_sent=2))
     stream = iter(client.chat.completions.create(**ASK, stream=True))
     heard = [next(stream).choices[0].delta.content for _ in range(2)]
     assert server.gate("middle").wait_reached(10)

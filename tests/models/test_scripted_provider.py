@@ -122,7 +122,12 @@ def test_a_refusal_is_tried_again(api: ModelApiName) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_stream_that_breaks_off(api: ModelApiName, clean: bool) -> None:
     script = Script(
-        "s", [ScriptRule(always, say("one two three"), DisconnectFault(after=4, clean=clean))]
+        "s",
+        [
+            ScriptRule(
+                always, say("one two three"), DisconnectFault(pieces_sent=4, ends_cleanly=clean)
+            )
+        ],
     )
     *_, trace, end = told(script, request(), api)
     assert isinstance(trace, TraceEvent) and trace.kind == "error"
@@ -139,7 +144,9 @@ def test_a_script_that_says_nothing_to_this(api: ModelApiName) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_who_stops_reading_and_closes_leaves_no_thread(api: ModelApiName) -> None:
-    script = Script("s", [ScriptRule(always, say("one two three"), PauseFault("middle", after=3))])
+    script = Script(
+        "s", [ScriptRule(always, say("one two three"), PauseFault("middle", pieces_sent=3))]
+    )
 
     async def give_up() -> None:
         provider = ScriptedProvider(script, api)

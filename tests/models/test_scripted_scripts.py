@@ -18,7 +18,12 @@ from agentstepper_nb.llm_wire.conversation import (
     UserMessage,
 )
 from agentstepper_nb.models.scripted import ScriptedReply
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT, WRONG, script
+from agentstepper_nb.models.scripted.scripts.fix_tests import (
+    GUESSED_LINE,
+    RIGHT_LINE,
+    WRONG_LINE,
+    script,
+)
 
 RED = '{"ok":false,"data":{"exit_code":1,"output":"1 failed"},"error":"It ended with exit code 1."}'
 GREEN = '{"exit_code":0,"output":"3 passed"}'
@@ -37,13 +42,13 @@ def reply(prompt: str, *results: tuple[str, str]) -> ScriptedReply:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "line"), [("Fix the tests.", GUESS), ("A price has whole cents.", RIGHT)]
+    ("prompt", "line"), [("Fix the tests.", GUESSED_LINE), ("A price has whole cents.", RIGHT_LINE)]
 )
 def test_it_edits_the_line(prompt: str, line: str) -> None:
     (edit,) = reply(prompt, ("run_command", RED), ("read_file", "{}")).calls
     assert edit.tool == "edit_file"
     written = json.loads(edit.arguments_json)
-    assert written == {"path": "cart.py", "old": WRONG, "new": line}
+    assert written == {"path": "cart.py", "old": WRONG_LINE, "new": line}
     assert set(written) <= set(EditFileArgs.__struct_fields__)
 
 

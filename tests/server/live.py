@@ -45,7 +45,7 @@ script = Script(
         ScriptRule(where("answered", lambda request: request.messages[-1].role == "tool"), said),
         ScriptRule(told("run "), command),
         ScriptRule(told("count"), lambda request: say(f"{len(request.messages)} messages.")),
-        ScriptRule(told("hang"), say("I begin to think."), PauseFault("never", after=2)),
+        ScriptRule(told("hang"), say("I begin to think."), PauseFault("never", pieces_sent=2)),
         ScriptRule(told("hello"), say("Hello to you.")),
     ],
 )

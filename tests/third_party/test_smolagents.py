@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 from agentstepper_nb.protocol.data_model import (
     Actor,
     EventKind,
@@ -68,8 +68,8 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
             seen.append((row.kind, row.side, row.name))
             person.step()
         call = person.body(row)
-        assert GUESS in call["Argument"]["kwargs"]["content"]
-        content = call["Argument"]["kwargs"]["content"].replace(GUESS, RIGHT)
+        assert GUESSED_LINE in call["Argument"]["kwargs"]["content"]
+        content = call["Argument"]["kwargs"]["content"].replace(GUESSED_LINE, RIGHT_LINE)
         call["Argument"]["kwargs"]["content"] = content
         person.step(call)
         person.halted()

@@ -40,9 +40,9 @@ class ErrorFault:
 class DisconnectFault:
     """Break off in the middle of the answer."""
 
-    after: int = 1
+    pieces_sent: int = 1
     """Pieces that are still sent: a stream has one for each chunk, a whole answer two halves."""
-    clean: bool = False
+    ends_cleanly: bool = False
     """End as if all had been said: a stream that only lacks its end. Else the connection breaks."""
 
 
@@ -51,7 +51,7 @@ class PauseFault:
     """Pause in the middle of the answer until `server.gate(name).open()`."""
 
     name: str
-    after: int = 0
+    pieces_sent: int = 0
     """Pieces that are sent before the pause, as for `DisconnectFault`."""
 
 
@@ -73,7 +73,7 @@ class PauseGate:
         """Let the answers that wait, and all that come later, go on."""
         self._opened.set()
 
-    def pass_through(self) -> None:
+    def reach_and_wait(self) -> None:
         """Stand at the gate until it is open."""
         self._reached.set()
         self._opened.wait()
@@ -93,12 +93,12 @@ def apply_fault(
     """
     for index, piece in enumerate(pieces):
         match fault:
-            case DisconnectFault(after, clean) if index == after:
-                if clean:
+            case DisconnectFault(pieces_sent, ends_cleanly) if index == pieces_sent:
+                if ends_cleanly:
                     return
                 raise DisconnectFaultError
-            case PauseFault(name, after) if index == after:
-                gates[name].pass_through()
+            case PauseFault(name, pieces_sent) if index == pieces_sent:
+                gates[name].reach_and_wait()
         yield piece
 
 
@@ -135,11 +135,11 @@ def find_turn(request: ChatCompletionRequest) -> int:
     return sum(message.role == "assistant" for message in request.messages)
 
 
-def find_last_tool_result(request: ChatCompletionRequest, tool: str) -> str | None:
+def find_last_tool_result(request: ChatCompletionRequest, tool_name: str) -> str | None:
     """What the newest call of a tool gave, as the agent told it; None where there was none."""
     calls = {call.id: call.function.name for message in request.messages for call in message.calls}
     for message in reversed(request.messages):
-        if message.role == "tool" and calls.get(message.tool_call_id or "") == tool:
+        if message.role == "tool" and calls.get(message.tool_call_id or "") == tool_name:
             return message.text
     return None
 
@@ -263,7 +263,7 @@ class Script:
 
     name: str
     rules: Sequence[ScriptRule]
-    about: str = ""
+    description: str = ""
     """A line for people: what conversation this is for."""
 
     def rule_for(self, request: ChatCompletionRequest) -> ScriptRule:

@@ -21,7 +21,7 @@ from agentstepper_nb.models.scripted import *
 
 script = Script("local", [
     ScriptRule(says("user", "^call"), say('{"tool": "look", "arguments": {"path": "ü.py"}}')),
-    ScriptRule(says("user", "^wait"), say("one two three", ), PauseFault("never", after=2)),
+    ScriptRule(says("user", "^wait"), say("one two three", ), PauseFault("never", pieces_sent=2)),
     ScriptRule(always, say('{"text": "Hello."}')),
 ])
 """

@@ -37,5 +37,5 @@ script = Script(
         ScriptRule(says("user", r"(?i)\bjoke\b"), tell_joke),
         ScriptRule(always, say("I only know jokes.")),
     ],
-    about="jokes on any subject, for background agents",
+    description="jokes on any subject, for background agents",
 )
