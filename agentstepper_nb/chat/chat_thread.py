@@ -111,7 +111,7 @@ class ChatThread:
 
         # No task: its result would come after the first step of what was begun by asking.
         self.loop.call_soon_threadsafe(answered)
-        return self._thread.result(answer)
+        return self._thread.wait_result(answer)
 
     def schedule(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Begin something there, and don't wait for it. Nothing where the chat is closed.

@@ -58,14 +58,14 @@ class LoopThread:
         running = _Running(self._loop, start)
         try:
             running.start()
-            return self.result(running.outcome)
+            return self.wait_result(running.outcome)
         except BaseException:
             with suppress(RuntimeError):  # the thread has ended, and all that ran there
                 running.cancel()
                 self._wait_until_done(running.outcome)
             raise
 
-    def result(self, outcome: Future[T]) -> T:
+    def wait_result(self, future: Future[T]) -> T:
         """Wait for what this thread is to give, and hear every interrupt.
 
         Args:
@@ -74,8 +74,8 @@ class LoopThread:
         Raises:
             RuntimeError: The thread ended before.
         """
-        self._wait_until_done(outcome)
-        return outcome.result()
+        self._wait_until_done(future)
+        return future.result()
 
     def _wait_until_done(self, outcome: Future[T]) -> None:
         """A signal that comes just before this thread falls asleep doesn't wake it, and what the end of

@@ -228,7 +228,7 @@ class Peer:
 
     # ---- as who is asked ----------------------------------------------------------------------------
 
-    def credit(self, id: str) -> int:
+    def remaining_credit(self, id: str) -> int:
         """How many items may be sent now."""
         return self._serving[id].credit
 

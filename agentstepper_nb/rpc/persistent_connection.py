@@ -65,7 +65,7 @@ class ReconnectingCaller:
         """Whether there is a connection."""
         return self._rpc_session is not None
 
-    async def connected(self) -> None:
+    async def wait_connected(self) -> None:
         """Wait until there is a connection; at once where there is one."""
         await self._connected.wait()
 
@@ -105,7 +105,7 @@ async def maintain_connection(
     services: Mapping[str, RpcService],
     caller: ReconnectingCaller,
     log: logging.Logger,
-    opened: RpcConnection | None = None,
+    connection: RpcConnection | None = None,
 ) -> NoReturn:
     """Be connected for as long as this task isn't cancelled.
 
@@ -114,7 +114,7 @@ async def maintain_connection(
         services: What it may ask for here.
         caller: Opened while there is a connection.
         log: Gets a line for each connection.
-        opened: A line to begin with; None: one is dialled.
+        connection: A line to begin with; None: one is dialled.
 
     Raises:
         NotTakenError: The Core refuses this connection.
@@ -124,9 +124,9 @@ async def maintain_connection(
     refusal_final_at = clock()  # from when on a refusal is final
     while True:
         try:
-            if opened is None:
-                opened = await open_connection(find(), services, log)
-            await _serve_until_closed(opened, services, caller, log)
+            if connection is None:
+                connection = await open_connection(find(), services, log)
+            await _serve_until_closed(connection, services, caller, log)
             backoff.reset()
             refusal_final_at = clock() + _REFUSAL_GRACE_S
         except ConnectionLostError as error:
@@ -134,24 +134,24 @@ async def maintain_connection(
                 raise
             caller.away_reason = str(error)
             log.warning("%s", error)
-        opened = None
+        connection = None
         await asyncio.sleep(backoff.next_delay_s())
 
 
 async def _serve_until_closed(
-    opened: RpcConnection,
+    connection: RpcConnection,
     services: Mapping[str, RpcService],
     caller: ReconnectingCaller,
     log: logging.Logger,
 ) -> None:
     """Attach the caller to a line until that is gone."""
     log.info("connected to the Core, serving %s", ", ".join(services) or "nothing")
-    opened.on_lost = caller.detach
-    caller.attach(opened.rpc_session)
+    connection.on_lost = caller.detach
+    caller.attach(connection.rpc_session)
     try:
-        why = await opened.closed()
+        why = await connection.closed()
     finally:
-        await opened.close()
+        await connection.close()
     log.info("the connection to the Core is closed: %s", why)
 
 
@@ -171,16 +171,16 @@ class PersistentConnection:
 
     def __init__(
         self,
-        opened: RpcConnection,
+        connection: RpcConnection,
         find: FindEndpoint,
         services: Mapping[str, RpcService],
         log: logging.Logger,
     ) -> None:
-        self._first = opened
+        self._first = connection
         self.caller = ReconnectingCaller()
-        self.caller.attach(opened.rpc_session)
+        self.caller.attach(connection.rpc_session)
         self.task: asyncio.Task[None] = asyncio.create_task(
-            maintain_connection(find, services, self.caller, log, opened)
+            maintain_connection(find, services, self.caller, log, connection)
         )
 
     async def close(self) -> None:

@@ -50,19 +50,24 @@ class ServiceClient:
     """
 
     def __init__(
-        self, url: str, find: FindEndpoint, service: str, patience: float, opened: RpcConnection
+        self,
+        url: str,
+        find: FindEndpoint,
+        service: str,
+        timeout_s: float,
+        connection: RpcConnection,
     ) -> None:
         self.url = url
         self.find = find
         self._service = service
-        self._timeout_s = patience
-        self._connection = PersistentConnection(opened, find, {}, _log)
+        self._timeout_s = timeout_s
+        self._connection = PersistentConnection(connection, find, {}, _log)
         self._caller = self._connection.caller
         self._closed = False
 
     @classmethod
     async def connect_runtime(
-        cls, url: str | None, token: str | None, patience: float
+        cls, url: str | None, token: str | None, timeout_s: float
     ) -> ServiceClient:
         """Connect to the service `runtime`.
 
@@ -77,12 +82,12 @@ class ServiceClient:
         """
         endpoint = discover.find_runtime_endpoint(url, token)
         find = partial(discover.find_runtime_endpoint, endpoint.url, token)
-        opened = await open_connection(endpoint, {}, _log)
-        return cls(endpoint.url, find, SERVICE, patience, opened)
+        connection = await open_connection(endpoint, {}, _log)
+        return cls(endpoint.url, find, SERVICE, timeout_s, connection)
 
     @classmethod
     async def connect_endpoint(
-        cls, endpoint: discover.CoreEndpoint, service: str, patience: float
+        cls, endpoint: discover.CoreEndpoint, service: str, timeout_s: float
     ) -> Self:
         """Connect to another service.
 
@@ -94,8 +99,8 @@ class ServiceClient:
         Raises:
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
-        opened = await open_connection(endpoint, {}, _log)
-        return cls(endpoint.url, lambda: endpoint, service, patience, opened)
+        connection = await open_connection(endpoint, {}, _log)
+        return cls(endpoint.url, lambda: endpoint, service, timeout_s, connection)
 
     async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
         """Call a method of the service `runtime`. Errors as `ask`."""
@@ -167,7 +172,7 @@ class ServiceClient:
             raise ConnectionLostError("This connection is closed. Connect again.")
         if self._caller.is_open:
             return
-        connected = asyncio.ensure_future(self._caller.connected())
+        connected = asyncio.ensure_future(self._caller.wait_connected())
         task = self._connection.task
         try:
             await asyncio.wait(

@@ -74,7 +74,7 @@ class RpcService(Protocol):
 class RpcCaller(Protocol):
     """By which a service asks the Core, over whatever connection of this worker stands."""
 
-    async def connected(self) -> None:
+    async def wait_connected(self) -> None:
         """Wait until there is a connection; at once where there is one."""
 
     async def call(
@@ -258,7 +258,7 @@ class RpcSession:
         try:
             async with aclosing(cast(AsyncGenerator[Struct | Raw, None], generator)) as items:
                 async for item in items:
-                    while not self._peer.credit(id):
+                    while not self._peer.remaining_credit(id):
                         credit_event.clear()
                         await credit_event.wait()
                     self._peer.send_item(id, _encode(item))

@@ -69,7 +69,7 @@ class RemoteQueue:
     async def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
         try:
-            await self._core.connected()
+            await self._core.wait_connected()
             async with aclosing(
                 self._core.stream(SERVICE, methods.WATCH_WAKES.name, request, DispatcherWake)
             ) as wakes:
@@ -83,7 +83,7 @@ class RemoteQueue:
     ) -> Result:
         while True:
             try:
-                await self._core.connected()
+                await self._core.wait_connected()
                 return await self._core.call(SERVICE, method.name, request, method.result)
             except CommandError as error:
                 await self._wait_to_retry(error)

@@ -86,7 +86,7 @@ def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
     id = pair.asked(window=4)
     for number in range(4):
         pair.there.send_item(id, value(number))
-    assert pair.there.credit(id) == 0
+    assert pair.there.remaining_credit(id) == 0
     with pytest.raises(ValueError, match="has no credit"):
         pair.there.send_item(id, value("too much"))
     assert pair.heard_here() == [ItemReceived(id, value(number)) for number in range(4)]
@@ -94,7 +94,7 @@ def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
     assert pair.heard_there() == []  # not a message an item
     pair.here.accept_item(id)
     assert pair.heard_there() == [CreditGranted(id)]
-    assert pair.there.credit(id) == 2
+    assert pair.there.remaining_credit(id) == 2
     pair.there.send_result(id)
     assert pair.heard_here() == [ResponseReceived(id, value(None))]
     pair.here.accept_item(id)
@@ -261,7 +261,9 @@ class Conversations(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def send(self, data: st.DataObject) -> None:
-        able = [id for id in self.sent if id in self.there._serving and self.there.credit(id)]
+        able = [
+            id for id in self.sent if id in self.there._serving and self.there.remaining_credit(id)
+        ]
         if able:
             id = data.draw(st.sampled_from(able))
             self.there.send_item(id, value(self.sent[id]))
@@ -300,7 +302,7 @@ class Conversations(RuleBasedStateMachine):
             return
         for id in self.sent:
             if id in self.there._serving:
-                assert self.there.credit(id) > 0
+                assert self.there.remaining_credit(id) > 0
 
 
 Conversations.TestCase.settings = settings(stateful_step_count=40)

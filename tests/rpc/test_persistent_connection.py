@@ -137,14 +137,14 @@ async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
             return CoreEndpoint(core.endpoint.url, next(tokens))
 
         async with connected(find) as (caller, _):
-            await caller.connected()
+            await caller.wait_connected()
             assert await echo(caller) == Said("hello")
             await core.stop()
             with pytest.raises(CommandError):
                 await echo(caller)
             assert "connection to the Core" in caller.away_reason
             await core.start()
-            await caller.connected()
+            await caller.wait_connected()
             assert await echo(caller) == Said("hello")
         assert core.tokens[0] == "Bearer first"
         assert core.tokens[-1] in ("Bearer second", "Bearer third")
@@ -158,7 +158,7 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
 
     async with Core() as core:
         async with connected(lambda: core.endpoint) as (caller, staying):
-            await caller.connected()
+            await caller.wait_connected()
             refused = asyncio.Event()
 
             def once(connection: object, request: object) -> object:
@@ -169,13 +169,13 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
             core.refuse = once  # type: ignore[assignment]
             core.sessions[-1].connection.close(1001, "")
             await refused.wait()
-            await caller.connected()
+            await caller.wait_connected()
             assert await echo(caller) == Said("hello")
             monkeypatch.setattr(persistent_connection, "_REFUSAL_GRACE_S", -1.0)
             core.sessions[-1].connection.close(1001, "")
             await core.connected()
             core.refuse = refuse(401, "no more")
-            await caller.connected()
+            await caller.wait_connected()
             core.sessions[-1].connection.close(1001, "")
             with pytest.raises(RpcRefusedError, match="no more"):
                 await staying
@@ -183,7 +183,7 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
 
 async def test_a_door_says_what_it_can_not_read() -> None:
     async with Core() as core, connected(lambda: core.endpoint) as (caller, _):
-        await caller.connected()
+        await caller.wait_connected()
         with pytest.raises(ProtocolError, match="have the same version"):
             await caller.call("echo", "echo", Said("text"), int)
         items = [item async for item in caller.stream("echo", "three", None, Said)]

@@ -142,7 +142,7 @@ class Client:
     async def ask(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
         """Ask, again where the Core died before it answered: what is asked has ids or only reads."""
         while True:
-            await self._caller.connected()
+            await self._caller.wait_connected()
             try:
                 return await self._caller.call(SERVICE, method, params, kind)
             except CommandError as error:
@@ -181,7 +181,7 @@ class Client:
         """Wait until this is true of all sessions as they stand."""
         states: dict[str, AgentState] = {}
         while True:
-            await self._caller.connected()
+            await self._caller.wait_connected()
             watch = self._caller.stream(SERVICE, "watch", WatchTopic(topic="sessions"), TopicEvent)
             try:
                 async with aclosing(watch) as notices:

@@ -2,8 +2,8 @@
 
 It runs the tests, reads the code, writes a fix that looks right and isn't, runs the tests again,
 and says honestly how it ended. A person who corrects the arguments of `write_file` (the coding agent's
-`edit_file`) in the debugger, `GUESSED_LINE` to `RIGHT_LINE`, sees the tests go green; so does one who tells it of
-cents in the prompt. One who asks it to "only list the files" gets a list.
+`edit_file`) in the debugger, `GUESSED_LINE` to `RIGHT_LINE`, sees the tests go green; so does one who
+names cents in the prompt. One who asks it to "only list the files" gets a list.
 """
 
 import json
