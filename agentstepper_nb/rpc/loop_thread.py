@@ -69,7 +69,7 @@ class LoopThread:
         """Wait for what this thread is to give, and hear every interrupt.
 
         Args:
-            outcome: What is set there.
+            future: What is set there.
 
         Raises:
             RuntimeError: The thread ended before.

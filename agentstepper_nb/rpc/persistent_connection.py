@@ -34,8 +34,8 @@ class ReconnectingCaller:
     """Asks the Core; see `session.RpcCaller`. Connections come and go, the caller stays.
 
     Attributes:
-        away: Why there is no connection, where there is none.
-        breaks: How many have broken.
+        away_reason: Why there is no connection, where there is none.
+        disconnect_count: How many have broken.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ async def maintain_connection(
         services: What it may ask for here.
         caller: Opened while there is a connection.
         log: Gets a line for each connection.
-        connection: A line to begin with; None: one is dialled.
+        connection: A connection to begin with; None: one is dialled.
 
     Raises:
         NotTakenError: The Core refuses this connection.
@@ -159,7 +159,7 @@ class PersistentConnection:
     """A connection to a Core that comes back by itself, until it is closed.
 
     Args:
-        opened: The first line.
+        connection: The first connection.
         find: Says where the Core is, before it is dialled again.
         services: What the Core may ask for here.
         log: Gets a line for each connection.

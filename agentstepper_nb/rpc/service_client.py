@@ -41,8 +41,8 @@ class ServiceClient:
         url: Where the Core is.
         find: Looks for it anew, with its token, at each dialling.
         service: Which service is asked.
-        patience: Seconds that a call waits for a Core that is away.
-        opened: The first line.
+        timeout_s: Seconds that a call waits for a Core that is away.
+        connection: The first connection.
 
     Attributes:
         url: Where the Core is.
@@ -74,7 +74,7 @@ class ServiceClient:
         Args:
             url: Where the Core is; None: it is looked for.
             token: The control token; None: it is looked for.
-            patience: Seconds that a call waits for a Core that is away.
+            timeout_s: Seconds that a call waits for a Core that is away.
 
         Raises:
             DiscoveryError: There is no Core, or there are several.
@@ -94,7 +94,7 @@ class ServiceClient:
         Args:
             endpoint: Where it is, and by which token it may be asked.
             service: Its name.
-            patience: Seconds that a call waits for a Core that is away.
+            timeout_s: Seconds that a call waits for a Core that is away.
 
         Raises:
             ConnectionLostError: It can't be reached, or doesn't take this connection.

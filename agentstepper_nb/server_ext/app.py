@@ -96,7 +96,7 @@ class AgentStepperExtension(ExtensionApp):
     worker_token = Unicode(help="The worker token. Stored and created like the agent token.").tag(
         config=True
     )
-    max_message = Int(
+    max_message_bytes = Int(
         MAX_MESSAGE_BYTES,
         min=1024,
         help="The largest message accepted from an agent or a view, and the largest .run "
@@ -224,20 +224,20 @@ class AgentStepperExtension(ExtensionApp):
 
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
-        runs = {"hub": self.hub, "max_message": self.max_message}
+        runs = {"hub": self.hub, "max_message_bytes": self.max_message_bytes}
         tokens = {"token": self.tokens.agent, "control_token": self.tokens.control}
         run = r"/agentstepper/api/runs/([^/]+)"
         root = self.serverapp.root_dir if self.serverapp else ""
         roots = CodingRoots([root, *self.coding_roots])
-        bounds = CodingRequestPolicy(
+        policy = CodingRequestPolicy(
             roots, *map(_as_settings, (self.coding_defaults, self.coding_limits))
         )
-        self.host.runtime.check_agent = bounds.check_agent
+        self.host.runtime.check_agent = policy.check_agent
         sessions = {
             **runs,
             "workers": self.host.workers,
             "roots": roots,
-            "bounds": bounds,
+            "policy": policy,
             "control_token": self.tokens.control,
             "data_dir": self._folder_and_lock[0],
         }

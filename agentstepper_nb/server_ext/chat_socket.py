@@ -23,9 +23,9 @@ class ChatSocketHandler(CoreSocketHandler):
         chats: The Core's.
     """
 
-    def initialize(self, hub: Hub, max_message: int, chats: ChatRegistry) -> None:  # type: ignore[override]
+    def initialize(self, hub: Hub, max_message_bytes: int, chats: ChatRegistry) -> None:  # type: ignore[override]
         """Take what the extension made; tornado calls this for each request."""
-        super().initialize(hub, max_message)
+        super().initialize(hub, max_message_bytes)
         self._chats = chats
 
     @property

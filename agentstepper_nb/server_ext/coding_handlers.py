@@ -32,10 +32,10 @@ class CodingHandler(RestHandler):
     def initialize(  # type: ignore[override]
         self,
         hub: Hub,
-        max_message: int,
+        max_message_bytes: int,
         workers: Workers,
         roots: CodingRoots,
-        bounds: CodingRequestPolicy,
+        policy: CodingRequestPolicy,
         control_token: str,
         data_dir: Path,
     ) -> None:
@@ -43,17 +43,17 @@ class CodingHandler(RestHandler):
 
         Args:
             hub: The Core's Hub.
-            max_message: The largest body taken, in bytes.
+            max_message_bytes: The largest body taken, in bytes.
             workers: The Core's workers.
             roots: The folders that workspaces may lie in.
-            bounds: What a request may set.
+            policy: What a request may set.
             control_token: The control token.
             data_dir: The folder that keeps the sessions.
         """
-        super().initialize(hub, max_message)
+        super().initialize(hub, max_message_bytes)
         self.workers = workers
         self._roots = roots
-        self._bounds = bounds
+        self._policy = policy
         self._control_token = control_token
         self._data_dir = data_dir
 
@@ -75,7 +75,7 @@ class CodingHandler(RestHandler):
         how = self.decode_body(wire.CreateCodingSession)
         with convert_hub_errors():
             settings = await asyncio.to_thread(
-                self._bounds.allow, how, has_control=self._has_control()
+                self._policy.allow, how, has_control=self._has_control()
             )
             workspace = await asyncio.to_thread(self._roots.allow, how.workspace_path)
         return replace(how, workspace_path=str(workspace), **settings)

@@ -12,7 +12,7 @@ import msgspec
 from ..protocol import field_errors
 from .json_errors import JsonHTTPError, convert_hub_error, make_error
 
-Form = TypeVar("Form", bound=msgspec.Struct)
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 #: Parameters that are Jupyter's, on any path: a login, and its guard against other sites.
 _JUPYTER_PARAMETERS = frozenset({"token", "_xsrf"})
@@ -22,34 +22,38 @@ class NoParameters(msgspec.Struct, frozen=True):
     """A query without a parameter."""
 
 
-def decode_query(query: Mapping[str, list[str]], form: type[Form], path: Mapping[str, str]) -> Form:
+def decode_query(
+    query: Mapping[str, list[str]], struct_type: type[StructT], path_fields: Mapping[str, str]
+) -> StructT:
     """A query as a struct: its parameters are the struct's fields, but those that the path has.
 
     Args:
         query: The values of each parameter, as they were sent.
-        form: The struct.
-        path: The fields that stand in the path.
+        struct_type: The struct.
+        path_fields: The fields that stand in the path.
 
     Raises:
         Refusal: 400: there is no such parameter, it came twice, or it has another form.
     """
-    kinds = _kinds(form)
+    kinds = _kinds(struct_type)
     parameters = {
         name: values for name, values in query.items() if not _is_jupyter_parameter(name, values)
     }
-    _refuse_unknown("parameter", parameters, form, path)
+    _refuse_unknown("parameter", parameters, struct_type, path_fields)
     return _converted(
-        {name: _value(name, values, kinds[name]) for name, values in parameters.items()}, form, path
+        {name: _value(name, values, kinds[name]) for name, values in parameters.items()},
+        struct_type,
+        path_fields,
     )
 
 
-def decode_body(body: bytes, form: type[Form], path: Mapping[str, str]) -> Form:
+def decode_body(body: bytes, struct_type: type[StructT], path_fields: Mapping[str, str]) -> StructT:
     """A body of JSON as a struct.
 
     Args:
         body: The body.
-        form: The struct.
-        path: The fields that stand in the path.
+        struct_type: The struct.
+        path_fields: The fields that stand in the path.
 
     Raises:
         Refusal: 400: it isn't JSON, or a field of it has another form.
@@ -60,8 +64,8 @@ def decode_body(body: bytes, form: type[Form], path: Mapping[str, str]) -> Form:
         raise make_field_error(f"The body: {error}.") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise make_error(400, "malformed", f"The body isn't JSON: {error}.") from None
-    _refuse_unknown("field", fields, form, path)
-    return _converted(fields, form, path)
+    _refuse_unknown("field", fields, struct_type, path_fields)
+    return _converted(fields, struct_type, path_fields)
 
 
 def make_field_error(message: str, field: str | None = None) -> JsonHTTPError:
@@ -75,9 +79,12 @@ def _is_jupyter_parameter(name: str, values: list[str]) -> bool:
 
 
 def _refuse_unknown(
-    what: str, given: Mapping[str, Any], form: type[msgspec.Struct], path: Mapping[str, str]
+    what: str,
+    given: Mapping[str, Any],
+    struct_type: type[msgspec.Struct],
+    path_fields: Mapping[str, str],
 ) -> None:
-    known = [name for name in _kinds(form) if name not in path]
+    known = [name for name in _kinds(struct_type) if name not in path_fields]
     for name in given:
         if name not in known:
             these = ", ".join(known) or "none"
@@ -99,17 +106,22 @@ def _value(name: str, values: list[str], kind: Any) -> Any:
         raise make_field_error(f"{name}: {error}.", name) from None
 
 
-def _converted(fields: Mapping[str, Any], form: type[Form], path: Mapping[str, str]) -> Form:
+def _converted(
+    fields: Mapping[str, Any], struct_type: type[StructT], path_fields: Mapping[str, str]
+) -> StructT:
     try:
-        return msgspec.convert({**fields, **path}, form)
+        return msgspec.convert({**fields, **path_fields}, struct_type)
     except msgspec.ValidationError as error:
         raise convert_hub_error(field_errors.make_field_error(error)) from None
 
 
 @cache
-def _kinds(form: type[msgspec.Struct]) -> dict[str, Any]:
+def _kinds(struct_type: type[msgspec.Struct]) -> dict[str, Any]:
     """What each field of a struct takes, besides None, which no text in a query means."""
-    return {field.encode_name: _without_none(field.type) for field in msgspec.structs.fields(form)}
+    return {
+        field.encode_name: _without_none(field.type)
+        for field in msgspec.structs.fields(struct_type)
+    }
 
 
 def _without_none(kind: Any) -> Any:

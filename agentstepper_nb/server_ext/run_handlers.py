@@ -61,41 +61,43 @@ class RestHandler(JsonErrorHandler, APIHandler):
 
     auth_resource = AUTH_RESOURCE
 
-    def initialize(self, hub: Hub, max_message: int) -> None:
+    def initialize(self, hub: Hub, max_message_bytes: int) -> None:
         """Take what the extension made; tornado calls this for each request.
 
         Args:
             hub: The Core's Hub.
-            max_message: The largest body taken, in bytes.
+            max_message_bytes: The largest body taken, in bytes.
         """
         self.hub = hub
-        self._limit = max_message
+        self._max_message_bytes = max_message_bytes
 
     def read_body(self) -> bytes:
         """The request's body, within the limit."""
         body: bytes = self.request.body
-        if len(body) > self._limit:
+        if len(body) > self._max_message_bytes:
             raise make_error(
-                413, "too_large", f"The body has {len(body)} bytes, and the limit is {self._limit}."
+                413,
+                "too_large",
+                f"The body has {len(body)} bytes, and the limit is {self._max_message_bytes}.",
             )
         return body
 
-    def decode_body(self, form: type[Body]) -> Body:
+    def decode_body(self, struct_type: type[Body]) -> Body:
         """The request's body as JSON of one form."""
         try:
-            return msgspec.json.decode(self.read_body(), type=form)
+            return msgspec.json.decode(self.read_body(), type=struct_type)
         except msgspec.ValidationError as error:
             raise make_error(400, "invalid_message", f"{error}.") from None
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise make_error(400, "malformed", f"The body isn't JSON: {error}.") from None
 
-    def read_parameter(self, name: str, form: Any, default: Any) -> Any:
+    def read_parameter(self, name: str, parameter_type: Any, default: Any) -> Any:
         """A parameter of the query, of one form."""
         text = self.get_query_argument(name, None)
         if text is None:
             return default
         try:
-            return msgspec.convert(text, form, strict=False)
+            return msgspec.convert(text, parameter_type, strict=False)
         except msgspec.ValidationError as error:
             raise make_error(400, "invalid_message", f"{name}: {error}.") from None
 

@@ -19,34 +19,34 @@ from .json_errors import make_error, require_control
 from .request_fields import NoParameters, decode_body, decode_query, make_field_error
 from .run_handlers import RestHandler, convert_hub_errors
 
-Form = TypeVar("Form", bound=Struct)
+StructT = TypeVar("StructT", bound=Struct)
 
 
 class RuntimeHandler(RestHandler):
     """What the handlers of agents, actions and conversations share."""
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, runtime: Runtime
+        self, hub: Hub, max_message_bytes: int, runtime: Runtime
     ) -> None:
         """Take what the extension made; tornado calls this for each request.
 
         Args:
             hub: The Core's Hub.
-            max_message: The largest body taken, in bytes.
+            max_message_bytes: The largest body taken, in bytes.
             runtime: The Core's agents.
         """
-        super().initialize(hub, max_message)
+        super().initialize(hub, max_message_bytes)
         self.runtime = runtime
 
-    def read_query(self, form: type[Form], **path: str) -> Form:
+    def read_query(self, struct_type: type[StructT], **path_fields: str) -> StructT:
         """The request's query as a struct, with what stands in the path."""
         names = self.request.query_arguments
         query = {name: self.get_query_arguments(name, strip=False) for name in names}
-        return decode_query(query, form, path)
+        return decode_query(query, struct_type, path_fields)
 
-    def read_form(self, form: type[Form], **path: str) -> Form:
+    def read_json_body(self, struct_type: type[StructT], **path_fields: str) -> StructT:
         """The request's body as a struct, with what stands in the path."""
-        return decode_body(self.read_body(), form, path)
+        return decode_body(self.read_body(), struct_type, path_fields)
 
 
 class AgentStepsHandler(RuntimeHandler):
@@ -104,7 +104,7 @@ class ActionsHandler(RuntimeHandler):
     @require_control
     async def post(self) -> None:
         """Enqueue an action; one that was known is answered as it stands, with 200."""
-        action = self.read_form(wire.NewAction)
+        action = self.read_json_body(wire.NewAction)
         with convert_runtime_errors():
             acted = await self.runtime.act(action)
         self.send_json(acted, status=201 if acted.is_new else 200)
@@ -139,7 +139,7 @@ class ConversationsHandler(RuntimeHandler):
     @require_control
     async def post(self) -> None:
         """Begin a conversation; one of an id that is known is answered as it stands."""
-        new = self.read_form(wire.NewConversation)
+        new = self.read_json_body(wire.NewConversation)
         with convert_runtime_errors():
             conversation = await self.runtime.create_conversation(new)
         self.send_json(conversation, status=201)
@@ -162,7 +162,7 @@ class ConversationHandler(RuntimeHandler):
     @require_control
     async def patch(self, conversation: str) -> None:
         """Close a conversation, or open it again, or give it another title or other tags."""
-        changes = self.read_form(wire.SetConversation, conversation_id=conversation)
+        changes = self.read_json_body(wire.SetConversation, conversation_id=conversation)
         if changes == wire.SetConversation(conversation_id=conversation):
             raise make_field_error(
                 "The body changes nothing. Send a `status`, a `title` or `tags`."
@@ -188,7 +188,7 @@ class ParticipantsHandler(RuntimeHandler):
     @require_control
     async def post(self, conversation: str) -> None:
         """Add a user or a session; who is there already is answered as it stands."""
-        new = self.read_form(wire.NewParticipant, conversation_id=conversation)
+        new = self.read_json_body(wire.NewParticipant, conversation_id=conversation)
         with convert_runtime_errors():
             participant = await self.runtime.join(new)
         self.send_json(participant, status=201)
@@ -224,7 +224,7 @@ class MessagesHandler(RuntimeHandler):
     @require_control
     async def post(self, conversation: str) -> None:
         """Post as a user: the sessions that take part are told."""
-        new = self.read_form(wire.NewMessage, conversation_id=conversation)
+        new = self.read_json_body(wire.NewMessage, conversation_id=conversation)
         with convert_runtime_errors():
             message = await self.runtime.say(new)
         self.send_json(message, status=201)

@@ -29,10 +29,10 @@ class RuntimeSocketHandler(LoginSocketHandler):
     """
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, token: str, control_token: str, host: RuntimeHost
+        self, hub: Hub, max_message_bytes: int, token: str, control_token: str, host: RuntimeHost
     ) -> None:
         """Take what the extension made; tornado calls this for each request."""
-        super().initialize(hub, max_message)
+        super().initialize(hub, max_message_bytes)
         self._token = token
         self._control_token = control_token
         self._host = host

@@ -33,36 +33,36 @@ class SocketOutbox:
 
     Args:
         write: Starts to write one message and gives its future; futures are done in their order.
-        on_too_slow: Called once, when more than `limit` waits.
-        limit: In bytes.
+        on_too_slow: Called once, when more than `max_pending_bytes` waits.
+        max_pending_bytes: In bytes.
     """
 
     def __init__(
         self,
         write: Callable[[bytes], WriteFuture],
         on_too_slow: Callable[[], object],
-        limit: int = MAX_PENDING_BYTES,
+        max_pending_bytes: int = MAX_PENDING_BYTES,
     ) -> None:
         self._sizes: deque[int] = deque()  # of the messages that aren't written yet
         self._pending_bytes = 0  # their sum
         self._write = write
         self._on_too_slow = on_too_slow
-        self._limit = limit
-        self._is_disabled = False
+        self._max_pending_bytes = max_pending_bytes
+        self._is_stopped = False
 
     def send(self, text: str) -> None:
         """Write one message, unless this outbox is shut or the connection gone."""
-        if self._is_disabled:
+        if self._is_stopped:
             return
         message = text.encode("utf-8", "replace")
-        if self.waiting_bytes + len(message) > self._limit and self._sizes:
-            self.disable()
+        if self.waiting_bytes + len(message) > self._max_pending_bytes and self._sizes:
+            self.stop_sending()
             self._on_too_slow()
             return
         try:
             written = self._write(message)
         except (WebSocketClosedError, StreamClosedError):
-            self.disable()
+            self.stop_sending()
             return
         self._sizes.append(len(message))
         self._pending_bytes += len(message)
@@ -73,11 +73,11 @@ class SocketOutbox:
         """The bytes that wait behind the message on its way."""
         return self._pending_bytes - self._sizes[0] if self._sizes else 0
 
-    def disable(self) -> None:
+    def stop_sending(self) -> None:
         """Send nothing from now on."""
-        self._is_disabled = True
+        self._is_stopped = True
 
     def _on_written(self, done: WriteFuture) -> None:
         self._pending_bytes -= self._sizes.popleft()
         if done.cancelled() or done.exception() is not None:
-            self.disable()
+            self.stop_sending()

@@ -52,12 +52,12 @@ class TornadoConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Close after what was sent, and say why."""
-        self._outbox.disable()
+        self._outbox.stop_sending()
         self._handler.close(code, cut_close_reason(reason))
 
-    def disable(self) -> None:
+    def stop_sending(self) -> None:
         """Send nothing from now on: the peer is gone."""
-        self._outbox.disable()
+        self._outbox.stop_sending()
 
 
 class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, JupyterHandler):
@@ -65,20 +65,20 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
 
     Args of `initialize`:
         hub: The Core's Hub.
-        max_message: The largest message taken, in bytes.
+        max_message_bytes: The largest message taken, in bytes.
     """
 
     _session: PeerSession | None = None
 
-    def initialize(self, hub: Hub, max_message: int) -> None:
+    def initialize(self, hub: Hub, max_message_bytes: int) -> None:
         """Take what the extension made; tornado calls this for each request."""
         self.hub = hub
-        self._limit = max_message
+        self._max_message_bytes = max_message_bytes
 
     @property
     def max_message_size(self) -> int:
         """The largest message taken; one above it closes with 1009."""
-        return self._limit
+        return self._max_message_bytes
 
     def get_websocket_protocol(self) -> WebSocketProtocol | None:
         """The protocol that closes over too large a message so that the peer hears why."""
@@ -134,7 +134,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         """Tell the Hub, once."""
         session, self._session = self._session, None
         if session is not None:
-            self._connection.disable()
+            self._connection.stop_sending()
             session.on_closed()
         super().on_close()
 
@@ -149,9 +149,9 @@ class TokenSocketHandler(CoreSocketHandler):
     #: What is said to who comes without the token.
     refusal_message = ""
 
-    def initialize(self, hub: Hub, max_message: int, token: str) -> None:  # type: ignore[override]
+    def initialize(self, hub: Hub, max_message_bytes: int, token: str) -> None:  # type: ignore[override]
         """Take what the extension made; tornado calls this for each request."""
-        super().initialize(hub, max_message)
+        super().initialize(hub, max_message_bytes)
         self._token = token
 
     @property
@@ -199,10 +199,10 @@ class AgentSocketHandler(TokenSocketHandler):
     )
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, token: str, control_token: str
+        self, hub: Hub, max_message_bytes: int, token: str, control_token: str
     ) -> None:
         """Take what the extension made; tornado calls this for each request."""
-        super().initialize(hub, max_message, token)
+        super().initialize(hub, max_message_bytes, token)
         self._control_token = control_token
 
     def is_admitted(self) -> bool:
@@ -228,10 +228,10 @@ class WorkerSocketHandler(TokenSocketHandler):
     )
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, token: str, workers: Workers
+        self, hub: Hub, max_message_bytes: int, token: str, workers: Workers
     ) -> None:
         """Take what the extension made; tornado calls this for each request."""
-        super().initialize(hub, max_message, token)
+        super().initialize(hub, max_message_bytes, token)
         self._workers = workers
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:

@@ -46,7 +46,7 @@ def granted() -> set[str]:
 
 
 @pytest.fixture
-def max_message() -> int:
+def max_message_bytes() -> int:
     """Tests of the limit lower it."""
     return 64 * 1024 * 1024
 
@@ -59,7 +59,7 @@ def coding_traits() -> dict[str, Any]:
 
 @pytest.fixture
 def jp_server_config(
-    tmp_path: Any, granted: set[str], max_message: int, coding_traits: dict[str, Any]
+    tmp_path: Any, granted: set[str], max_message_bytes: int, coding_traits: dict[str, Any]
 ) -> Config:
     return Config(
         {
@@ -73,7 +73,7 @@ def jp_server_config(
                 "data_dir": str(tmp_path / "kept"),
                 "agent_token": AGENT_TOKEN,
                 "control_token": CONTROL_TOKEN,
-                "max_message": max_message,
+                "max_message_bytes": max_message_bytes,
                 **coding_traits,
             },
         }

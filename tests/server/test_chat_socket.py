@@ -144,13 +144,13 @@ async def test_a_client_asks_the_chat_and_nothing_else(chat: Chat, connect: Any)
             assert answer.code == "unknown_service"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("max_message", [10_000])
+@pytest.mark.parametrize("max_message_bytes", [10_000])
 async def test_an_oversized_message_closes_with_1009(
-    chat: Chat, connect: Any, max_message: int
+    chat: Chat, connect: Any, max_message_bytes: int
 ) -> None:
     async with chat() as harness:
         async with a_line(harness, connect) as line:
-            await line.socket.write_message("x" * (max_message + 1))
+            await line.socket.write_message("x" * (max_message_bytes + 1))
             with pytest.raises(Closed) as caught:
                 await line.next()
             assert caught.value.code == 1009

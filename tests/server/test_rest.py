@@ -211,7 +211,7 @@ async def test_import_of_json_that_lacks_the_file(api: Api) -> None:
     assert refusal == (400, "invalid_message")
 
 
-@pytest.mark.parametrize("max_message", [1024])
+@pytest.mark.parametrize("max_message_bytes", [1024])
 async def test_oversized_bodies(api: Api) -> None:
     assert await api.refused("POST", "import", body=b"x" * 1025) == (413, "too_large")
     assert await api.refused("PATCH", ABSENT, body=b"x" * 1025) == (413, "too_large")

@@ -337,8 +337,8 @@ async def test_actions_that_are_refused_change_nothing(agents: Api, hand: Hand) 
     assert (await agents("GET", "actions"), await agents("GET", "agent-state")) == before
 
 
-@pytest.mark.parametrize("max_message", [1024])
-async def test_an_action_that_is_too_large(agents: Api, hand: Hand, max_message: int) -> None:
+@pytest.mark.parametrize("max_message_bytes", [1024])
+async def test_an_action_that_is_too_large(agents: Api, hand: Hand, max_message_bytes: int) -> None:
     body = {**CREATE, "metadata": "x" * 1024}
     assert await agents.refused("POST", "actions", body=body) == (413, "too_large", None)
 

@@ -168,10 +168,10 @@ async def test_a_foreign_page_with_a_login(connect: Any, jp_fetch: Any) -> None:
 # ---- limits -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("max_message", [10_000])
-async def test_an_oversized_message_closes_with_1009(connect: Any, max_message: int) -> None:
+@pytest.mark.parametrize("max_message_bytes", [10_000])
+async def test_an_oversized_message_closes_with_1009(connect: Any, max_message_bytes: int) -> None:
     line = await greeted(connect, "runtime", CONTROL)
-    await line.socket.write_message("x" * max_message)
+    await line.socket.write_message("x" * max_message_bytes)
     answer = await line.next()
     assert isinstance(answer, RpcFailure)
     assert answer.code == "malformed"
@@ -179,7 +179,7 @@ async def test_an_oversized_message_closes_with_1009(connect: Any, max_message: 
     answer = await line.next()
     assert isinstance(answer, RpcFailure)
     assert answer.code == "binary_frame"
-    await line.socket.write_message("x" * (max_message + 1))
+    await line.socket.write_message("x" * (max_message_bytes + 1))
     with pytest.raises(Closed) as caught:
         await line.next()
     assert caught.value.code == 1009

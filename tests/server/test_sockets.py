@@ -182,26 +182,26 @@ async def test_who_sends_without_end_lets_others_have_their_turn(
     assert len(ways) >= 3
 
 
-@pytest.mark.parametrize("max_message", [10_000])
+@pytest.mark.parametrize("max_message_bytes", [10_000])
 async def test_oversized_messages_close_with_1009(
-    new_agent: Any, new_ui: Any, max_message: int
+    new_agent: Any, new_ui: Any, max_message_bytes: int
 ) -> None:
     ui, agent, other = await new_ui(), await new_agent(), await new_agent()
     await ui.hello()
-    await agent.socket.write_message("x" * max_message)
+    await agent.socket.write_message("x" * max_message_bytes)
     assert await agent.expect(agent_wire.AgentError)  # at the limit: read, and no message
     for peer in (agent, ui):
-        await peer.socket.write_message("x" * (max_message + 1))
+        await peer.socket.write_message("x" * (max_message_bytes + 1))
         with pytest.raises(Closed) as caught:
             await peer.expect(type(None))
         assert caught.value.code == 1009
-        assert f"limit of {max_message} bytes" in (caught.value.reason or "")
+        assert f"limit of {max_message_bytes} bytes" in (caught.value.reason or "")
     await other.ask()  # everyone else goes on
     other_ui = await new_ui()
     assert len((await other_ui.hello()).runs) == 2
 
 
-@pytest.mark.parametrize("max_message", [10_000])
+@pytest.mark.parametrize("max_message_bytes", [10_000])
 async def test_who_still_sends_is_heard_out(http_server_client: Any, jp_base_url: str) -> None:
     """A server that hung up at once would reset the connection, and the close frame be lost."""
     size = 50_000_000  # more than the system's buffers hold
