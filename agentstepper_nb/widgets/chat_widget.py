@@ -84,7 +84,7 @@ class ChatWidget(anywidget.AnyWidget):
 
     def __init__(self, *agents: Agent | Chat, height: int = _HEIGHT_PX) -> None:
         self.chat = _chat(agents)
-        self._links = CommLinks(_ChatLinkTarget(self.chat), self._post)
+        self._links = CommLinks(_ChatLinkTarget(self.chat), self._send_content)
         # By its context ipykernel knows which cell a message comes from: on the chat's thread as well.
         self._context = contextvars.copy_context()
         super().__init__(session=self.chat.session_id, height=height, **_find_run_page())
@@ -126,14 +126,16 @@ class ChatWidget(anywidget.AnyWidget):
         if self._links is not None and self.chat.loop.is_running():
             self._links.receive(content)
         elif isinstance(content, dict) and isinstance(link := content.get("link"), str):
-            self._post({"link": link, "op": "closed", "code": _POLICY_VIOLATION, "reason": _CLOSED})
+            self._send_content(
+                {"link": link, "op": "closed", "code": _POLICY_VIOLATION, "reason": _CLOSED}
+            )
 
     def _find_core(self) -> None:
         """Say to views how runs are reached now: a Core may have begun since, as `--kernel` does it."""
         for name, value in _find_run_page().items():
             setattr(self, name, value)  # only what has changed travels
 
-    def _post(self, content: dict[str, Any]) -> None:
+    def _send_content(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)
 
 

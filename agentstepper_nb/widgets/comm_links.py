@@ -36,7 +36,7 @@ _POLICY_VIOLATION: Final = 1008
 _TOO_LARGE: Final = 1009
 
 #: Sends the content of a custom message; may block, may raise.
-Post = Callable[[dict[str, Any]], None]
+SendContent = Callable[[dict[str, Any]], None]
 
 
 class _Message(Struct, tag_field="op"):
@@ -85,12 +85,12 @@ class CommLinks:
 
     Args:
         core: The Core they lead to.
-        post: Sends to all views of the widget. Called on that loop.
+        send_content: Sends to all views of the widget. Called on that loop.
     """
 
-    def __init__(self, core: LinkTarget, post: Post) -> None:
+    def __init__(self, core: LinkTarget, send_content: SendContent) -> None:
         self._core = core
-        self._post = post
+        self._send_content = send_content
         self._links: dict[str, _Link] = {}  # oldest first
 
     def receive(self, content: object) -> None:
@@ -177,7 +177,7 @@ class CommLinks:
 
     def _send(self, content: dict[str, Any]) -> None:
         try:
-            self._post(content)
+            self._send_content(content)
         except Exception:  # the kernel's channels: gone when it ends
             log.warning("a message could not be sent to a view", exc_info=True)
 
@@ -188,7 +188,7 @@ class _Link:
     Args:
         id: The view's name for it.
         loop: The Core's.
-        post: Sends the content of a custom message.
+        send_content: Sends the content of a custom message.
         drop: Called once it is closed from this side.
     """
 
@@ -196,12 +196,12 @@ class _Link:
         self,
         id: str,
         loop: asyncio.AbstractEventLoop,
-        post: Post,
+        send_content: SendContent,
         drop: Callable[[_Link], None],
     ) -> None:
         self.id = id
         self._loop = loop
-        self._post = post
+        self._send_content = send_content
         self._drop = drop
         self._session: PeerSession | None = None
         self._parts: list[str] = []  # of a text whose end hasn't come
@@ -265,14 +265,14 @@ class _Link:
         if self._has_ended:
             return
         self._flush()
-        self._post({"link": self.id, "op": "closed", "code": code, "reason": reason})
+        self._send_content({"link": self.id, "op": "closed", "code": code, "reason": reason})
         self._drop(self)
 
     def _flush(self) -> None:
         self._cancel_timer()
         texts, self._texts, self._waiting_chars = self._texts, [], 0
         if texts:
-            self._post({"link": self.id, "op": "texts", "texts": texts})
+            self._send_content({"link": self.id, "op": "texts", "texts": texts})
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -18,7 +18,7 @@ NOT_BUILT_MODULE = (
 )
 
 _FALLBACK = (
-    "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
+    "AgentStepper: {view}. The view needs a front end that shows widgets, as JupyterLab does. "
     "Without one, run `agentstepper step` in a terminal."
 )
 
@@ -48,13 +48,13 @@ class DebuggerWidget(anywidget.AnyWidget):
     height = traitlets.Int(HEIGHT_PX, min=240, max=1200).tag(sync=True)
 
     @property
-    def what(self) -> str:
+    def view_description(self) -> str:
         """What it shows, for a person."""
         return f"the view of run {self.run}" if self.run else "the view of your agents' runs"
 
     def __repr__(self) -> str:
         """What stands where no front end shows the view."""
-        return _FALLBACK.format(what=self.what)
+        return _FALLBACK.format(view=self.view_description)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         bundle: tuple[dict[str, Any], dict[str, Any]] | None = super()._repr_mimebundle_(**kwargs)

@@ -16,7 +16,7 @@ from .kernel_capabilities import KernelCapabilities, find_capabilities, handle_o
 _BUNDLE = STATIC_FOLDER / "kernel.js"
 
 _FALLBACK: Final = (
-    "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
+    "AgentStepper: {view}. The view needs a front end that shows widgets, as JupyterLab does. "
     "Without one, `%agentstepper --input` steps right here."
 )
 
@@ -37,7 +37,7 @@ class KernelDebuggerWidget(DebuggerWidget):
 
     def __init__(self, **traits: Any) -> None:
         core = kernel_core.start_kernel_core()
-        self._links = CommLinks(core, self._post)
+        self._links = CommLinks(core, self._send_content)
         # By its context ipykernel knows which cell a message comes from: on the Core's thread as well.
         self._context = contextvars.copy_context()
         super().__init__(via=_via(core.reason, find_capabilities()), **traits)
@@ -56,12 +56,12 @@ class KernelDebuggerWidget(DebuggerWidget):
 
     def __repr__(self) -> str:
         """What stands where no front end shows the view."""
-        return _FALLBACK.format(what=self.what)
+        return _FALLBACK.format(view=self.view_description)
 
     def _received(self, _: object, content: object, buffers: object) -> None:
         self._links.receive(content)
 
-    def _post(self, content: dict[str, Any]) -> None:
+    def _send_content(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)
 
 

@@ -64,7 +64,7 @@ class SessionsWidget(anywidget.AnyWidget):
     ) -> None:
         self._find = discover.find_runtime_endpoint if agents is None else agents.find
         self._relay = CoreRelay(self._find)
-        self._links = CommLinks(self._relay, self._post)
+        self._links = CommLinks(self._relay, self._send_content)
         # By its context ipykernel knows which cell a message comes from: on the relay's thread as well.
         self._context = contextvars.copy_context()
         url = self._url()
@@ -112,7 +112,7 @@ class SessionsWidget(anywidget.AnyWidget):
     def _received(self, _: object, content: object, buffers: object) -> None:
         self._links.receive(content)
 
-    def _post(self, content: dict[str, Any]) -> None:
+    def _send_content(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)
 
 
