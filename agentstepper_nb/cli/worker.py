@@ -58,7 +58,7 @@ async def _work(find: FindEndpoint, options: Namespace) -> None:
     caller = ReconnectingCaller()
     context = ServiceContext(
         data_dir=Path(options.data) if options.data else discover.data_dir(),
-        core=caller,
+        core_caller=caller,
         lease_s=options.lease,
         poll_s=options.poll,
     )

@@ -101,23 +101,23 @@ def make_path_check(checks: Mapping[str, AccessCheck], fallback: AccessCheck) ->
     return check
 
 
-def make_logged_check(gate: AsyncAccessCheck, log: logging.Logger) -> AsyncAccessCheck:
-    """The same gate, which tells whom it refused.
+def make_logged_check(check: AsyncAccessCheck, log: logging.Logger) -> AsyncAccessCheck:
+    """The same check, which logs each refusal.
 
     Args:
-        gate: The gate.
+        check: The check.
         log: Gets a line for each.
     """
 
-    async def check(connection: ServerConnection, request: Request) -> Response | None:
-        answer = gate(connection, request)
+    async def logged_check(connection: ServerConnection, request: Request) -> Response | None:
+        answer = check(connection, request)
         refusal = await answer if isinstance(answer, Awaitable) else answer
         if refusal is not None:
             why = extract_first_line(bytes(refusal.body or b"").decode())
             log.warning("a connection was refused, %s", why)
         return refusal
 
-    return check
+    return logged_check
 
 
 def get_path(request: Request) -> str:

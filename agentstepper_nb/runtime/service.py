@@ -55,7 +55,7 @@ class RuntimeWorker:
         self._owner = make_worker_name()
         self._registry = SessionRegistry(context.log)
         self._dispatcher: Dispatcher | None = None
-        if context.core is not None:
+        if context.core_caller is not None:
             self._dispatcher = self._make_dispatcher(context)
             self._dispatcher.start()
 
@@ -90,8 +90,8 @@ class RuntimeWorker:
         from .monikers.registry import check_config, find_moniker
         from .session_agent import SessionAgent
 
-        assert context.core is not None
-        queue = RemoteQueue(context.core)
+        assert context.core_caller is not None
+        queue = RemoteQueue(context.core_caller)
         runtime_context = RuntimeContext(
             owner=self._owner,
             recorder=queue,

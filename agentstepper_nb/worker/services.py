@@ -22,14 +22,14 @@ class ServiceContext:
     Args:
         data_dir: The folder that the Core keeps its runs in; services take folders of their own there.
         log: The worker's log, which is part of the Core's.
-        core: The Core; None where a service is made for itself.
+        core_caller: The Core; None where a service is made for itself.
         lease_s: Seconds that claims of agents and their actions last unless they are renewed.
         poll_s: Seconds after which a dispatcher looks for actions though nobody has woken it.
     """
 
     data_dir: Path
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("agentstepper_nb.worker"))
-    core: RpcCaller | None = None
+    core_caller: RpcCaller | None = None
     lease_s: float = 10.0
     poll_s: float = 1.0
 

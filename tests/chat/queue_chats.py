@@ -125,7 +125,7 @@ async def working(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, Non
     async with a_core(folder) as core:
         breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
         breakable.connect()
-        worker = create(ServiceContext(data_dir=folder, core=breakable.connection))
+        worker = create(ServiceContext(data_dir=folder, core_caller=breakable.connection))
         try:
             yield QueueChat(core, BackgroundAgent(**options), folder)
         finally:

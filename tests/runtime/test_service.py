@@ -32,7 +32,7 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
         async with a_core(tmp_path) as core:
             breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
             breakable.connect()
-            service = create(ServiceContext(data_dir=tmp_path, core=breakable.connection))
+            service = create(ServiceContext(data_dir=tmp_path, core_caller=breakable.connection))
             for id in ("s", "t"):
                 await core.done(await core.create(id, "joke", config={"interval_s": 3600}))
             state = await core.until("s", SessionStatus.RUNNING, iteration=1)
