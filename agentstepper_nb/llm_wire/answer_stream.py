@@ -62,11 +62,11 @@ class AnswerStream(ABC):
             emitted for event in self._decoder.feed(data) for emitted in self.read_data(event.data)
         ]
 
-    def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
+    def close(self, error_data: dict[str, Any] | None = None) -> list[AgentEvent]:
         """Nothing follows.
 
         Args:
-            problem: Why, where the connection failed; data of a `TraceEvent("error", …)`.
+            error_data: Why, where the connection failed; data of a `TraceEvent("error", …)`.
 
         Returns:
             The events that end an answer which hasn't said that it is over.
@@ -74,7 +74,9 @@ class AnswerStream(ABC):
         emitted = [
             emitted for event in self._decoder.close() for emitted in self.read_data(event.data)
         ]
-        return emitted if self.is_over else [*emitted, *self._ended(dict(problem or CUT_OFF_ERROR))]
+        return (
+            emitted if self.is_over else [*emitted, *self._end(dict(error_data or CUT_OFF_ERROR))]
+        )
 
     def read_data(self, data: str) -> Iterator[AgentEvent]:
         """Read the data of one event, or an answer that came in one piece."""
@@ -93,21 +95,21 @@ class AnswerStream(ABC):
             ValueError: It isn't of the API's shape; before the first event is given.
         """
 
-    def _ended(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+    def _end(self, error_data: dict[str, Any]) -> Iterator[AgentEvent]:
         """How an answer ends whose end didn't come; overridden where it may be whole all the same."""
-        return self._failed(problem)
+        return self._fail(error_data)
 
-    def _completed(self, reason: str, usage: Usage | None) -> ResponseCompleted:
+    def _complete(self, reason: str, usage: Usage | None) -> ResponseCompleted:
         self.is_over = True
         return ResponseCompleted(reason, usage)
 
-    def _failed(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+    def _fail(self, error_data: dict[str, Any]) -> Iterator[AgentEvent]:
         self.is_over = True
-        yield TraceEvent("error", problem)
+        yield TraceEvent("error", error_data)
         yield ResponseCompleted("error")
 
 
-class WholeAnswer:
+class BufferedAnswer:
     """An answer in one piece, where a stream was asked for: some endpoints know no other.
 
     Args:
@@ -128,10 +130,12 @@ class WholeAnswer:
         self._body += data
         return []
 
-    def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
+    def close(self, error_data: dict[str, Any] | None = None) -> list[AgentEvent]:
         """Read it; see `AnswerStream.close`."""
-        emitted = [] if problem else [*self._stream.read_data(self._body.decode(errors="replace"))]
-        return [*emitted, *self._stream.close(problem or UNREADABLE_ERROR)]
+        emitted = (
+            [] if error_data else [*self._stream.read_data(self._body.decode(errors="replace"))]
+        )
+        return [*emitted, *self._stream.close(error_data or UNREADABLE_ERROR)]
 
 
 class PartialToolCall:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from ..llm_wire.answer_stream import AnswerStream, WholeAnswer
+from ..llm_wire.answer_stream import AnswerStream, BufferedAnswer
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 from ..own_queries import mark_own_query
@@ -175,7 +175,7 @@ class HTTPProvider(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
         """Ask once; see `ModelProvider.stream`."""
-        answer: AnswerStream | WholeAnswer = self._make_stream()
+        answer: AnswerStream | BufferedAnswer = self._make_stream()
         problems = self._make_error_messages(request.model)
         try:
             with mark_own_query():
@@ -222,12 +222,12 @@ class HTTPProvider(ABC):
     def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         """Words for what may go wrong."""
 
-    def _find_stream(self, response: HttpResponse) -> AnswerStream | WholeAnswer:
+    def _find_stream(self, response: HttpResponse) -> AnswerStream | BufferedAnswer:
         content_type = response.headers.get("content-type", "")
         if "html" in content_type:
             raise _NoModelError(content_type)
         reader = self._make_stream()
-        return WholeAnswer(reader) if "json" in content_type else reader
+        return BufferedAnswer(reader) if "json" in content_type else reader
 
     def _make_request_error(
         self, error: Exception, problems: ProviderErrorMessages

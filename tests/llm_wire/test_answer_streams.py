@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import sse
-from agentstepper_nb.llm_wire.answer_stream import CUT_OFF_ERROR, WholeAnswer
+from agentstepper_nb.llm_wire.answer_stream import CUT_OFF_ERROR, BufferedAnswer
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -238,7 +238,7 @@ WHOLE = {"chat": CHAT, "responses": RESPONSE, "messages": MESSAGE}
 
 
 def read_whole(api: str, body: bytes) -> list[AgentEvent]:
-    reader = WholeAnswer(READERS[api]())
+    reader = BufferedAnswer(READERS[api]())
     for at in range(0, len(body), 10):
         assert reader.feed(body[at : at + 10]) == []
     told = reader.close()

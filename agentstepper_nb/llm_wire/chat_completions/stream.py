@@ -134,7 +134,7 @@ class ChatCompletionStream(AnswerStream):
                 input_tokens=chunk.usage.prompt_tokens, output_tokens=chunk.usage.completion_tokens
             )
         if chunk.error is not None:
-            yield from self._failed(_make_error_event(chunk.error))
+            yield from self._fail(_make_error_event(chunk.error))
 
     def _choice(self, choice: _Choice | None) -> Iterator[AgentEvent]:
         if choice is None:
@@ -179,11 +179,11 @@ class ChatCompletionStream(AnswerStream):
         """The server says that it is done, though maybe never why."""
         if self._reason is None:
             yield from self._finish("stop")
-        yield self._completed(self._reason or "stop", self._usage)
+        yield self._complete(self._reason or "stop", self._usage)
 
-    def _ended(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+    def _end(self, error_data: dict[str, Any]) -> Iterator[AgentEvent]:
         """Whole all the same once the reason is known: some servers say no `[DONE]`."""
-        return self._failed(problem) if self._reason is None else self._done()
+        return self._fail(error_data) if self._reason is None else self._done()
 
 
 def _make_error_event(error: _Error | str) -> dict[str, Any]:

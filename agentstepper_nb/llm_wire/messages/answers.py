@@ -259,7 +259,7 @@ class MessagesStream(AnswerStream):
             case _Message():
                 yield from self._whole(event)
             case _Failure(error=error):
-                yield from self._failed(make_error_data(error.message, error.type))
+                yield from self._fail(make_error_data(error.message, error.type))
 
     def _of_block(self, event: _BlockStart | _BlockDelta | _BlockStop) -> Iterator[AgentEvent]:
         match event:
@@ -330,12 +330,12 @@ class MessagesStream(AnswerStream):
     def _done(self) -> AgentEvent:
         """Others that speak this API end by `end_turn` where there are calls, too."""
         called = self._called and self._reason == "stop"
-        return self._completed("tool_calls" if called else self._reason or "stop", self._cost())
+        return self._complete("tool_calls" if called else self._reason or "stop", self._cost())
 
-    def _ended(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+    def _end(self, error_data: dict[str, Any]) -> Iterator[AgentEvent]:
         """Whole all the same once the reason is known: only the last event is missing."""
         if self._reason is None:
-            yield from self._failed(problem)
+            yield from self._fail(error_data)
         else:
             yield self._done()
 

@@ -305,7 +305,7 @@ class ResponsesStream(AnswerStream):
         elif typed.object == "response":
             yield from self._over(_response_decoder.decode(data))
         elif typed.error is not None:  # some servers know no types of errors
-            yield from self._failed(_problem(typed.error))
+            yield from self._fail(_make_error_data(typed.error))
         elif typed.type not in _SILENT and data.strip() != "[DONE]":
             yield TraceEvent("unknown", msgspec.json.decode(data))
 
@@ -320,9 +320,9 @@ class ResponsesStream(AnswerStream):
             case _Completed(response=response) | _Incomplete(response=response):
                 yield from self._over(response)
             case _Failed(response=response):
-                yield from self._failed(_problem(response.error))
+                yield from self._fail(_make_error_data(response.error))
             case _Failure(error=error, message=message, code=code):
-                yield from self._failed(_problem(error or _Error(message, code)))
+                yield from self._fail(_make_error_data(error or _Error(message, code)))
 
     def _of_item(self, event: _Begun | _Arguments | _Done) -> Iterator[AgentEvent]:
         index = event.output_index
@@ -353,7 +353,7 @@ class ResponsesStream(AnswerStream):
 
     def _over(self, response: _Response) -> Iterator[AgentEvent]:
         if response.status == "failed" or response.error is not None:
-            yield from self._failed(_problem(response.error))
+            yield from self._fail(_make_error_data(response.error))
             return
         for index, item in enumerate(response.output):
             if index not in self._finished:
@@ -363,7 +363,7 @@ class ResponsesStream(AnswerStream):
             reason = "tool_calls" if self._calls else "stop"
         else:
             reason = _REASONS.get((details and details.reason) or "", "length")
-        yield self._completed(reason, _cost(response.usage))
+        yield self._complete(reason, _cost(response.usage))
 
     def _read_unsent_item(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         """An item that no event before has told of: of a response in one piece, all of them."""
@@ -380,7 +380,7 @@ def _cost(usage: _Usage | None) -> Cost | None:
     return Cost(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
 
 
-def _problem(error: _Error | None) -> dict[str, Any]:
+def _make_error_data(error: _Error | None) -> dict[str, Any]:
     if error is None:
         return make_error_data("")
     return make_error_data(error.message or "", error.code or error.type)
