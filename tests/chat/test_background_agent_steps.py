@@ -22,8 +22,8 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
+from tests.chat.background_agent_chats import QueueChat, nobody, text
 from tests.chat.harness import refused
-from tests.chat.queue_chats import QueueChat, nobody, text
 
 __all__ = ["nobody"]
 

@@ -16,8 +16,8 @@ from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
+from tests.chat.background_agent_chats import QueueChat, counting, nobody, text, working
 from tests.chat.harness import harness, refused
-from tests.chat.queue_chats import QueueChat, counting, nobody, text, working
 from tests.runtime.harness import a_core
 from tests.runtime.manual_worker import Hand
 
