@@ -114,7 +114,7 @@ function Step({ step }: { step: AgentStep }) {
         <span>{clock(step.created_at)}</span>
       </div>
       {guidance && (
-        <div class="as-SessEntry-told as-Small">
+        <div class="as-SessEntry-guidance as-Small">
           <Icon name="note" small />
           <div>
             <LongText text={guidance} />
@@ -142,7 +142,7 @@ function Guidance({ state }: { state: AgentState }) {
   if (guidance === null) return null;
   const words = escapeInvisible(oneLine(guidance));
   return (
-    <p class="as-SessTold as-Small" title={words}>
+    <p class="as-SessGuidance as-Small" title={words}>
       <Icon name="note" small />
       <span class="as-Ellipsis">
         Guidance for its next step: <bdi>{words}</bdi>

@@ -209,7 +209,7 @@ test("a session's steps stand beside it with their guidance, and the next one's 
   expect(log.textContent).toContain("Step 0 of a");
   expect(log.textContent).toContain("lions");
   expect(log.textContent).toContain("too long");
-  expect(one(".as-SessTold").textContent).toBe("Guidance for its next step: wait");
+  expect(one(".as-SessGuidance").textContent).toBe("Guidance for its next step: wait");
   await core.tell("session:a", "step", { steps: [aStep("a", 2, { text: "the third" })] });
   await drawn();
   expect(log.textContent).toContain("the third");
