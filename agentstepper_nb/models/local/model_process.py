@@ -113,11 +113,11 @@ class ModelProcess:
 
     Args:
         file: The model's.
-        context: Tokens that fit into a conversation.
+        context_tokens: Tokens that fit into a conversation.
     """
 
-    def __init__(self, file: Path, *, context: int = CONTEXT_TOKENS) -> None:
-        self._options = ModelServerOptions(str(file), secrets.token_urlsafe(24), context)
+    def __init__(self, file: Path, *, context_tokens: int = CONTEXT_TOKENS) -> None:
+        self._options = ModelServerOptions(str(file), secrets.token_urlsafe(24), context_tokens)
         self._process: Process | None = None
         self._output: IO[bytes] | None = None
 
@@ -131,11 +131,11 @@ class ModelProcess:
         """The process's id; None where it doesn't run."""
         return self._process.pid if self._process else None
 
-    async def start(self, timeout: float = LOAD_TIMEOUT_S) -> LocalEndpoint:
+    async def start(self, timeout_s: float = LOAD_TIMEOUT_S) -> LocalEndpoint:
         """Start it, and wait until the model is loaded.
 
         Args:
-            timeout: Seconds that this may take.
+            timeout_s: Seconds that this may take.
 
         Returns:
             Where it answers.
@@ -153,7 +153,7 @@ class ModelProcess:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=self._output,
             )
-            line = await asyncio.wait_for(self._start_server(self._process), timeout)
+            line = await asyncio.wait_for(self._start_server(self._process), timeout_s)
             return LocalEndpoint(
                 msgspec.json.decode(line, type=ModelServerAddress).url, self._options.api_key
             )

@@ -34,7 +34,7 @@ def test_it_serves_here_alone_with_a_key_and_one_thread(
     monkeypatch.setenv("FAKE_NOTES", str(notes))
 
     async def serve() -> tuple[str, str]:
-        process = ModelProcess(weights, context=99)
+        process = ModelProcess(weights, context_tokens=99)
         try:
             endpoint = await process.start()
             async with AsyncOpenAI(base_url=endpoint.url, api_key=endpoint.key) as client:
@@ -74,7 +74,7 @@ def test_a_model_that_takes_too_long_to_load(weights: Path) -> None:
     weights.write_text("from threading import Event\nEvent().wait()")
     process = ModelProcess(weights)
     with pytest.raises(ModelError, match="it doesn't start in time"):
-        asyncio.run(process.start(timeout=0.01))
+        asyncio.run(process.start(timeout_s=0.01))
     assert process.pid is None
 
 
