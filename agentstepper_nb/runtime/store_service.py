@@ -56,7 +56,7 @@ async def open_chosen_store(chosen: str, data_dir: Path) -> RuntimeStore:
     store_folder = (
         await asyncio.to_thread(Path(folder).expanduser) if folder else data_dir / LANCE_FOLDER
     )
-    return await LanceRuntimeStore.open(store_folder, patience=_LOCK_TIMEOUT_S)
+    return await LanceRuntimeStore.open(store_folder, timeout_s=_LOCK_TIMEOUT_S)
 
 
 class RuntimeStoreService:

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 async def write(folder: Path, now: float) -> None:
     """Write until killed; tables are made safe often, so that kills fall into that as well."""
-    row_store._ENTRIES = 40  # type: ignore[misc]
-    row_store._MERGES = 8  # type: ignore[misc]
-    row_store._WAITING = 10  # type: ignore[misc]
+    row_store._MAX_JOURNAL_ENTRIES = 40  # type: ignore[misc]
+    row_store._MAX_MERGES = 8  # type: ignore[misc]
+    row_store._MAX_PENDING_ROWS = 10  # type: ignore[misc]
     store = await LanceRuntimeStore.open(folder)
     await asyncio.gather(*(session(store, name, 1, now) for name in SESSIONS))
 

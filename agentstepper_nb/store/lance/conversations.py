@@ -13,90 +13,95 @@ from ...protocol.runtime import (
     ParticipantKind,
 )
 from ...protocol.runtime_store_messages import EndParticipation
-from .draft import Draft
-from .kinds import CONVERSATIONS, CURSORS, MESSAGES, PARTICIPANTS
+from .table_specs import CONVERSATIONS, CURSORS, MESSAGES, PARTICIPANTS
+from .transaction import Transaction
 
 
-async def save_conversation(draft: Draft, ask: Conversation) -> Conversation:
+async def save_conversation(transaction: Transaction, request: Conversation) -> Conversation:
     """See `RuntimeStore.save_conversation`."""
-    if await draft.get(CONVERSATIONS, ask.conversation_id) != ask:
-        draft.put(CONVERSATIONS, ask)
-    return ask
+    if await transaction.get(CONVERSATIONS, request.conversation_id) != request:
+        transaction.put(CONVERSATIONS, request)
+    return request
 
 
-async def join(draft: Draft, ask: Participant) -> Participant:
+async def join(transaction: Transaction, request: Participant) -> Participant:
     """See `RuntimeStore.join`."""
-    await require_conversation(draft, ask.conversation_id)
-    there: Participant | None = await draft.get(PARTICIPANTS, ask.participant_id)
-    there = there or await _here(draft, ask)
+    await require_conversation(transaction, request.conversation_id)
+    there: Participant | None = await transaction.get(PARTICIPANTS, request.participant_id)
+    there = there or await _find_participant(transaction, request)
     if there is None:
-        draft.put(PARTICIPANTS, ask)
-    return there or ask
+        transaction.put(PARTICIPANTS, request)
+    return there or request
 
 
-async def leave(draft: Draft, ask: EndParticipation) -> Participant:
+async def leave(transaction: Transaction, request: EndParticipation) -> Participant:
     """See `RuntimeStore.leave`."""
-    participant: Participant | None = await draft.get(PARTICIPANTS, ask.participant_id)
+    participant: Participant | None = await transaction.get(PARTICIPANTS, request.participant_id)
     if participant is None:
-        raise CommandError("unknown_participant", f"There is no participant {ask.participant_id}.")
+        raise CommandError(
+            "unknown_participant", f"There is no participant {request.participant_id}."
+        )
     if participant.left_at is None:
-        participant = replace(participant, left_at=ask.at)
-        draft.put(PARTICIPANTS, participant)
+        participant = replace(participant, left_at=request.at)
+        transaction.put(PARTICIPANTS, participant)
     return participant
 
 
-async def append(draft: Draft, message: ConversationMessage) -> bool:
+async def append(transaction: Transaction, message: ConversationMessage) -> bool:
     """Add a message to its conversation; False where it is there already.
 
     Raises:
         CommandError: `unknown_conversation`.
     """
-    if await draft.get(MESSAGES, message.message_id) is not None:
+    if await transaction.get(MESSAGES, message.message_id) is not None:
         return False
-    await require_conversation(draft, message.conversation_id)
-    draft.put(MESSAGES, message)
+    await require_conversation(transaction, message.conversation_id)
+    transaction.put(MESSAGES, message)
     return True
 
 
-async def advance(draft: Draft, ask: ConversationCursor) -> ConversationCursor:
+async def advance(transaction: Transaction, request: ConversationCursor) -> ConversationCursor:
     """See `RuntimeStore.advance`."""
-    new = await place(draft, ask.conversation_id, ask.last_message_id)
-    kept: ConversationCursor | None = await draft.get(CURSORS, CURSORS.key_of(ask))
-    if kept is not None and await place(draft, ask.conversation_id, kept.last_message_id) >= new:
+    new = await message_number(transaction, request.conversation_id, request.last_message_id)
+    kept: ConversationCursor | None = await transaction.get(CURSORS, CURSORS.key_of(request))
+    if (
+        kept is not None
+        and await message_number(transaction, request.conversation_id, kept.last_message_id) >= new
+    ):
         return kept
-    draft.put(CURSORS, ask)
-    return ask
+    transaction.put(CURSORS, request)
+    return request
 
 
-async def place(draft: Draft, conversation: str, message: str) -> int:
+async def message_number(transaction: Transaction, conversation: str, message: str) -> int:
     """The number of a message: those after it have greater ones.
 
     Raises:
         CommandError: `unknown_message_id`: this conversation has none of this id.
     """
-    found: ConversationMessage | None = await draft.get(MESSAGES, message)
+    found: ConversationMessage | None = await transaction.get(MESSAGES, message)
     if found is None or found.conversation_id != conversation:
         raise CommandError(
             "unknown_message_id", f"Conversation {conversation} has no message {message}."
         )
-    return draft.n_of(MESSAGES, found)
+    return transaction.row_number(MESSAGES, found)
 
 
-async def require_conversation(draft: Draft, conversation: str) -> None:
+async def require_conversation(transaction: Transaction, conversation: str) -> None:
     """See that there is such a conversation.
 
     Raises:
         CommandError: `unknown_conversation`.
     """
-    if await draft.get(CONVERSATIONS, conversation) is None:
+    if await transaction.get(CONVERSATIONS, conversation) is None:
         raise CommandError("unknown_conversation", f"There is no conversation {conversation}.")
 
 
-async def _here(draft: Draft, ask: Participant) -> Participant | None:
+async def _find_participant(transaction: Transaction, request: Participant) -> Participant | None:
     """The same user or session, where it takes part and hasn't left."""
-    who = "user_id" if ask.kind is ParticipantKind.USER else "session_id"
-    found: list[Participant] = await draft.matching(
-        PARTICIPANTS, conversation_id=ask.conversation_id, kind=ask.kind
+    who = "user_id" if request.kind is ParticipantKind.USER else "session_id"
+    found: list[Participant] = await transaction.find_by_fields(
+        PARTICIPANTS, conversation_id=request.conversation_id, kind=request.kind
     )
-    same = (each for each in found if getattr(each, who) == getattr(ask, who) is not None)
+    same = (each for each in found if getattr(each, who) == getattr(request, who) is not None)
     return next((each for each in same if each.left_at is None), None)

@@ -17,7 +17,7 @@ from ...protocol.runtime import (
     ActionStatus,
     AgentState,
 )
-from .kinds import ACTIONS, STATES, Changes, Kind, Row
+from .table_specs import ACTIONS, STATES, Changes, Row, TableSpec
 
 _OPEN = frozenset({ActionStatus.QUEUED, ActionStatus.CLAIMED})
 
@@ -27,12 +27,12 @@ def is_open(action: Action) -> bool:
     return action.status in _OPEN
 
 
-def lasts(lease_until: float | None, now: float) -> bool:
+def is_lease_active(lease_until: float | None, now: float) -> bool:
     """Whether a lease is on."""
     return lease_until is not None and lease_until > now
 
 
-class Index:
+class ClaimIndex:
     """Finds the next action, and what an owner has."""
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class Index:
 
     def apply(self, changes: Changes) -> None:
         """Changes were kept."""
-        for row in changes.of(STATES):
+        for row in changes.rows_of(STATES):
             self._apply_state(row)
-        touched = {self._apply_action(row) for row in changes.of(ACTIONS)}
+        touched = {self._apply_action(row) for row in changes.rows_of(ACTIONS)}
         for session_id in touched:
             self._list_first(session_id)
 
@@ -74,7 +74,9 @@ class Index:
             if action.status is ActionStatus.CLAIMED:
                 self._claimed[session_id][action.id] = action
             if not known:
-                heapq.heappush(self._turns[session_id], (*_turn(action), row.n, action.id))
+                heapq.heappush(
+                    self._turns[session_id], (*_claim_rank(action), row.number, action.id)
+                )
         else:
             self.actions.pop(action.id, None)
         if not self._claimed[session_id]:
@@ -85,19 +87,19 @@ class Index:
         row = self._first(session_id)
         if row is not None and row.value.id not in self._listed:
             self._listed.add(row.value.id)
-            heapq.heappush(self._firsts, (-row.value.urgency, row.n, row.value.id))
+            heapq.heappush(self._firsts, (-row.value.urgency, row.number, row.value.id))
 
     # ---- being asked --------------------------------------------------------------------------------
 
-    def rows_of(self, kind: Kind) -> Mapping[str, Row]:
+    def rows_of(self, spec: TableSpec) -> Mapping[str, Row]:
         """The rows of a table that are here, by their keys."""
-        return {ACTIONS.name: self.actions, STATES.name: self.states}.get(kind.name, {})
+        return {ACTIONS.name: self.actions, STATES.name: self.states}.get(spec.name, {})
 
-    def claimed_of(self, session_id: str) -> Iterator[Row]:
+    def claimed_actions_of(self, session_id: str) -> Iterator[Row]:
         """The claimed actions of a session."""
         return (self.actions[id] for id in self._claimed.get(session_id, ()))
 
-    def ready(self, owner: str, now: float) -> Row | None:
+    def find_claimable(self, owner: str, now: float) -> Row | None:
         """The action that an owner may claim next."""
         aside: list[tuple[int, int, str]] = []
         found = None
@@ -114,14 +116,14 @@ class Index:
             heapq.heappush(self._firsts, entry)
         return found
 
-    def lost(self, owner: str, held: Iterable[str], now: float) -> Row | None:
+    def find_lost_claim(self, owner: str, held: Iterable[str], now: float) -> Row | None:
         """An action that an owner has claimed, and of which it doesn't know: the answer got lost."""
         known = frozenset(held)
-        mine = (row for row in self.claimed_by(owner) if row.value.id not in known)
-        here = (row for row in mine if lasts(row.value.lease_until, now))
-        return min(here, key=lambda row: row.n, default=None)
+        mine = (row for row in self.actions_claimed_by(owner) if row.value.id not in known)
+        here = (row for row in mine if is_lease_active(row.value.lease_until, now))
+        return min(here, key=lambda row: row.number, default=None)
 
-    def claimed_by(self, owner: str) -> Iterator[Row]:
+    def actions_claimed_by(self, owner: str) -> Iterator[Row]:
         """The actions that an owner has."""
         return (
             self.actions[id]
@@ -130,18 +132,18 @@ class Index:
             if action.owner == owner
         )
 
-    def held_by(self, owner: str) -> Iterator[Row]:
+    def sessions_held_by(self, owner: str) -> Iterator[Row]:
         """The sessions that an owner has."""
         return (row for row in self.states.values() if row.value.owner == owner)
 
     def _may_claim(self, action: Action, owner: str, now: float) -> bool:
         claimed = self._claimed.get(action.session_id, {})
-        if any(lasts(each.lease_until, now) for each in claimed.values()):
+        if any(is_lease_active(each.lease_until, now) for each in claimed.values()):
             return False
         row = self.states.get(action.session_id)
         if row is None or row.value.owner in (None, owner):
             return True
-        return not lasts(row.value.lease_until, now)
+        return not is_lease_active(row.value.lease_until, now)
 
     def _first(self, session_id: str) -> Row | None:
         """The open action of a session whose turn it is."""
@@ -155,7 +157,7 @@ class Index:
         return None
 
 
-def _turn(action: Action) -> tuple[int, int]:
+def _claim_rank(action: Action) -> tuple[int, int]:
     """When it is an action's turn in its session; those that are alike go in their order."""
     rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
     return rank, -action.urgency

@@ -22,7 +22,7 @@ from msgspec import Raw, Struct
 
 from ...errors import NewerStoreError, StoreError
 from ..atomic_files import sync_folder
-from .kinds import BY_NAME, Changes, Row
+from .table_specs import TABLES_BY_NAME, Changes, Row
 
 JOURNAL: Final = "journal"
 _NEXT: Final = "journal.new"
@@ -33,19 +33,19 @@ _SUM: Final = 9  # characters of a line's checksum, with the space after it
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class JournalHeader(Struct, frozen=True, kw_only=True, rename={"last_number": "n"}):
     """What the journal goes on from.
 
     Args:
         format: The form of what is kept.
-        n: The number that the next row gets.
+        last_number: The number that the next row gets.
         versions: Each table's version that is safe.
         merges: How many there were since the tables were compacted.
         closed: The store was closed after this: the tables are as their last writer left them.
     """
 
     format: int = FORMAT
-    n: int = 0
+    last_number: int = 0
     versions: dict[str, int] = {}
     merges: int = 0
     closed: bool = False
@@ -68,7 +68,7 @@ class Journal:
         self._broken = False
 
     @classmethod
-    def open(cls, folder: Path) -> tuple[Self, Head | None, list[Changes]]:
+    def open(cls, folder: Path) -> tuple[Self, JournalHeader | None, list[Changes]]:
         """Open the journal and read it; what a kill left half-written at its end is cut off.
 
         Returns:
@@ -81,8 +81,8 @@ class Journal:
         try:
             data = (folder / JOURNAL).read_bytes()
             lines, size = _lines(data, folder)
-            head, changes = _read(lines, folder)
-            if head is not None and head.format > FORMAT:
+            header, changes = _read(lines, folder)
+            if header is not None and header.format > FORMAT:
                 raise NewerStoreError(
                     f"{folder} was written by a newer agentstepper_nb: upgrade this one, or choose "
                     "another folder."
@@ -94,7 +94,7 @@ class Journal:
             raise
         journal = cls(folder, file, size)
         journal.entries = len(changes)
-        return journal, head, changes
+        return journal, header, changes
 
     def append(self, changes: Changes) -> None:
         """Keep changes: once this returns they outlive a power cut.
@@ -105,7 +105,9 @@ class Journal:
         """
         if self._broken:
             raise StoreError(_broken(self._folder))
-        text = msgspec.json.encode({name: list(_pairs(rows)) for name, rows in _some(changes)})
+        text = msgspec.json.encode(
+            {name: list(_numbered_values(rows)) for name, rows in _nonempty_tables(changes)}
+        )
         _changes(text)  # what couldn't be read again isn't kept
         line = _line(text)
         try:
@@ -120,11 +122,11 @@ class Journal:
         except OSError as error:  # what is on the disk now, nobody knows
             self._broken = True
             raise StoreError(_broken(self._folder)) from error
-        self._see_own()
+        self._check_own_file()
         self.size += len(line)
         self.entries += 1
 
-    def _see_own(self) -> None:
+    def _check_own_file(self) -> None:
         """See that nobody else has begun a journal here, in spite of the lock."""
         if os.fstat(self._file).st_nlink == 0:
             self._broken = True
@@ -133,15 +135,15 @@ class Journal:
                 "file deleted? The other process continues; end this one."
             )
 
-    def restart(self, head: Head) -> None:
+    def restart(self, header: JournalHeader) -> None:
         """Begin anew: the tables have all of it, at these versions.
 
         Raises:
             OSError: It can't be written; what there was goes on. A `StoreError`: it is another's by now.
         """
-        self._see_own()
+        self._check_own_file()
         following = self._folder / _NEXT
-        line = _line(msgspec.json.encode(head))
+        line = _line(msgspec.json.encode(header))
         file = os.open(following, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             _write(file, line)
@@ -180,12 +182,12 @@ def _broken(folder: Path) -> str:
     )
 
 
-def _some(changes: Changes) -> Iterator[tuple[str, dict[str, Row]]]:
+def _nonempty_tables(changes: Changes) -> Iterator[tuple[str, dict[str, Row]]]:
     return ((name, rows) for name, rows in changes.rows.items() if rows)
 
 
-def _pairs(rows: dict[str, Row]) -> Iterator[tuple[int, Struct]]:
-    return ((row.n, row.value) for row in rows.values())
+def _numbered_values(rows: dict[str, Row]) -> Iterator[tuple[int, Struct]]:
+    return ((row.number, row.value) for row in rows.values())
 
 
 def _write(file: int, data: bytes) -> None:
@@ -222,12 +224,12 @@ def _damaged(folder: Path, why: str) -> str:
     )
 
 
-def _read(lines: list[bytes], folder: Path) -> tuple[Head | None, list[Changes]]:
+def _read(lines: list[bytes], folder: Path) -> tuple[JournalHeader | None, list[Changes]]:
     try:
-        head = msgspec.json.decode(lines[0], type=Head) if lines else None
-        if head is not None and head.format > FORMAT:
-            return head, []
-        return head, [_changes(line) for line in lines[1:]]
+        header = msgspec.json.decode(lines[0], type=JournalHeader) if lines else None
+        if header is not None and header.format > FORMAT:
+            return header, []
+        return header, [_changes(line) for line in lines[1:]]
     except (msgspec.DecodeError, KeyError) as error:
         raise StoreError(_damaged(folder, str(error))) from None
 
@@ -235,7 +237,7 @@ def _read(lines: list[bytes], folder: Path) -> tuple[Head | None, list[Changes]]
 def _changes(text: bytes) -> Changes:
     changes = Changes()
     for name, rows in msgspec.json.decode(text, type=dict[str, Raw]).items():
-        kind = BY_NAME[name]
+        spec = TABLES_BY_NAME[name]
         for n, value in msgspec.json.decode(rows, type=list[tuple[int, Raw]]):
-            changes.put(kind, Row(n, msgspec.json.decode(value, type=kind.type)))
+            changes.put(spec, Row(n, msgspec.json.decode(value, type=spec.type)))
     return changes

@@ -18,24 +18,24 @@ from typing import Any, Final, TypeVar
 from ...errors import AgentStepperError, StoreError, StoreLockedError
 from ...protocol.runtime import LIVE_STATUSES
 from .. import folder_lock
-from .draft import Draft, Test
-from .index import Index
-from .journal import Head, Journal
-from .kinds import ACTIONS, KEY, KINDS, STATES, Changes, Kind, Row
+from .index import ClaimIndex
+from .journal import Journal, JournalHeader
 from .sql import any_of
+from .table_specs import ACTIONS, ALL_TABLES, KEY, STATES, Changes, Row, TableSpec
 from .tables import Tables, roll_back
+from .transaction import RowPredicate, Transaction
 
 #: Changes, bytes of the journal, and merges into tables, at which the journal begins anew.
-_ENTRIES: Final = 2000
-_SIZE: Final = 16 * 1024 * 1024
-_MERGES: Final = 50
+_MAX_JOURNAL_ENTRIES: Final = 2000
+_MAX_JOURNAL_BYTES: Final = 16 * 1024 * 1024
+_MAX_MERGES: Final = 50
 #: Merges at which closing compacts as well.
-_MERGES_AT_END: Final = 20
+_MAX_MERGES_AT_CLOSE: Final = 20
 #: Rows of a table that wait in memory at most, and for how many seconds.
-_WAITING: Final = 1000
-_WAIT: Final = 1.0
+_MAX_PENDING_ROWS: Final = 1000
+_MERGE_DELAY_S: Final = 1.0
 #: Seconds between two looks at a folder that another process has.
-_LOOK_AGAIN: Final = 0.1
+_LOCK_RETRY_S: Final = 0.1
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -51,15 +51,15 @@ class RowStore:
     """
 
     def __init__(
-        self, folder: Path, held: folder_lock.FolderLock, journal: Journal, tables: Tables
+        self, folder: Path, lock: folder_lock.FolderLock, journal: Journal, tables: Tables
     ) -> None:
         self.folder = folder
         self.tables = tables
-        self.index = Index()
-        self._held = held
+        self.index = ClaimIndex()
+        self._folder_lock = lock
         self._journal = journal
         self._n = 0
-        self._waiting = Changes()
+        self._pending = Changes()
         self._merges = 0  # since the tables were compacted
         self._safe: dict[str, int] = {}  # the head's versions
         self._lock = asyncio.Lock()
@@ -68,33 +68,33 @@ class RowStore:
         self._closed = False
 
     @classmethod
-    async def open(cls, folder: Path, what: str, patience: float) -> RowStore:
+    async def open(cls, folder: Path, program: str, timeout_s: float) -> RowStore:
         """Take a folder, and put right what a kill or a power cut left there.
 
         Args:
             folder: Made where it is missing.
-            what: What this process is, for whoever comes second.
-            patience: Seconds to wait for whoever has it.
+            program: What this process is, for whoever comes second.
+            timeout_s: Seconds to wait for whoever has it.
 
         Raises:
             StoreLockedError: Another process has it.
             StoreError: It can't be used, or is damaged.
         """
         async with AsyncExitStack() as undo:
-            held = await _taken(folder, what, patience)
-            undo.callback(held.release)
-            journal, head, changes = await asyncio.to_thread(Journal.open, folder)
+            lock = await _lock_folder(folder, program, timeout_s)
+            undo.callback(lock.release)
+            journal, header, changes = await asyncio.to_thread(Journal.open, folder)
             undo.callback(journal.close)
-            if head is None and not await asyncio.to_thread(_has_tables, folder):
+            if header is None and not await asyncio.to_thread(_has_tables, folder):
                 # So that what a power cut leaves of making them is known to be nothing.
-                head = Head()
-                await asyncio.to_thread(journal.restart, head)
-            if head is not None and not head.closed:
-                await asyncio.to_thread(roll_back, folder, head.versions)
+                header = JournalHeader()
+                await asyncio.to_thread(journal.restart, header)
+            if header is not None and not header.closed:
+                await asyncio.to_thread(roll_back, folder, header.versions)
             tables = await Tables.open(folder)
             undo.callback(tables.close)
-            store = cls(folder, held, journal, tables)
-            await store._begin(head, changes)
+            store = cls(folder, lock, journal, tables)
+            await store._recover(header, changes)
             undo.pop_all()
         return store
 
@@ -107,51 +107,51 @@ class RowStore:
             self._stop_timer()
             try:
                 await self._merge_each()
-                if self._merges > _MERGES_AT_END:
-                    await self._begin_anew()
-                await self._mark_safe(closed=True)
+                if self._merges > _MAX_MERGES_AT_CLOSE:
+                    await self._restart_journal()
+                await self._checkpoint(closed=True)
             finally:
                 self.tables.close()
                 self._journal.close()
-                self._held.release()
+                self._folder_lock.release()
 
     # ---- asking -------------------------------------------------------------------------------------
 
-    async def change(self, plan: Callable[[Draft], Awaitable[T]]) -> T:
-        """Carry a plan out: what it drafts is kept, all of it or nothing, before its answer is given.
+    async def run_transaction(self, change: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a transaction: all that it changes is stored, or nothing, before its result is returned.
 
         One is carried out at a time. Who stops waiting stops nothing.
 
         Args:
-            plan: Looks up what it needs, and drafts. Refuses by raising.
+            run_transaction: Looks up what it needs, and drafts. Refuses by raising.
 
         Raises:
             StoreError: It can't be kept.
         """
-        return await self._apart(self._changed(plan))
+        return await self._run_shielded(self._run_transaction(change))
 
-    async def read(self, query: Callable[[Tables], Awaitable[T]], *kinds: Kind) -> T:
+    async def read(self, query: Callable[[Tables], Awaitable[T]], *specs: TableSpec) -> T:
         """Ask tables, once they have followed.
 
         Args:
             query: Asks them.
-            kinds: Which.
+            specs: Which.
         """
-        return await self._apart(self._asked(query, kinds))
+        return await self._run_shielded(self._run_query(query, specs))
 
-    async def look(self, reading: Callable[[Draft], Awaitable[T]]) -> T:
+    async def peek(self, query: Callable[[Transaction], Awaitable[T]]) -> T:
         """Look rows up, those that wait among them. Nothing that is drafted is kept."""
         async with self._lock:
-            self._see_open()
-            with _fitting():
-                return await reading(Draft(self))
+            self._check_open()
+            with _convert_value_errors():
+                return await query(Transaction(self))
 
     # ---- for drafts ---------------------------------------------------------------------------------
 
-    async def find(self, kind: Kind, keys: Iterable[str]) -> dict[str, Row]:
+    async def find(self, spec: TableSpec, keys: Iterable[str]) -> dict[str, Row]:
         """Rows by their keys: those that wait, those in memory, then those in the table."""
-        waiting = self._waiting.rows[kind.name]
-        memory = self.index.rows_of(kind)
+        waiting = self._pending.rows[spec.name]
+        memory = self.index.rows_of(spec)
         found: dict[str, Row] = {}
         missing: list[str] = []
         for key in keys:
@@ -161,129 +161,139 @@ class RowStore:
             else:
                 found[key] = row
         if missing:
-            rows = await self.tables.select(kind, any_of(KEY, missing))
-            found.update((kind.key_of(row.value), row) for row in rows)
+            rows = await self.tables.select(spec, any_of(KEY, missing))
+            found.update((spec.key_of(row.value), row) for row in rows)
         return found
 
-    async def where(self, kind: Kind, sql: str | None, test: Test) -> dict[str, Row]:
+    async def find_where(
+        self, spec: TableSpec, sql: str | None, predicate: RowPredicate
+    ) -> dict[str, Row]:
         """Rows that meet a condition, by their keys; those that wait in the place of the table's.
 
         Args:
-            kind: Their table.
+            spec: Their table.
             sql: The condition.
-            test: The same, for what waits.
+            predicate: The same, for what waits.
         """
-        waiting = self._waiting.rows[kind.name]
-        kept = ((kind.key_of(row.value), row) for row in await self.tables.select(kind, sql))
+        waiting = self._pending.rows[spec.name]
+        kept = ((spec.key_of(row.value), row) for row in await self.tables.select(spec, sql))
         found = {key: row for key, row in kept if key not in waiting}
-        found.update((key, row) for key, row in waiting.items() if test(row.value))
+        found.update((key, row) for key, row in waiting.items() if predicate(row.value))
         return found
 
-    def next_n(self) -> int:
+    def next_row_number(self) -> int:
         """The number of a row that is new."""
         self._n += 1
         return self._n
 
     # ---- one at a time ------------------------------------------------------------------------------
 
-    async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _run_shielded(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something in a task of its own, so that who stops waiting doesn't leave it half-done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_task_done)
         return await asyncio.shield(task)
 
-    def _over(self, task: asyncio.Task[Any]) -> None:
+    def _on_task_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # who asked has heard of it, or wants no more
 
-    async def _changed(self, plan: Callable[[Draft], Awaitable[T]]) -> T:
+    async def _run_transaction(self, change: Callable[[Transaction], Awaitable[T]]) -> T:
         async with self._lock:
-            self._see_open()
-            draft = Draft(self)
-            with _fitting():
-                answer = await plan(draft)
-                if draft.changes:
-                    await asyncio.to_thread(self._journal.append, draft.changes)
-            if draft.changes:
-                self._show(draft.changes)
-                await self._tidy()
+            self._check_open()
+            transaction = Transaction(self)
+            with _convert_value_errors():
+                answer = await change(transaction)
+                if transaction.changes:
+                    await asyncio.to_thread(self._journal.append, transaction.changes)
+            if transaction.changes:
+                self._publish(transaction.changes)
+                await self._maintain()
         return answer
 
-    async def _asked(self, query: Callable[[Tables], Awaitable[T]], kinds: tuple[Kind, ...]) -> T:
+    async def _run_query(
+        self, query: Callable[[Tables], Awaitable[T]], specs: tuple[TableSpec, ...]
+    ) -> T:
         async with self._lock:
-            self._see_open()
-            for kind in kinds:
-                await self._merge(kind)
-            with _fitting():
+            self._check_open()
+            for spec in specs:
+                await self._merge(spec)
+            with _convert_value_errors():
                 return await query(self.tables)
 
-    def _see_open(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"The store in {self.folder} is closed.")
 
-    def _show(self, changes: Changes) -> None:
+    def _publish(self, changes: Changes) -> None:
         """From now on they are to be seen."""
         self.index.apply(changes)
-        for kind in KINDS:
-            for row in changes.of(kind):
-                self._waiting.put(kind, row)
+        for spec in ALL_TABLES:
+            for row in changes.rows_of(spec):
+                self._pending.put(spec, row)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_WAIT, self._time_is_over)
+            self._timer = loop.call_later(_MERGE_DELAY_S, self._on_timer)
 
     # ---- the tables follow --------------------------------------------------------------------------
 
-    async def _merge(self, kind: Kind) -> None:
-        rows = list(self._waiting.of(kind))
+    async def _merge(self, spec: TableSpec) -> None:
+        rows = list(self._pending.rows_of(spec))
         if rows:
-            await self.tables.merge(kind, rows)
-            self._waiting.rows[kind.name].clear()
+            await self.tables.merge(spec, rows)
+            self._pending.rows[spec.name].clear()
             self._merges += 1
 
     async def _merge_each(self) -> None:
-        for kind in KINDS:
-            await self._merge(kind)
+        for spec in ALL_TABLES:
+            await self._merge(spec)
 
-    async def _tidy(self) -> None:
+    async def _maintain(self) -> None:
         """Do what has become necessary. No change depends on it: what fails is tried again."""
         journal = self._journal
         try:
-            if journal.entries > _ENTRIES or journal.size > _SIZE or self._merges > _MERGES:
-                await self._begin_anew()
-            for kind in KINDS:
-                if len(self._waiting.rows[kind.name]) > _WAITING:
-                    await self._merge(kind)
+            if (
+                journal.entries > _MAX_JOURNAL_ENTRIES
+                or journal.size > _MAX_JOURNAL_BYTES
+                or self._merges > _MAX_MERGES
+            ):
+                await self._restart_journal()
+            for spec in ALL_TABLES:
+                if len(self._pending.rows[spec.name]) > _MAX_PENDING_ROWS:
+                    await self._merge(spec)
         except OSError as error:
             log.error("%s", error)
 
-    async def _begin_anew(self) -> None:
+    async def _restart_journal(self) -> None:
         """Make the tables safe with all they are to have, and begin the journal anew."""
         await self._merge_each()
         versions = await self.tables.versions()
-        changed = [kind for kind in KINDS if versions[kind.name] != self._safe.get(kind.name)]
-        for kind in changed:
-            await self.tables.compact(kind)
-        await self._mark_safe()
-        for kind in changed:
-            await self.tables.prune(kind)
+        changed = [spec for spec in ALL_TABLES if versions[spec.name] != self._safe.get(spec.name)]
+        for spec in changed:
+            await self.tables.compact(spec)
+        await self._checkpoint()
+        for spec in changed:
+            await self.tables.prune(spec)
         self._merges = 0
         if await self.tables.versions() != self._safe:  # there was something to compact yet
-            await self._mark_safe()
+            await self._checkpoint()
 
-    async def _mark_safe(self, *, closed: bool = False) -> None:
+    async def _checkpoint(self, *, closed: bool = False) -> None:
         versions = await self.tables.versions()
-        head = Head(n=self._n, versions=versions, merges=self._merges, closed=closed)
+        header = JournalHeader(
+            last_number=self._n, versions=versions, merges=self._merges, closed=closed
+        )
         await asyncio.to_thread(self.tables.sync)
-        await asyncio.to_thread(self._journal.restart, head)
+        await asyncio.to_thread(self._journal.restart, header)
         self._safe = versions
 
-    def _time_is_over(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         task = asyncio.get_running_loop().create_task(self._merge_all())
         self._tasks.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_task_done)
 
     async def _merge_all(self) -> None:
         async with self._lock:
@@ -301,35 +311,38 @@ class RowStore:
 
     # ---- opening ------------------------------------------------------------------------------------
 
-    async def _begin(self, head: Head | None, changes: list[Changes]) -> None:
+    async def _recover(self, header: JournalHeader | None, changes: list[Changes]) -> None:
         """Bring the tables up to the journal, and make the index of them."""
-        if head is None:
-            self._n = max([await self.tables.last_n(kind) for kind in KINDS])
+        if header is None:
+            self._n = max([await self.tables.last_row_number(spec) for spec in ALL_TABLES])
         else:
-            self._n, self._merges = head.n, head.merges
+            self._n, self._merges = header.last_number, header.merges
         for each in changes:
-            for kind in KINDS:
-                for row in each.of(kind):
-                    self._waiting.put(kind, row)
-                    self._n = max(self._n, row.n)
-        await (self._begin_anew() if changes else self._mark_safe())
+            for spec in ALL_TABLES:
+                for row in each.rows_of(spec):
+                    self._pending.put(spec, row)
+                    self._n = max(self._n, row.number)
+        await (self._restart_journal() if changes else self._checkpoint())
         found = Changes()
-        for kind, where in ((ACTIONS, OPEN), (STATES, any_of("status", sorted(LIVE_STATUSES)))):
-            for row in await self.tables.select(kind, where):
-                found.put(kind, row)
+        for spec, where in (
+            (ACTIONS, OPEN_ACTIONS),
+            (STATES, any_of("status", sorted(LIVE_STATUSES))),
+        ):
+            for row in await self.tables.select(spec, where):
+                found.put(spec, row)
         self.index.apply(found)
 
 
-async def _taken(folder: Path, what: str, patience: float) -> folder_lock.FolderLock:
+async def _lock_folder(folder: Path, program: str, timeout_s: float) -> folder_lock.FolderLock:
     loop = asyncio.get_running_loop()
-    until = loop.time() + patience
+    until = loop.time() + timeout_s
     while True:
         try:
-            return await asyncio.to_thread(folder_lock.lock_folder, folder, what)
+            return await asyncio.to_thread(folder_lock.lock_folder, folder, program)
         except StoreLockedError:
             if loop.time() >= until:
                 raise
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_LOCK_RETRY_S)
 
 
 def _has_tables(folder: Path) -> bool:
@@ -337,7 +350,7 @@ def _has_tables(folder: Path) -> bool:
 
 
 @contextmanager
-def _fitting() -> Iterator[None]:
+def _convert_value_errors() -> Iterator[None]:
     """Say what was wrong where somebody's value can't be kept, or looked for."""
     try:
         yield
@@ -350,4 +363,4 @@ def _fitting() -> Iterator[None]:
 
 
 #: Which actions somebody has to do yet.
-OPEN: Final = any_of("status", ("claimed", "queued"))
+OPEN_ACTIONS: Final = any_of("status", ("claimed", "queued"))

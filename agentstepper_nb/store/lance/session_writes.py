@@ -8,21 +8,25 @@ from ...errors import CommandError
 from ...protocol.runtime import LIVE_STATUSES, Action, ActionStatus, AgentState, AgentStep
 from ...protocol.runtime_store_messages import ActionCompletion, SessionWrite, SessionWriteResult
 from . import conversations
-from .draft import Draft
-from .kinds import ACTIONS, KEY, MESSAGES, STATES, STEPS
 from .queue import require_session
 from .sql import any_of
+from .table_specs import ACTIONS, KEY, MESSAGES, STATES, STEPS
+from .transaction import Transaction
 
 
-async def write(draft: Draft, ask: SessionWrite) -> SessionWriteResult:
+async def write(transaction: Transaction, request: SessionWrite) -> SessionWriteResult:
     """See `RuntimeStore.write`."""
-    kept = await require_session(draft, ask.session_id)
-    _check(kept, ask)
-    state = None if ask.state is None else _state(draft, kept, ask.state)
-    steps = await _steps(draft, ask)
-    await draft.find(MESSAGES, [each.message_id for each in ask.messages])  # all at one go
-    messages = tuple([each for each in ask.messages if await conversations.append(draft, each)])
-    finished = [await _finish(draft, ask.session_id, each) for each in ask.finished]
+    kept = await require_session(transaction, request.session_id)
+    _check(kept, request)
+    state = None if request.state is None else _state(transaction, kept, request.state)
+    steps = await _steps(transaction, request)
+    await transaction.find(
+        MESSAGES, [each.message_id for each in request.messages]
+    )  # all at one go
+    messages = tuple(
+        [each for each in request.messages if await conversations.append(transaction, each)]
+    )
+    finished = [await _finish(transaction, request.session_id, each) for each in request.finished]
     return SessionWriteResult(
         state=state,
         steps=steps,
@@ -31,21 +35,23 @@ async def write(draft: Draft, ask: SessionWrite) -> SessionWriteResult:
     )
 
 
-def _check(kept: AgentState, ask: SessionWrite) -> None:
-    if ask.epoch != kept.epoch or kept.owner not in (None, ask.owner):
+def _check(kept: AgentState, request: SessionWrite) -> None:
+    if request.epoch != kept.epoch or kept.owner not in (None, request.owner):
         raise CommandError(
             "stale_epoch",
-            f"Session {ask.session_id} now belongs to another worker, where it continues.",
+            f"Session {request.session_id} now belongs to another worker, where it continues.",
         )
-    others = {each.session_id for each in (*ask.steps, *((ask.state,) if ask.state else ()))}
-    if others - {ask.session_id}:
+    others = {
+        each.session_id for each in (*request.steps, *((request.state,) if request.state else ()))
+    }
+    if others - {request.session_id}:
         raise CommandError(
             "invalid_message",
-            f"A write of session {ask.session_id} contains rows of another session.",
+            f"A write of session {request.session_id} contains rows of another session.",
         )
 
 
-def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | None:
+def _state(transaction: Transaction, kept: AgentState, state: AgentState) -> AgentState | None:
     """Keep a snapshot; None where it is kept already."""
     live = state.status in LIVE_STATUSES
     new = replace(
@@ -60,24 +66,24 @@ def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | No
         raise CommandError(
             "session_over", f"Session {state.session_id} has ended and can't change any more."
         )
-    draft.put(STATES, new)
+    transaction.put(STATES, new)
     return new
 
 
-async def _steps(draft: Draft, ask: SessionWrite) -> tuple[AgentStep, ...]:
+async def _steps(transaction: Transaction, request: SessionWrite) -> tuple[AgentStep, ...]:
     """Keep steps; gives those that aren't kept already."""
-    if not ask.steps:
+    if not request.steps:
         return ()
-    keys = {STEPS.key_of(step) for step in ask.steps}
-    ids = {step.id for step in ask.steps}
-    known = await draft.where(
+    keys = {STEPS.key_of(step) for step in request.steps}
+    ids = {step.id for step in request.steps}
+    known = await transaction.find_where(
         STEPS,
         f"({any_of(KEY, keys)} OR {any_of('id', ids)})",
         lambda step: step.id in ids or STEPS.key_of(step) in keys,
     )
     places = {STEPS.key_of(step): step.id for step in known}
     by_id = {step.id: STEPS.key_of(step) for step in known}
-    for step in ask.steps:
+    for step in request.steps:
         key = STEPS.key_of(step)
         if places.setdefault(key, step.id) != step.id or by_id.setdefault(step.id, key) != key:
             raise CommandError(
@@ -86,20 +92,22 @@ async def _steps(draft: Draft, ask: SessionWrite) -> tuple[AgentStep, ...]:
                 f"{step.iteration}.",
             )
     kept = {step.id for step in known}
-    fresh = {step.id: step for step in ask.steps if step.id not in kept}
+    fresh = {step.id: step for step in request.steps if step.id not in kept}
     for step in fresh.values():
-        draft.put(STEPS, step)
+        transaction.put(STEPS, step)
     return tuple(fresh.values())
 
 
-async def _finish(draft: Draft, session: str, finish: ActionCompletion) -> Action | None:
+async def _finish(
+    transaction: Transaction, session: str, finish: ActionCompletion
+) -> Action | None:
     """Close an action of its owner's and of this session; None where it is closed so already."""
-    action: Action | None = await draft.get(ACTIONS, finish.id)
+    action: Action | None = await transaction.get(ACTIONS, finish.id)
     if action is None or (action.owner, action.session_id) != (finish.owner, session):
-        raise _stale(finish)
+        raise _make_lost_claim_error(finish)
     if action.status is not ActionStatus.CLAIMED:
         if (action.status, action.error) != (finish.status, finish.error):
-            raise _stale(finish)
+            raise _make_lost_claim_error(finish)
         return None
     closed = replace(
         action,
@@ -108,11 +116,11 @@ async def _finish(draft: Draft, session: str, finish: ActionCompletion) -> Actio
         processed_at=finish.processed_at,
         lease_until=None,
     )
-    draft.put(ACTIONS, closed)
+    transaction.put(ACTIONS, closed)
     return closed
 
 
-def _stale(finish: ActionCompletion) -> CommandError:
+def _make_lost_claim_error(finish: ActionCompletion) -> CommandError:
     return CommandError(
         "stale_claim",
         f"Action {finish.id} no longer belongs to {finish.owner}: another worker does it.",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def equal(column: str, value: str | float) -> str:
+def equals(column: str, value: str | float) -> str:
     """The column has this value."""
     return compare(column, "=", value)
 
 
-def compare(column: str, how: str, value: str | float) -> str:
+def compare(column: str, operator: str, value: str | float) -> str:
     """The column compares so with this value.
 
     Args:
         column: The column.
-        how: An operator: `=`, `<`, `>=`.
+        operator: An operator: `=`, `<`, `>=`.
         value: The value.
     """
-    return f"{column} {how} {_literal(value)}"
+    return f"{column} {operator} {_literal(value)}"
 
 
 def any_of(column: str, values: Iterable[str]) -> str:
@@ -26,7 +26,7 @@ def any_of(column: str, values: Iterable[str]) -> str:
     return f"{column} IN ({', '.join(map(_literal, values))})"
 
 
-def both(*conditions: str | None) -> str | None:
+def all_of(*conditions: str | None) -> str | None:
     """All of these hold, where there are any."""
     return " AND ".join(each for each in conditions if each is not None) or None
 

@@ -44,8 +44,8 @@ from ...protocol.runtime_store_messages import (
     StepQuery,
 )
 from . import conversations, queries, queue, session_writes
-from .draft import Draft
-from .kinds import (
+from .row_store import RowStore
+from .table_specs import (
     ACTIONS,
     CONVERSATIONS,
     CURSORS,
@@ -53,13 +53,13 @@ from .kinds import (
     PARTICIPANTS,
     STATES,
     STEPS,
-    Kind,
+    TableSpec,
 )
-from .row_store import RowStore
 from .tables import Tables
+from .transaction import Transaction
 
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
 
 _MISSING: Final = (
     'LanceDB isn\'t installed: run `pip install "agentstepper_nb[lance]"`, or choose '
@@ -79,14 +79,14 @@ class LanceRuntimeStore:
 
     @classmethod
     async def open(
-        cls, folder: Path, what: str = "agentstepper worker", patience: float = 0.0
+        cls, folder: Path, program: str = "agentstepper worker", timeout_s: float = 0.0
     ) -> LanceRuntimeStore:
         """Open the store of a folder, which belongs to this process until it is closed.
 
         Args:
             folder: Made where it is missing.
-            what: What this process is, for whoever comes second.
-            patience: Seconds to wait for whoever has it.
+            program: What this process is, for whoever comes second.
+            timeout_s: Seconds to wait for whoever has it.
 
         Raises:
             StoreLockedError: Another process has it.
@@ -97,103 +97,105 @@ class LanceRuntimeStore:
             await asyncio.to_thread(__import__, "lancedb")  # takes seconds
         except ImportError as error:
             raise StoreError(_MISSING) from error
-        return cls(await RowStore.open(folder, what, patience))
+        return cls(await RowStore.open(folder, program, timeout_s))
 
     # ---- the queue ----------------------------------------------------------------------------------
 
-    async def create(self, ask: CreateAgentSession) -> AgentSessionCreated:
+    async def create(self, request: CreateAgentSession) -> AgentSessionCreated:
         """Make a session. See `RuntimeStore.create`."""
-        return await self._change(queue.create, ask)
+        return await self._change(queue.create, request)
 
-    async def enqueue(self, ask: EnqueueActions) -> ActionList:
+    async def enqueue(self, request: EnqueueActions) -> ActionList:
         """Enqueue actions. See `RuntimeStore.enqueue`."""
-        return await self._change(queue.enqueue, ask)
+        return await self._change(queue.enqueue, request)
 
-    async def claim(self, ask: ClaimAction) -> ClaimedAction:
+    async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next ready action. See `RuntimeStore.claim`."""
-        return await self._change(queue.claim, ask)
+        return await self._change(queue.claim, request)
 
-    async def renew(self, ask: RenewLeases) -> RenewedLeases:
+    async def renew(self, request: RenewLeases) -> RenewedLeases:
         """Make leases last. See `RuntimeStore.renew`."""
-        return await self._change(queue.renew, ask)
+        return await self._change(queue.renew, request)
 
-    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
+    async def adopt(self, request: AdoptSessions) -> AgentStateList:
         """Take sessions that nobody has any more. See `RuntimeStore.adopt`."""
-        return await self._change(queue.adopt, ask)
+        return await self._change(queue.adopt, request)
 
-    async def release(self, ask: ReleaseLeases) -> None:
+    async def release(self, request: ReleaseLeases) -> None:
         """Cut leases. See `RuntimeStore.release`."""
-        await self._change(queue.release, ask)
+        await self._change(queue.release, request)
 
-    async def write(self, ask: SessionWrite) -> SessionWriteResult:
+    async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session. See `RuntimeStore.write`."""
-        return await self._change(session_writes.write, ask)
+        return await self._change(session_writes.write, request)
 
     # ---- conversations ------------------------------------------------------------------------------
 
-    async def save_conversation(self, ask: Conversation) -> Conversation:
+    async def save_conversation(self, request: Conversation) -> Conversation:
         """Keep a conversation. See `RuntimeStore.save_conversation`."""
-        return await self._change(conversations.save_conversation, ask)
+        return await self._change(conversations.save_conversation, request)
 
-    async def join(self, ask: Participant) -> Participant:
+    async def join(self, request: Participant) -> Participant:
         """Add a participant. See `RuntimeStore.join`."""
-        return await self._change(conversations.join, ask)
+        return await self._change(conversations.join, request)
 
-    async def leave(self, ask: EndParticipation) -> Participant:
+    async def leave(self, request: EndParticipation) -> Participant:
         """A participant leaves. See `RuntimeStore.leave`."""
-        return await self._change(conversations.leave, ask)
+        return await self._change(conversations.leave, request)
 
-    async def post(self, ask: PostMessage) -> SessionWriteResult:
+    async def post(self, request: PostMessage) -> SessionWriteResult:
         """Append a message and enqueue actions. See `RuntimeStore.post`."""
-        return await self._change(queue.post, ask)
+        return await self._change(queue.post, request)
 
-    async def advance(self, ask: ConversationCursor) -> ConversationCursor:
+    async def advance(self, request: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read. See `RuntimeStore.advance`."""
-        return await self._change(conversations.advance, ask)
+        return await self._change(conversations.advance, request)
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    async def actions(self, ask: ActionQuery) -> ActionList:
+    async def actions(self, request: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
-        return await self._read(queries.actions, ask, ACTIONS)
+        return await self._read(queries.actions, request, ACTIONS)
 
-    async def states(self, ask: StateQuery) -> AgentStateList:
+    async def states(self, request: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
-        return await self._read(queries.states, ask, STATES)
+        return await self._read(queries.states, request, STATES)
 
-    async def steps(self, ask: StepQuery) -> AgentStepList:
+    async def steps(self, request: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
-        return await self._read(queries.steps, ask, STEPS)
+        return await self._read(queries.steps, request, STEPS)
 
-    async def sessions(self, ask: AgentSessionQuery) -> AgentSessionList:
+    async def sessions(self, request: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first."""
-        return await self._read(queries.sessions, ask, STATES, STEPS)
+        return await self._read(queries.sessions, request, STATES, STEPS)
 
-    async def conversations(self, ask: ConversationQuery) -> ConversationList:
+    async def conversations(self, request: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
-        return await self._read(queries.conversations, ask, CONVERSATIONS)
+        return await self._read(queries.conversations, request, CONVERSATIONS)
 
-    async def participants(self, ask: ParticipantQuery) -> ParticipantList:
+    async def participants(self, request: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
-        return await self._read(queries.participants, ask, PARTICIPANTS)
+        return await self._read(queries.participants, request, PARTICIPANTS)
 
-    async def messages(self, ask: MessageQuery) -> ConversationMessageList:
+    async def messages(self, request: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation. See `RuntimeStore.messages`."""
         after: int | None = None
-        if ask.after is not None:
+        if request.after is not None:
             placed = partial(
-                conversations.place, conversation=ask.conversation_id, message=ask.after
+                conversations.message_number,
+                conversation=request.conversation_id,
+                message=request.after,
             )
-            after = await self._row_store.look(placed)
+            after = await self._row_store.peek(placed)
         return await self._row_store.read(
-            lambda tables: queries.messages(tables, ask, after), MESSAGES
+            lambda tables: queries.messages(tables, request, after), MESSAGES
         )
 
-    async def cursor(self, ask: CursorQuery) -> CursorResult:
+    async def cursor(self, request: CursorQuery) -> CursorResult:
         """How far a session has read."""
-        key = CURSORS.key_of(ask)
+        key = CURSORS.key_of(request)
         return CursorResult(
-            cursor=await self._row_store.look(lambda draft: draft.get(CURSORS, key))
+            cursor=await self._row_store.peek(lambda transaction: transaction.get(CURSORS, key))
         )
 
     async def info(self) -> RuntimeStoreInfo:
@@ -211,22 +213,29 @@ class LanceRuntimeStore:
         """Finish what was begun, and let the folder go. Idempotent."""
         await self._row_store.close()
 
-    async def _change(self, plan: Callable[[Draft, Asked], Awaitable[Given]], ask: Asked) -> Given:
-        return await self._row_store.change(lambda draft: plan(draft, ask))
+    async def _change(
+        self, change: Callable[[Transaction, RequestT], Awaitable[ResponseT]], request: RequestT
+    ) -> ResponseT:
+        return await self._row_store.run_transaction(
+            lambda transaction: change(transaction, request)
+        )
 
     async def _read(
-        self, query: Callable[[Tables, Asked], Awaitable[Given]], ask: Asked, *kinds: Kind
-    ) -> Given:
-        return await self._row_store.read(lambda tables: query(tables, ask), *kinds)
+        self,
+        query: Callable[[Tables, RequestT], Awaitable[ResponseT]],
+        request: RequestT,
+        *specs: TableSpec,
+    ) -> ResponseT:
+        return await self._row_store.read(lambda tables: query(tables, request), *specs)
 
 
 def _size(folder: Path) -> int:
     """The bytes of all files; one that goes meanwhile has none."""
     size = 0
-    for place, _, files in os.walk(folder):
+    for message_number, _, files in os.walk(folder):
         for name in files:
             try:
-                size += (Path(place) / name).stat().st_size
+                size += (Path(message_number) / name).stat().st_size
             except FileNotFoundError:
                 continue
     return size

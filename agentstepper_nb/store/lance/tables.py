@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import StoreError
 from ..atomic_files import sync_folder
-from .kinds import KEY, KINDS, ORDER, Kind, Row
+from .table_specs import ALL_TABLES, KEY, ORDER, Row, TableSpec
 
 if TYPE_CHECKING:
     from lancedb.db import AsyncConnection
@@ -71,13 +71,13 @@ class Tables:
         connection = await lancedb.connect_async(folder)
         there = frozenset((await connection.list_tables(limit=1000)).tables)
         tables = {}
-        for kind in KINDS:
-            with _told(kind.name, folder):
-                if kind.name in there:
-                    tables[kind.name] = await connection.open_table(kind.name)
+        for spec in ALL_TABLES:
+            with _convert_lance_errors(spec.name, folder):
+                if spec.name in there:
+                    tables[spec.name] = await connection.open_table(spec.name)
                 else:
-                    tables[kind.name] = await connection.create_table(
-                        kind.name, schema=_schema(kind), mode="create"
+                    tables[spec.name] = await connection.create_table(
+                        spec.name, schema=_schema(spec), mode="create"
                     )
         return cls(folder, connection, tables)
 
@@ -89,7 +89,7 @@ class Tables:
 
     # ---- rows ---------------------------------------------------------------------------------------
 
-    async def merge(self, kind: Kind, rows: Sequence[Row]) -> None:
+    async def merge(self, spec: TableSpec, rows: Sequence[Row]) -> None:
         """Put rows in the place of those of their keys, or add them.
 
         Raises:
@@ -97,11 +97,11 @@ class Tables:
         """
         import pyarrow as pa
 
-        table = self._tables[kind.name]
-        schema = _schema(kind)
+        table = self._tables[spec.name]
+        schema = _schema(spec)
         for at in range(0, len(rows), _BATCH):
-            columns = [kind.to_columns(row) for row in rows[at : at + _BATCH]]
-            with _told(kind.name, self._folder):
+            columns = [spec.to_columns(row) for row in rows[at : at + _BATCH]]
+            with _convert_lance_errors(spec.name, self._folder):
                 merging = table.merge_insert(KEY).when_matched_update_all()
                 await merging.when_not_matched_insert_all().execute(
                     pa.Table.from_pylist(columns, schema=schema)
@@ -109,7 +109,7 @@ class Tables:
 
     async def select(
         self,
-        kind: Kind,
+        spec: TableSpec,
         where: str | None = None,
         order: Sequence[tuple[str, bool]] = (),
         limit: int | None = None,
@@ -118,7 +118,7 @@ class Tables:
         """Look rows up.
 
         Args:
-            kind: The table.
+            spec: The table.
             where: A condition, in SQL.
             order: Columns to sort by, each with whether it goes upwards.
             limit: Rows at most.
@@ -127,41 +127,41 @@ class Tables:
         Raises:
             StoreError: The table can't be read.
         """
-        found = await self._query(kind, None, where, order, limit, offset)
-        return [kind.from_columns(each) for each in found.to_pylist()]
+        found = await self._query(spec, None, where, order, limit, offset)
+        return [spec.from_columns(each) for each in found.to_pylist()]
 
-    async def distinct(self, kind: Kind, column: str, where: str | None) -> list[str]:
+    async def distinct(self, spec: TableSpec, column: str, where: str | None) -> list[str]:
         """The values of a column, each once."""
-        found = await self._query(kind, [column], where)
+        found = await self._query(spec, [column], where)
         values: list[str] = found[column].unique().to_pylist()
         return values
 
     async def first_of_each(
-        self, kind: Kind, column: str, where: str | None, order: Sequence[tuple[str, bool]]
+        self, spec: TableSpec, column: str, where: str | None, order: Sequence[tuple[str, bool]]
     ) -> list[str]:
         """The keys of the rows that come first of those that share a column's value.
 
         Args:
-            kind: The table.
+            spec: The table.
             column: The column.
             where: A condition.
             order: As for `select`; the column comes first in it.
         """
-        found = await self._query(kind, [KEY, *(name for name, _ in order)], where)
+        found = await self._query(spec, [KEY, *(name for name, _ in order)], where)
         by = [(name, "ascending" if up else "descending") for name, up in order]
         groups = found.sort_by(by).group_by(column, use_threads=False)
         keys: list[str] = groups.aggregate([(KEY, "first")])[f"{KEY}_first"].to_pylist()
         return keys
 
-    async def last_n(self, kind: Kind) -> int:
+    async def last_row_number(self, spec: TableSpec) -> int:
         """The greatest number that a row has; 0 where there is none."""
-        found = await self._query(kind, [ORDER], None, ((ORDER, False),), 1)
+        found = await self._query(spec, [ORDER], None, ((ORDER, False),), 1)
         numbers: list[int] = found[ORDER].to_pylist()
         return numbers[0] if numbers else 0
 
     async def _query(
         self,
-        kind: Kind,
+        spec: TableSpec,
         columns: Sequence[str] | None,
         where: str | None = None,
         order: Sequence[tuple[str, bool]] = (),
@@ -171,7 +171,7 @@ class Tables:
         """Some columns (None: all) of rows, as an Arrow table."""
         from lancedb.query import ColumnOrdering
 
-        query = self._tables[kind.name].query()
+        query = self._tables[spec.name].query()
         if where is not None:
             query = query.where(where)
         if columns is not None:
@@ -183,39 +183,39 @@ class Tables:
             query = query.limit(limit)
         if offset:
             query = query.offset(offset)
-        with _told(kind.name, self._folder):
+        with _convert_lance_errors(spec.name, self._folder):
             return await query.to_arrow()
 
     # ---- keeping well -------------------------------------------------------------------------------
 
-    async def compact(self, kind: Kind) -> None:
+    async def compact(self, spec: TableSpec) -> None:
         """Put small files together, and new rows into the indexes, until nothing is left to do."""
-        table = self._tables[kind.name]
-        with _told(kind.name, self._folder):
-            await self._see_indexed(kind)
+        table = self._tables[spec.name]
+        with _convert_lance_errors(spec.name, self._folder):
+            await self._ensure_indexed(spec)
             for _ in range(_ROUNDS):
                 before = await table.version()
                 await table.optimize()
                 if await table.version() == before:
                     return
 
-    async def _see_indexed(self, kind: Kind) -> None:
+    async def _ensure_indexed(self, spec: TableSpec) -> None:
         """Make the indexes once the table is large enough to need them."""
         from lancedb.index import BTree
 
-        table = self._tables[kind.name]
-        if kind.name in self._indexed or await table.count_rows() < _TO_INDEX:
+        table = self._tables[spec.name]
+        if spec.name in self._indexed or await table.count_rows() < _TO_INDEX:
             return
         there = {column for index in await table.list_indices() for column in index.columns}
-        for column in (KEY, *kind.indexed):
+        for column in (KEY, *spec.indexed_columns):
             if column not in there:
                 await table.create_index(column, config=BTree())
-        self._indexed.add(kind.name)
+        self._indexed.add(spec.name)
 
-    async def prune(self, kind: Kind) -> None:
+    async def prune(self, spec: TableSpec) -> None:
         """Remove all versions but the last, and what writers that were killed left behind."""
-        with _told(kind.name, self._folder):
-            await self._tables[kind.name].optimize(
+        with _convert_lance_errors(spec.name, self._folder):
+            await self._tables[spec.name].optimize(
                 cleanup_older_than=_AT_ONCE, delete_unverified=True
             )
 
@@ -258,9 +258,9 @@ def roll_back(folder: Path, versions: Mapping[str, int]) -> None:
         folder: The tables'.
         versions: Each table's safe version.
     """
-    for kind in KINDS:
-        table = folder / f"{kind.name}.lance"
-        safe = versions.get(kind.name)
+    for spec in ALL_TABLES:
+        table = folder / f"{spec.name}.lance"
+        safe = versions.get(spec.name)
         if safe is None:
             shutil.rmtree(table, ignore_errors=True)
             continue
@@ -281,7 +281,7 @@ def _versions(manifests: Path) -> Iterator[tuple[int, Path]]:
             yield _LAST_VERSION - int(path.stem), path
 
 
-def _schema(kind: Kind) -> Any:
+def _schema(spec: TableSpec) -> Any:
     import pyarrow as pa
 
     types = {
@@ -294,12 +294,12 @@ def _schema(kind: Kind) -> Any:
     key = pa.field(KEY, pa.utf8(), nullable=False, metadata=_PRIMARY)
     order = pa.field(ORDER, pa.int64(), nullable=False)
     return pa.schema(
-        [key, order, *(pa.field(name, types[type]) for name, type in kind.columns.items())]
+        [key, order, *(pa.field(name, types[type]) for name, type in spec.columns.items())]
     )
 
 
 @contextmanager
-def _told(name: str, folder: Path) -> Iterator[None]:
+def _convert_lance_errors(name: str, folder: Path) -> Iterator[None]:
     """Say what can be done about what LanceDB says."""
     try:
         yield

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.store.lance import LanceRuntimeStore
-from agentstepper_nb.store.lance.kinds import STATES
-from agentstepper_nb.store.lance.sql import equal
+from agentstepper_nb.store.lance.sql import equals
+from agentstepper_nb.store.lance.table_specs import STATES
 from agentstepper_nb.store.runtime import RuntimeStore
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -34,14 +34,14 @@ class TestLance(RuntimeStoreConformance):
 
     async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
-        where = equal("session_id", session_id)
+        where = equals("session_id", session_id)
         await store._row_store.read(
             lambda tables: tables._tables[STATES.name].delete(where), STATES
         )
 
     async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
-        where = equal("session_id", session_id)
+        where = equals("session_id", session_id)
         await store._row_store.read(
             lambda tables: tables._tables[STATES.name].update({"state": text}, where=where), STATES
         )

@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.errors import NewerStoreError, StoreError
 from agentstepper_nb.protocol.runtime import Action, ActionKind
 from agentstepper_nb.store.lance import journal as module
-from agentstepper_nb.store.lance.journal import JOURNAL, Head, Journal
-from agentstepper_nb.store.lance.kinds import ACTIONS, Changes, Row
+from agentstepper_nb.store.lance.journal import JOURNAL, Journal, JournalHeader
+from agentstepper_nb.store.lance.table_specs import ACTIONS, Changes, Row
 
 
 def change(id: str, n: int = 1, **fields: object) -> Changes:
@@ -30,15 +30,15 @@ def change(id: str, n: int = 1, **fields: object) -> Changes:
 
 
 def ids(found: list[Changes]) -> list[str]:
-    return [row.value.id for changes in found for row in changes.of(ACTIONS)]
+    return [row.value.id for changes in found for row in changes.rows_of(ACTIONS)]
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """A folder whose journal has a head and three changes."""
-    journal, head, found = Journal.open(tmp_path)
-    assert (head, found) == (None, [])
-    journal.restart(Head(n=7, versions={"actions": 3}))
+    journal, header, found = Journal.open(tmp_path)
+    assert (header, found) == (None, [])
+    journal.restart(JournalHeader(last_number=7, versions={"actions": 3}))
     for id in ("one", "two", "three"):
         journal.append(change(id))
     journal.close()
@@ -46,8 +46,8 @@ def kept(tmp_path: Path) -> Path:
 
 
 def test_what_was_appended_is_read_again(kept: Path) -> None:
-    journal, head, found = Journal.open(kept)
-    assert head == Head(n=7, versions={"actions": 3})
+    journal, header, found = Journal.open(kept)
+    assert header == JournalHeader(last_number=7, versions={"actions": 3})
     assert ids(found) == ["one", "two", "three"]
     assert journal.entries == 3
     journal.close()
@@ -87,7 +87,7 @@ def test_a_flipped_byte_before_the_end_is_told(kept: Path) -> None:
 
 def test_a_newer_form_is_refused(kept: Path) -> None:
     journal, _, _ = Journal.open(kept)
-    journal.restart(Head(format=module.FORMAT + 1))
+    journal.restart(JournalHeader(format=module.FORMAT + 1))
     journal.close()
     with pytest.raises(NewerStoreError, match="upgrade this one"):
         Journal.open(kept)
@@ -132,15 +132,15 @@ def test_after_a_failed_sync_nothing_more_is_promised(
 
 def test_who_lost_the_folder_to_another_keeps_nothing_more(kept: Path) -> None:
     first, _, _ = Journal.open(kept)
-    second, head, _ = Journal.open(kept)  # as if somebody had deleted the lock
-    assert head is not None
-    second.restart(head)
+    second, header, _ = Journal.open(kept)  # as if somebody had deleted the lock
+    assert header is not None
+    second.restart(header)
     with pytest.raises(StoreError, match="Another process took"):
         first.append(change("of the first"))
     with pytest.raises(StoreError):
         first.append(change("of the first"))
     with pytest.raises(StoreError, match="Another process took"):
-        first.restart(Head())
+        first.restart(JournalHeader())
     second.append(change("of the second"))
     first.close()
     second.close()
@@ -166,13 +166,13 @@ def test_what_could_not_be_read_again_is_not_kept(kept: Path) -> None:
 
 def test_a_new_head_takes_the_place_of_all_before(kept: Path) -> None:
     journal, _, _ = Journal.open(kept)
-    journal.restart(Head(n=9))
+    journal.restart(JournalHeader(last_number=9))
     assert (journal.entries, journal.size) == (0, (kept / JOURNAL).stat().st_size)
     journal.append(change("four"))
     journal.close()
-    again, head, found = Journal.open(kept)
+    again, header, found = Journal.open(kept)
     again.close()
-    assert (head, ids(found)) == (Head(n=9), ["four"])
+    assert (header, ids(found)) == (JournalHeader(last_number=9), ["four"])
     assert os.listdir(kept) == [JOURNAL]
 
 
@@ -187,10 +187,10 @@ def test_a_new_head_that_cannot_be_written_leaves_the_old_one(
     with monkeypatch.context() as patch:
         patch.setattr(module, "_write", full)
         with pytest.raises(OSError, match="No space left"):
-            journal.restart(Head(n=9))
+            journal.restart(JournalHeader(last_number=9))
     journal.append(change("four"))
     journal.close()
-    again, head, found = Journal.open(kept)
+    again, header, found = Journal.open(kept)
     again.close()
-    assert head == Head(n=7, versions={"actions": 3})
+    assert header == JournalHeader(last_number=7, versions={"actions": 3})
     assert ids(found) == ["one", "two", "three", "four"]

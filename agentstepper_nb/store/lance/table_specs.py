@@ -35,12 +35,12 @@ _BETWEEN: Final = "\x1f"
 class Row(Struct, frozen=True):
     """A row: its value, and its place in the order in which rows came to be."""
 
-    n: int
+    number: int
     value: Any
 
 
 @dataclass(frozen=True)
-class Kind:
+class TableSpec:
     """A table.
 
     Args:
@@ -48,22 +48,22 @@ class Kind:
         type: The class of its values, whose fields are columns.
         key: The fields that a value is known by.
         columns: Each field's column.
-        indexed: The columns that rows are looked up by, beside the key.
+        indexed_columns: The columns that rows are looked up by, beside the key.
     """
 
     name: str
     type: type[Struct]
     key: tuple[str, ...]
     columns: dict[str, ColumnType]
-    indexed: tuple[str, ...] = ()
+    indexed_columns: tuple[str, ...] = ()
 
     @cached_property
-    def json(self) -> tuple[str, ...]:
+    def json_columns(self) -> tuple[str, ...]:
         """The columns that hold JSON text."""
         return tuple(name for name, type in self.columns.items() if type == "json")
 
     @cached_property
-    def _nothing(self) -> dict[str, Any]:
+    def _defaults(self) -> dict[str, Any]:
         """What a field is where its column has nothing."""
         fields = msgspec.structs.fields(self.type)
         return {each.name: _default(each) for each in fields}
@@ -74,7 +74,7 @@ class Kind:
 
     def to_columns(self, row: Row) -> dict[str, Any]:
         """A row as it is kept."""
-        found: dict[str, Any] = {KEY: self.key_of(row.value), ORDER: row.n}
+        found: dict[str, Any] = {KEY: self.key_of(row.value), ORDER: row.number}
         plain = msgspec.to_builtins({name: getattr(row.value, name) for name in self._plain})
         for name in self.columns:
             found[name] = plain[name] if name in plain else _dumped(getattr(row.value, name))
@@ -87,11 +87,11 @@ class Kind:
             StoreError: The columns make no such value.
         """
         found = {name: kept.get(name) for name in self.columns}
-        for name in self.json:
+        for name in self.json_columns:
             found[name] = _loaded(found[name])
         for name, value in found.items():
             if value is None:
-                found[name] = self._nothing[name]
+                found[name] = self._defaults[name]
         try:
             return Row(int(kept[ORDER]), msgspec.convert(found, self.type))
         except (msgspec.ValidationError, TypeError, KeyError) as error:
@@ -127,7 +127,7 @@ def _loaded(text: Any) -> Any:
         return text
 
 
-ACTIONS: Final = Kind(
+ACTIONS: Final = TableSpec(
     "actions",
     Action,
     ("id",),
@@ -150,7 +150,7 @@ ACTIONS: Final = Kind(
     },
     ("session_id", "idem_key", "status"),
 )
-STATES: Final = Kind(
+STATES: Final = TableSpec(
     "agent_state",
     AgentState,
     ("session_id",),  # no two agents have a session of the same id
@@ -181,7 +181,7 @@ STATES: Final = Kind(
     },
     ("agent_id", "status"),
 )
-STEPS: Final = Kind(
+STEPS: Final = TableSpec(
     "agent_steps",
     AgentStep,
     ("session_id", "iteration", "event_seq"),
@@ -205,7 +205,7 @@ STEPS: Final = Kind(
     },
     ("session_id", "agent_id"),
 )
-CONVERSATIONS: Final = Kind(
+CONVERSATIONS: Final = TableSpec(
     "conversations",
     Conversation,
     ("conversation_id",),
@@ -218,7 +218,7 @@ CONVERSATIONS: Final = Kind(
         "created_at": "float",
     },
 )
-PARTICIPANTS: Final = Kind(
+PARTICIPANTS: Final = TableSpec(
     "conversation_participants",
     Participant,
     ("participant_id",),
@@ -236,7 +236,7 @@ PARTICIPANTS: Final = Kind(
     },
     ("conversation_id",),
 )
-MESSAGES: Final = Kind(
+MESSAGES: Final = TableSpec(
     "conversation_messages",
     ConversationMessage,
     ("message_id",),
@@ -259,29 +259,29 @@ MESSAGES: Final = Kind(
     },
     ("conversation_id",),
 )
-CURSORS: Final = Kind(
+CURSORS: Final = TableSpec(
     "session_cursors",
     ConversationCursor,
     ("session_id", "conversation_id"),
     {"session_id": "text", "conversation_id": "text", "last_message_id": "text"},
 )
-KINDS: Final = (ACTIONS, STATES, STEPS, CONVERSATIONS, PARTICIPANTS, MESSAGES, CURSORS)
-BY_NAME: Final = {kind.name: kind for kind in KINDS}
+ALL_TABLES: Final = (ACTIONS, STATES, STEPS, CONVERSATIONS, PARTICIPANTS, MESSAGES, CURSORS)
+TABLES_BY_NAME: Final = {spec.name: spec for spec in ALL_TABLES}
 
 
 class Changes:
     """Rows that are to be kept together: the last one of each key."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Row]] = {kind.name: {} for kind in KINDS}
+        self.rows: dict[str, dict[str, Row]] = {spec.name: {} for spec in ALL_TABLES}
 
-    def put(self, kind: Kind, row: Row) -> None:
+    def put(self, spec: TableSpec, row: Row) -> None:
         """Keep a row in the place of the one of its key."""
-        self.rows[kind.name][kind.key_of(row.value)] = row
+        self.rows[spec.name][spec.key_of(row.value)] = row
 
     def __bool__(self) -> bool:
         return any(self.rows.values())
 
-    def of(self, kind: Kind) -> Iterable[Row]:
+    def rows_of(self, spec: TableSpec) -> Iterable[Row]:
         """The rows of a table."""
-        return self.rows[kind.name].values()
+        return self.rows[spec.name].values()

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import MessageQuery, StateQuery, StepQuery
 from agentstepper_nb.store.lance import LanceRuntimeStore, row_store
 from agentstepper_nb.store.lance.journal import JOURNAL
-from agentstepper_nb.store.lance.kinds import ACTIONS, KINDS, STATES, STEPS, Row
+from agentstepper_nb.store.lance.table_specs import ACTIONS, ALL_TABLES, STATES, STEPS, Row
 from agentstepper_nb.store.lance.tables import Tables
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -122,7 +122,7 @@ async def test_a_key_that_is_merged_many_times_at_once_is_one_row(tmp_path: Path
     for tables in several:
         tables.close()
     tables = await Tables.open(tmp_path)
-    assert sorted(await tables.select(ACTIONS), key=lambda row: row.n) == rows
+    assert sorted(await tables.select(ACTIONS), key=lambda row: row.number) == rows
     tables.close()
 
 
@@ -144,7 +144,7 @@ async def test_a_power_cut_loses_what_the_tables_had_not_synced_and_the_journal_
 ) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 2)
-        await store._row_store._begin_anew()  # safe from here on
+        await store._row_store._restart_journal()  # safe from here on
         for n in range(2, 6):
             await write_session(
                 store, steps=(make_step(iteration=n),), messages=(make_message(f"m{n}", n),)
@@ -212,7 +212,7 @@ async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
 
         for name in ("merge", "compact", "prune"):
             watch(name)
-        await store._row_store._begin_anew()
+        await store._row_store._restart_journal()
         assert tables is store._row_store.tables
         monkeypatch.undo()
     assert {each.name.split()[0] for each in copies} == {"merge", "compact", "prune"}
@@ -240,15 +240,15 @@ async def test_who_stops_waiting_leaves_nothing_half_done(tmp_path: Path) -> Non
         await store.save_conversation(make_conversation())
         await begin_session(store)
         for n in range(6):
-            ask = asyncio.create_task(
+            request = asyncio.create_task(
                 write_session(
                     store, steps=(make_step(iteration=n),), messages=(make_message(f"m{n}", n),)
                 )
             )
             for _ in range(n):
                 await asyncio.sleep(0)
-            ask.cancel()
-            await asyncio.wait((ask,))
+            request.cancel()
+            await asyncio.wait((request,))
         steps = (await store.steps(StepQuery())).steps
         said = (await store.messages(MessageQuery(conversation_id="c"))).messages
         assert [f"m{each.iteration}" for each in steps] == [each.message_id for each in said]
@@ -265,7 +265,7 @@ async def test_the_tables_follow_though_nobody_reads(
         followed.set()
 
     monkeypatch.setattr(Tables, "merge", merge)
-    monkeypatch.setattr(row_store, "_WAIT", 0.0)
+    monkeypatch.setattr(row_store, "_MERGE_DELAY_S", 0.0)
     async with opened(tmp_path) as store:
         await create_session(store)
         await followed.wait()
@@ -274,7 +274,7 @@ async def test_the_tables_follow_though_nobody_reads(
 async def test_versions_and_the_journal_stay_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_store, "_MERGES", 5)
+    monkeypatch.setattr(row_store, "_MAX_MERGES", 5)
     async with opened(tmp_path) as store:
         await begin_session(store)
         for n in range(20):
@@ -292,9 +292,9 @@ async def test_large_tables_get_indexes_and_answer_the_same(tmp_path: Path) -> N
         await begin_session(store)
         await write_session(store, steps=tuple(make_step(iteration=n) for n in range(1200)))
         table = store._row_store.tables._tables[STEPS.name]
-        await store._row_store._begin_anew()
+        await store._row_store._restart_journal()
         there = {index.columns[0] for index in await table.list_indices()}
-        assert there == {"key", *STEPS.indexed}
+        assert there == {"key", *STEPS.indexed_columns}
         await write_session(store, steps=(make_step(iteration=1200),))
         last = (await store.steps(StepQuery(session_id="s", latest=True))).steps
         assert [each.iteration for each in last] == [1200]
@@ -343,5 +343,5 @@ async def test_a_damaged_table_is_said_to_be(tmp_path: Path, part: str) -> None:
 
 
 def test_every_field_is_a_column() -> None:
-    for kind in KINDS:
-        assert tuple(kind.columns) == kind.type.__struct_fields__
+    for spec in ALL_TABLES:
+        assert tuple(spec.columns) == spec.type.__struct_fields__
