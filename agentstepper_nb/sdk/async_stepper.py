@@ -21,9 +21,9 @@ from .connection_state import OnDisconnect
 from .drivers import run_flow_async, run_in_thread
 from .event_blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
 from .flow_effects import Flow, T
-from .json_text import ToJson
 from .payload import Redact
 from .run_session import CLOSE_TIMEOUT_S
+from .value_hooks import FromJson, ToJson
 
 
 class AsyncAgentStepper(BaseStepper):
@@ -55,6 +55,7 @@ class AsyncAgentStepper(BaseStepper):
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
     ) -> Self:
@@ -71,6 +72,7 @@ class AsyncAgentStepper(BaseStepper):
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
+            from_json=from_json,
             require_clean=require_clean,
             notice=notice,
         )

@@ -36,11 +36,11 @@ from .connection_state import OnDisconnect
 from .drivers import run_flow, wait_result
 from .flow_effects import Flow
 from .halt_flow import HaltFlow, make_id
-from .json_text import ToJson
 from .payload import PayloadEncoder, Redact
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
 from .scope_hooks import carry_into_threads
 from .scopes import enter_agent, enter_scope
+from .value_hooks import FromJson, ToJson, ValueHooks
 from .workspace import Workspace
 from .workspace_tracker import WorkspaceTracker
 
@@ -92,6 +92,7 @@ class BaseStepper(CallTracer):
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
     ) -> None:
@@ -115,8 +116,7 @@ class BaseStepper(CallTracer):
         self._stop_on_entry = stop_on_entry
         self._mode = RunMode(mode)
         self._on_disconnect: OnDisconnect = on_disconnect
-        self._encoder = PayloadEncoder(redact, to_json)
-        self._to_json = to_json
+        self._encoder = PayloadEncoder(redact, ValueHooks(to_json, from_json))
         self._require_clean = require_clean
         self._notice = notice
         self._context = RunContext()

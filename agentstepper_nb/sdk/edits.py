@@ -1,22 +1,20 @@
 """What a person edits at a halt point, as the agent's process takes it.
 
 An edited JSON value is read beside the value that was shown: what wasn't edited stays the same object,
-and what was is made anew by the type of the object that stood there, never by a name in the JSON.
+and what was is made anew by the type of the object that stood there, or by the agent's `from_json=`,
+never by a name in the JSON.
 """
 
 from __future__ import annotations
 
-import contextvars
 import copy
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 from msgspec import Raw
 
 from ..errors import ProtocolError
-from ..protocol.agent import AgentMessage, CheckEdit, EditChecked
 from ..protocol.opaque_values import find_edited_opaque_value, is_opaque_value
 from .json_text import dump_json, is_same_json
 from .payload import Payload, PayloadEncoder, RedactKind
@@ -29,6 +27,7 @@ from .value_codecs import (
     find_value_codec,
 )
 from .value_encoder import EncodedValue, encode_value
+from .value_hooks import NO_HOOKS, HookError, ValueHooks, format_error
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -75,7 +74,10 @@ class EditReader:
             return last[1]
         packed = self._payload
         value = decode_edit(
-            packed.restore_secrets(raw), packed.restore_secrets(packed.raw), packed.encoded
+            packed.restore_secrets(raw),
+            packed.restore_secrets(packed.raw),
+            packed.encoded,
+            self._encoder.hooks,
         )
         value = value if self._convert_edit is None else self._convert_edit(value)
         self._last = text, value
@@ -108,31 +110,37 @@ T = TypeVar("T")
 _MAX_VALUE_CHARS: Final = 200
 
 
-def decode_edit(edit: Any, sent: Any, shown: EncodedValue) -> Any:
+def decode_edit(edit: Any, sent: Any, shown: EncodedValue, hooks: ValueHooks = NO_HOOKS) -> Any:
     """Give the value that an edit stands for.
 
     Args:
         edit: The edited JSON value.
         sent: The JSON value that was edited.
         shown: How the agent's value was shown.
+        hooks: The agent's own, which read edits of what they showed.
 
     Raises:
         ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would have to hold.
     """
     if (problem := find_edited_opaque_value(sent, edit)) is not None:
         raise ProtocolError("invalid_edit", problem)
-    return _Decoder(shown).decode(edit, sent, shown.value, "")
+    return _Decoder(shown, hooks).decode(edit, sent, shown.value, "")
 
 
 class _Decoder:
-    def __init__(self, shown: EncodedValue) -> None:
+    def __init__(self, shown: EncodedValue, hooks: ValueHooks) -> None:
         self._shown = shown
+        self._hooks = hooks
 
     def decode(self, edit: Any, sent: Any, original: Any, path: str) -> Any:
         if is_same_json(edit, sent):
             return original
         if edit is None or is_opaque_value(edit) or is_opaque_value(sent):
             return self._decode_plain(edit)
+        if self._is_read_by_hook(original):
+            _, given = self._shown.hook_results[id(original)]
+            part = self.decode(edit, sent, given, path)
+            return _make_or_refuse(path, lambda: self._hooks.decode(part, original))
         codec = None if type(original) in JSON_SCALAR_TYPES else find_value_codec(type(original))
         if isinstance(codec, FieldsCodec) and isinstance(sent, dict):
             return self._decode_fields(codec, edit, sent, original, path)
@@ -143,6 +151,9 @@ class _Decoder:
         if isinstance(codec, ScalarCodec) and _is_shown_by(codec, original, sent):
             return _make_or_refuse(path, lambda: codec.make(original, edit))
         return self._decode_plain(edit)
+
+    def _is_read_by_hook(self, original: Any) -> bool:
+        return self._hooks.can_decode and id(original) in self._shown.hook_results
 
     # ---- fields -------------------------------------------------------------------------------------
 
@@ -211,7 +222,7 @@ class _Decoder:
         original: Any,
         path: str,
     ) -> Any:
-        like = _find_sample(list(original.values()))
+        like = self._find_sample(list(original.values()))
         keys = {key: key for key in original}  # a key may be of a type of its own
         members: dict[Any, Any] = {}
         for key, item in edit.items():
@@ -239,7 +250,7 @@ class _Decoder:
         if objects is None or len(objects) != len(sent):
             return self._decode_plain(edit)  # `redact=` shows another list
         guides = _match_items(edit, sent, objects, path)
-        like = _find_sample(objects)
+        like = self._find_sample(objects)
         items = [
             self._decode_new_item(item, like, f"{path}[{index}]")
             if guide is None
@@ -252,8 +263,17 @@ class _Decoder:
         """A new item, made as the others of its list or dict are."""
         if like is None or edit is None or is_opaque_value(edit):
             return self._decode_plain(edit)
-        made = self.decode(edit, encode_value(like).json, like, path)
+        hooks = self._hooks if self._is_read_by_hook(like) else NO_HOOKS
+        made = self.decode(edit, encode_value(like, hooks).json, like, path)
         return _make_or_refuse(path, lambda: copy.deepcopy(like)) if made is like else made
+
+    def _find_sample(self, values: list[Any]) -> Any:
+        """One of the values, where all are of one type that JSON hasn't; else None."""
+        kinds = {type(value) for value in values}
+        if len(kinds) != 1 or _is_plain(values[0]):
+            return None
+        is_made = self._is_read_by_hook(values[0]) or find_value_codec(kinds.pop()) is not None
+        return values[0] if is_made else None
 
     def _decode_plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""
@@ -315,14 +335,6 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bool, dict, list)
 
 
-def _find_sample(values: list[Any]) -> Any:
-    """One of the values, where all are of one type that JSON hasn't; else None."""
-    kinds = {type(value) for value in values}
-    if len(kinds) != 1 or _is_plain(values[0]) or find_value_codec(kinds.pop()) is None:
-        return None
-    return values[0]
-
-
 def _is_shown_by(codec: ScalarCodec, original: Any, sent: Any) -> bool:
     """Whether a value was shown by its form, and not by the agent's own hook."""
     return _make_or_refuse("", lambda: is_same_json(codec.show(original), sent))
@@ -356,59 +368,7 @@ def _make_or_refuse(path: str, make: Callable[[], T]) -> T:
         return make()
     except ProtocolError:
         raise
+    except HookError as failed:
+        _refuse(path, str(failed).rstrip("."))
     except Exception as error:
         _refuse(path, format_error(error).rstrip("."))
-
-
-def format_error(error: BaseException) -> str:
-    """What an error says, in a line; of pydantic's what it says of each field."""
-    try:
-        told = error.errors()  # type: ignore[attr-defined]
-        return "; ".join(
-            ": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in told
-        )
-    except Exception:
-        pass
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-#: Says why an edit can't be taken; None where it can.
-EditCheck = Callable[[Raw], str | None]
-
-
-class PendingEditReaders:
-    """What reads the edits of the halt points that wait.
-
-    Args:
-        send: Sends messages of the run.
-    """
-
-    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], object]) -> None:
-        self._send = send
-        self._checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
-
-    def register(self, halt_point: str, check: EditCheck) -> None:
-        """Read edits of a halt point by this, in a copy of the context that it is called in."""
-        self._checks[halt_point] = contextvars.copy_context(), check
-
-    def unregister(self, halt_point: str) -> None:
-        """A halt point waits no more."""
-        self._checks.pop(halt_point, None)
-
-    def check_edit(self, request: CheckEdit) -> None:
-        """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
-        threading.Thread(
-            target=self._answer, args=(request,), name="agentstepper-check", daemon=True
-        ).start()
-
-    def _answer(self, request: CheckEdit) -> None:
-        refusal = None
-        found = self._checks.get(request.halt_point)
-        if found is not None:  # else it waits no more, as the Core is about to see
-            context, check = found
-            refusal = context.copy().run(check, request.data)
-        self._send((EditChecked(check=request.check, refusal=refusal),))

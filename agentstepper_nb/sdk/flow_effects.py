@@ -7,6 +7,8 @@ it begins itself stays its own.
 
 from __future__ import annotations
 
+import contextvars
+import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -27,7 +29,9 @@ from ..errors import (
 from ..protocol.agent import (
     AgentMessage,
     Answer,
+    CheckEdit,
     DenyAnswer,
+    EditChecked,
     HaltPointReached,
     RaiseAnswer,
     ResumeAnswer,
@@ -36,7 +40,7 @@ from ..protocol.agent import (
 )
 from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
-from .edits import EditCheck, EditReader
+from .edits import EditReader
 from .payload import PayloadEncoder
 from .scopes import Scope, set_scope
 
@@ -89,6 +93,9 @@ def _list_open_events() -> tuple[OpenEvent, ...]:
 
 
 T = TypeVar("T")
+
+#: Says why an edit can't be taken; None where it can.
+EditCheck = Callable[[Raw], str | None]
 
 
 class SendEffect(NamedTuple):
@@ -330,3 +337,40 @@ def make_point(
         traceback=traceback,
         usage=usage,
     )
+
+
+# ---- edits of halt points that wait ----------------------------------------------------------------
+
+
+class PendingEditReaders:
+    """What reads the edits of the halt points that wait.
+
+    Args:
+        send: Sends messages of the run.
+    """
+
+    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], object]) -> None:
+        self._send = send
+        self._checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
+
+    def register(self, halt_point: str, check: EditCheck) -> None:
+        """Read edits of a halt point by this, in a copy of the context that it is called in."""
+        self._checks[halt_point] = contextvars.copy_context(), check
+
+    def unregister(self, halt_point: str) -> None:
+        """A halt point waits no more."""
+        self._checks.pop(halt_point, None)
+
+    def check_edit(self, request: CheckEdit) -> None:
+        """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
+        threading.Thread(
+            target=self._answer, args=(request,), name="agentstepper-check", daemon=True
+        ).start()
+
+    def _answer(self, request: CheckEdit) -> None:
+        refusal = None
+        found = self._checks.get(request.halt_point)
+        if found is not None:  # else it waits no more, as the Core is about to see
+            context, check = found
+            refusal = context.copy().run(check, request.data)
+        self._send((EditChecked(check=request.check, refusal=refusal),))

@@ -168,7 +168,7 @@ class HaltFlow(HaltFlowBase):
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        packed = self._encoder.encode_for_display(_REDACT_KINDS[kind, EventSide.BEGIN], value)
+        packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.BEGIN], value)
         reader = EditReader(self._encoder, packed, convert_edit)
         parent = find_innermost_event(self.run)
         if name is None and kind is EventKind.LLM_QUERY:
@@ -258,7 +258,7 @@ class HaltFlow(HaltFlowBase):
                 log.info("A person set the result of a call; the result of the program is ignored.")
             value = event.result
         yield from self._snapshot_after_call(event)
-        packed = self._encoder.encode_for_display(_REDACT_KINDS[kind, EventSide.END], value)
+        packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.END], value)
         if usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.encoded.json)
         point = make_point(
@@ -301,6 +301,13 @@ class HaltFlow(HaltFlowBase):
         return ended if ended.is_edited else None
 
     # ---- parts --------------------------------------------------------------------------------------
+
+    def _encode(self, kind: str, value: Any) -> Flow[Payload]:
+        """Pack a value, and show the person what the agent's own hook raised for it."""
+        packed = self._encoder.encode_for_display(kind, value)
+        for failure in self._encoder.take_hook_failures(packed):
+            yield self._message(failure)
+        return packed
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""

@@ -16,9 +16,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from ..errors import NotJSONError
-
-#: Turns a value that JSON doesn't have into one that it has, or raises TypeError.
-ToJson = Callable[[Any], Any]
+from .value_hooks import HookError, ToJson
 
 #: Deeper nesting is refused here, since the parsers on the way would give up at some depth.
 MAX_DEPTH: Final = 500
@@ -208,6 +206,8 @@ def _converted(value: Any, to_json: ToJson | None) -> tuple[Any, str | None]:
         value = to_json(value)
     except TypeError:
         return value, reason
+    except HookError as failed:
+        return value, f"a value for which {failed}"
     return value, None if isinstance(value, _CONTAINERS) else _reason(value)
 
 

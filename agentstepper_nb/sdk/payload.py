@@ -18,9 +18,10 @@ from ..protocol.data_model import Commit, Failure, FileBody, FileChange
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from ..protocol.opaque_values import REPR_KEY
-from .json_text import JsonDumper, ToJson, dump_json, dump_plain_json, load_json, map_strings
+from .json_text import JsonDumper, dump_json, dump_plain_json, load_json, map_strings
 from .secret_masks import SecretMask, make_restorer
 from .value_encoder import EncodedValue, encode_redacted, encode_value
+from .value_hooks import NO_HOOKS, ValueHooks
 
 #: Called with what a value is (`RedactKind`) and the value, before it leaves the process.
 Redact = Callable[[str, Any], Any]
@@ -77,17 +78,18 @@ class PayloadEncoder:
 
     Args:
         redact: The agent's own hook.
-        to_json: The hook for values that JSON doesn't have.
+        hooks: The agent's own hooks for values that JSON doesn't have.
 
     Attributes:
         limit: Bytes of the largest message that the Core takes.
     """
 
-    def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
+    def __init__(self, redact: Redact | None = None, hooks: ValueHooks = NO_HOOKS) -> None:
         self.max_message_bytes = MAX_MESSAGE_BYTES
         self._redact = redact
-        self._to_json = to_json
-        self._dumper = JsonDumper(to_json)
+        self.hooks = hooks
+        self._dumper = JsonDumper(hooks.encode if hooks.can_encode else None)
+        self._reported_failures: set[tuple[type, type]] = set()
 
     def encode(self, kind: str, value: Any) -> Payload:
         """Pack a value that must be JSON.
@@ -124,10 +126,10 @@ class PayloadEncoder:
         )
         if text is not None and _HINT_AT_MARK not in text:
             return _packed(text, EncodedValue(value, value))
-        shown = encode_value(value, self._to_json, max_chars, self.max_message_bytes)
+        shown = encode_value(value, self.hooks, max_chars, self.max_message_bytes)
         json = shown.json
         if self._redact is not None:
-            json = encode_redacted(shown, self._redact(kind, json), self._to_json)
+            json = encode_redacted(shown, self._redact(kind, json), self.hooks)
         return _packed(dump_json(json), shown)
 
     def hash(self, packed: Payload, key: bytes | None) -> str | None:
@@ -143,6 +145,13 @@ class PayloadEncoder:
         if packed.originals or self._redact is not None:
             data = dump_json(packed.encoded.json).encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=key).hexdigest()
+
+    def take_hook_failures(self, payload: Payload) -> list[str]:
+        """What `to_json=` raised for a payload, once for each type of value and exception."""
+        failures = payload.encoded.hook_failures
+        new = [key for key in failures if key not in self._reported_failures]
+        self._reported_failures.update(new)
+        return [failures[key] for key in new]
 
     def texts(self, kind: str, texts: dict[str, str], max_chars: int) -> dict[str, str]:
         """Pack a few texts that stand together, each cut to so many characters."""

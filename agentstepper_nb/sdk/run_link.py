@@ -28,7 +28,7 @@ from ..protocol.agent import (
 )
 from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
-from .edits import EditCheck, PendingEditReaders
+from .flow_effects import EditCheck, PendingEditReaders
 from .outbox import HaltLease, NoTransport, Outbox
 from .run_protocol import RunProtocol
 from .send_queue import PendingFutures, make_future

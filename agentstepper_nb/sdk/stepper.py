@@ -17,9 +17,9 @@ from .connection_state import OnDisconnect
 from .drivers import run_flow
 from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
 from .flow_effects import Flow, T
-from .json_text import ToJson
 from .payload import Redact
 from .run_session import CLOSE_TIMEOUT_S
+from .value_hooks import FromJson, ToJson
 
 
 class AgentStepper(BaseStepper):
@@ -55,7 +55,12 @@ class AgentStepper(BaseStepper):
         redact: Called as `redact(word, value)` before a value leaves the process; gives what is shown
             in its place. The words are `payload.RedactKind`'s.
         to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
-            TypeError.
+            TypeError, by which the value is shown as without the hook. Another exception is shown to
+            the person, and the value by its repr.
+        from_json: Called as `from_json(edited, original)` for an edit of a value that `to_json` turned
+            into JSON: gives a value of the original's type. `edited` is what `to_json` gave for the
+            original, with the edit in it; what it doesn't accept it refuses by an exception, which the
+            person reads. Without it the agent receives the edited JSON as it is.
         require_clean: Whether to refuse a workspace whose own repository has uncommitted changes;
             otherwise they are part of what the run begins with.
         notice: What a person must know of the whole run, as "No sandbox: commands may do what you may.":
@@ -83,6 +88,7 @@ class AgentStepper(BaseStepper):
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
     ) -> None:
@@ -98,6 +104,7 @@ class AgentStepper(BaseStepper):
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
+            from_json=from_json,
             require_clean=require_clean,
             notice=notice,
         )

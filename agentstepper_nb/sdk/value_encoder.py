@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.opaque_values import REASON_KEY, REF, REPR_KEY
-from .json_text import ToJson, dump_json
+from .json_text import dump_json
 from .value_codecs import (
     FieldsCodec,
     ItemsCodec,
@@ -23,6 +23,7 @@ from .value_codecs import (
     ValueCodec,
     find_value_codec,
 )
+from .value_hooks import NO_HOOKS, HookError, ValueHooks
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -55,17 +56,22 @@ class EncodedValue:
         json: The JSON value it was shown as.
         objects_by_mark: The object that each mark stands for, by the mark's JSON text.
         set_members: The members of each set, in the order in which they were shown, by the set's id.
+        hook_results: Each value that the agent's `to_json=` turned into JSON, and what that gave, by
+            the value's id.
+        hook_failures: What `to_json=` raised, by the type of the value and of the exception.
     """
 
     value: Any
     json: Any = None
     objects_by_mark: dict[str, Any] = field(default_factory=dict)
     set_members: dict[int, list[Any]] = field(default_factory=dict)
+    hook_results: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    hook_failures: dict[tuple[type, type], str] = field(default_factory=dict)
 
 
 def encode_value(
     value: Any,
-    to_json: ToJson | None = None,
+    hooks: ValueHooks = NO_HOOKS,
     max_chars: int = MAX_MESSAGE_BYTES,
     message_limit_bytes: int = MAX_MESSAGE_BYTES,
 ) -> EncodedValue:
@@ -73,34 +79,34 @@ def encode_value(
 
     Args:
         value: Any value.
-        to_json: The agent's hook, which is asked before a form is.
+        hooks: The agent's own, which are called before a form is looked for.
         max_chars: What the JSON may weigh, in letters, about; what is above becomes a mark.
         message_limit_bytes: Bytes of the largest message, which such a mark names.
     """
     shown = EncodedValue(value)
-    shown.json = _Encoder(shown, to_json, max_chars, message_limit_bytes).encode(value)
+    shown.json = _Encoder(shown, hooks, max_chars, message_limit_bytes).encode(value)
     return shown
 
 
-def encode_redacted(shown: EncodedValue, changed: Any, to_json: ToJson | None = None) -> Any:
+def encode_redacted(shown: EncodedValue, changed: Any, hooks: ValueHooks = NO_HOOKS) -> Any:
     """Show what the agent's `redact=` made of the JSON that a value was shown as.
 
     Args:
         shown: How the value was shown; its marks stay marks.
         changed: What the hook gave.
-        to_json: As for `show`.
+        hooks: As for `encode_value`.
     """
-    return _Encoder(shown, to_json, MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES).encode(changed)
+    return _Encoder(shown, hooks, MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES).encode(changed)
 
 
 class _Encoder:
     """One walk through a value."""
 
     def __init__(
-        self, shown: EncodedValue, to_json: ToJson | None, max_chars: int, message_limit_bytes: int
+        self, shown: EncodedValue, hooks: ValueHooks, max_chars: int, message_limit_bytes: int
     ) -> None:
         self._shown = shown
-        self._to_json = to_json
+        self._hooks = hooks
         self._remaining_weight = max_chars
         self._too_large = _TOO_LARGE.format(message_limit_bytes // 1024 // 1024)
         self._inside: set[int] = set()  # what is around what is being shown, by id
@@ -166,11 +172,8 @@ class _Encoder:
             parts = None if codec is None else _parts(codec, value)
         except (RecursionError, _TooLargeError):
             raise
-        except OverflowError:
-            return self._mark(value, _extract(value), self._too_large)
         except Exception as error:
-            why = f"its fields can't be read ({type(error).__name__})"
-            return self._mark(value, _repr(value), why)
+            return self._mark_unreadable(value, kind, error)
         if isinstance(parts, dict):
             return self._object(value, parts, depth)
         if isinstance(parts, list):
@@ -180,17 +183,32 @@ class _Encoder:
             return self._mark(value, _repr(value), f"its type, {_name(kind)}, has no fields")
         return self._scalar(value, parts)
 
+    def _mark_unreadable(self, value: Any, kind: type, error: Exception) -> dict[str, Any]:
+        if isinstance(error, OverflowError):
+            return self._mark(value, _extract(value), self._too_large)
+        if not isinstance(error, HookError):
+            why = f"its fields can't be read ({type(error).__name__})"
+            return self._mark(value, _repr(value), why)
+        cause = error.__cause__
+        shown = (
+            f"A value of the type {_name(kind)} is shown by its repr and can't be edited: {error}."
+        )
+        log.warning("%s", shown, exc_info=cause)
+        self._shown.hook_failures[kind, type(cause)] = shown
+        return self._mark(value, _repr(value), str(error))
+
     def _converted(self, value: Any, kind: type) -> Any:
         """What the agent's hook makes of a value; the value itself where it isn't asked, or refuses."""
-        if self._to_json is None or issubclass(kind, dict | list | tuple | str | int | float):
+        hooks = self._hooks
+        if not hooks.can_encode or issubclass(kind, dict | list | tuple | str | int | float):
             return value
         try:
-            return self._to_json(value)
+            given = hooks.encode(value)
         except TypeError:
             return value
-        except Exception:
-            log.warning("to_json= failed for a value of the type %s.", _name(kind), exc_info=True)
-            raise
+        if given is not value:
+            self._shown.hook_results[id(value)] = value, given
+        return given
 
     def _object(self, value: Any, parts: dict[Any, Any], depth: int) -> Any:
         if REPR_KEY in parts:

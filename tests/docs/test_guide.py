@@ -38,6 +38,7 @@ FOUND = "['a red boat', 'a blue boat']"
 PROGRAMS = {
     ("attach", "agent.py"): (FOUND, 5),
     ("attach", "async_agent.py"): ("Good day.", 3),
+    ("attach", "own_types.py"): ("booked C7", 3),
     ("attach", "wrapped.py"): ("You said: Hello 5", 5),
     ("changes", "writer.py"): ("", 3),
     # It halts at what asks alone.

@@ -19,6 +19,7 @@ import pytest
 from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_encoder import encode_value
+from agentstepper_nb.sdk.value_hooks import ValueHooks
 from tests.sdk.hostile import HOSTILE, Pair, thicket
 from tests.sdk.traced_values import Thing, mark
 
@@ -142,16 +143,31 @@ def test_a_mark_stands_for_its_object() -> None:
     assert list(shown.objects_by_mark.values()) == [one, two]
 
 
-def test_a_hook_that_fails_leaves_a_mark() -> None:
-    def to_json(value: Any) -> Any:
-        raise LookupError("a bug in the hook")
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
 
-    assert encode_value(Thing(), to_json).json["$why"] == "its fields can't be read (LookupError)"
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LookupError("a bug in the hook"), "LookupError: a bug in the hook"),
+        (OverflowError("not this value's size"), "OverflowError: not this value's size"),
+        (RecursionError("in the hook"), "RecursionError: in the hook"),
+        (Unspeakable(), "Unspeakable"),
+    ],
+)
+def test_a_hook_that_fails_leaves_a_mark_that_names_it(error: Exception, said: str) -> None:
+    def show_thing(value: Any) -> Any:
+        raise error
+
+    shown = encode_value([Thing(), 1], ValueHooks(show_thing)).json
+    assert shown == [mark("<a thing>", 1, f"to_json=show_thing raised {said}"), 1]
 
 
 def test_a_hook_that_gives_what_it_got_comes_to_an_end() -> None:
-    assert encode_value(Thing(), lambda value: value).json == mark("<a thing>", 1)
-    shown = encode_value(Thing(), lambda value: Pair(value, value)).json
+    assert encode_value(Thing(), ValueHooks(lambda value: value)).json == mark("<a thing>", 1)
+    shown = encode_value(Thing(), ValueHooks(lambda value: Pair(value, value))).json
     assert "$repr" in json.dumps(shown)
 
 
