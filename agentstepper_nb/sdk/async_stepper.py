@@ -37,8 +37,11 @@ class AsyncAgentStepper(BaseStepper):
 
     Making one does nothing yet. It connects where its `async with` is entered, or all at once by
     `dbg = await AsyncAgentStepper.connect("my agent")`. A task that is cancelled while it waits
-    withdraws its halt point. Arguments as `AgentStepper`'s.
+    withdraws its halt point. Where an AgentStepper of the same program is open in this process, this one
+    joins its run, as said there. Arguments as `AgentStepper`'s.
     """
+
+    _is_async = True
 
     @classmethod
     async def connect(

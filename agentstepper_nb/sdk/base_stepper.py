@@ -8,14 +8,12 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from ..discover import PROGRAM_NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
@@ -36,10 +34,10 @@ from .connection_state import OnDisconnect
 from .drivers import run_flow, wait_result
 from .flow_effects import Flow
 from .halt_flow import HaltFlow, make_id
+from .open_runs import OpenRuns, describe_ignored_arguments
 from .payload import PayloadEncoder, Redact
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
-from .scope_hooks import carry_into_threads
-from .scopes import enter_agent, enter_scope
+from .scopes import enter_agent
 from .value_hooks import FromJson, ToJson, ValueHooks
 from .workspace import Workspace
 from .workspace_tracker import WorkspaceTracker
@@ -58,10 +56,6 @@ class RunContext:
     workspace_tracker: WorkspaceTracker | None = None
 
 
-_ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
-carry_into_threads(_ambient)
-#: Those that opened a run, as long as somebody has them.
-_run_owners: weakref.WeakSet[BaseStepper] = weakref.WeakSet()
 #: Held while a forked child opens its run; a new one in each child.
 _reopening = threading.Lock()
 
@@ -77,6 +71,8 @@ atexit.register(finish_all_runs)
 
 class BaseStepper(CallTracer):
     """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
+
+    _is_async: ClassVar[bool]
 
     def __init__(
         self,
@@ -121,18 +117,18 @@ class BaseStepper(CallTracer):
         self._notice = notice
         self._context = RunContext()
         self._opening: RunSession | None = None  # its hello is on its way, or answered
+        self._lender: weakref.ref[BaseStepper] | None = None
         self._is_borrowed = False  # the run is another stepper's, which ends it
+        self._is_of_context = False  # the run is, or was, a context's: a cell's
         self._children = ChildAgents()
 
     # ---- opening ------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
         """Find or open the run, without its start. Blocks."""
-        lender = _ambient.get() if self._location == (None, None, None, None) else None
-        if lender is not None and lender._is_open():
-            self._is_borrowed = True
-            self._context = RunContext(lender._current_session(), lender._context.workspace_tracker)
-            self._encoder.max_message_bytes = lender._encoder.max_message_bytes
+        lender = _open_runs.find_to_join(self)
+        if lender is not None:
+            self._join(lender)
         own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._context.session is None:
@@ -143,6 +139,16 @@ class BaseStepper(CallTracer):
             raise
         if own_watch is not None:
             self._current_session().link.add_end_callback(own_watch.close)
+
+    def _join(self, lender: BaseStepper) -> None:
+        """Belong to a run that another began, and will end."""
+        session, tracker = lender._current_session(), lender._context.workspace_tracker
+        self._context = RunContext(session, tracker)
+        self._lender = weakref.ref(lender)
+        self._is_borrowed, self._is_of_context = True, lender._is_of_context
+        self._encoder.max_message_bytes = lender._encoder.max_message_bytes
+        if self._folder is not None and tracker and tracker.folder == self._folder.resolve():
+            self._folder = None  # its changes are sent already
 
     def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceTracker | None:
         """Watch this stepper's own folder, where it has one."""
@@ -183,15 +189,25 @@ class BaseStepper(CallTracer):
             raise
         self._encoder.max_message_bytes = session.link.max_message_bytes
         self._context.session = session
-        _run_owners.add(self)
+        _open_runs.add(self)
         weakref.finalize(self, session.finish).atexit = False
 
     def _start(self) -> Flow[None]:
-        """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
+        """What to send first: the start of a run of its own; of a joined run, what differs from it."""
         first = self._initial_commit()
         if self._is_borrowed:
-            return self._flow().commit(first) if first is not None else _no_steps()
+            return self._start_joined(first)
         return self._flow().start(self._stop_on_entry, first)
+
+    def _start_joined(self, first: Commit | None) -> Flow[None]:
+        if first is not None:
+            yield from self._flow().commit(first)
+        lender = self._find_lender()
+        if lender is not None and (ignored := describe_ignored_arguments(self, lender)):
+            yield from self._flow().post_debug_message(ignored)
+
+    def _find_lender(self) -> BaseStepper | None:
+        return None if self._lender is None else self._lender()
 
     def _initial_commit(self) -> Commit | None:
         """The first commit of this stepper's own folder; a lender has told of its own."""
@@ -214,6 +230,15 @@ class BaseStepper(CallTracer):
 
     def _is_closed(self) -> bool:
         return self._context.session is not None and self._context.session.is_ended
+
+    def _find_run_of_call(self) -> BaseStepper | None:
+        """The AgentStepper in whose run a function that this one wrapped halts, when it is called now.
+
+        A cell's wraps outlive its run: later they halt in the run of the cell that calls them.
+        """
+        if self._is_of_context and (context := _open_runs.find_context()) is not None:
+            return context
+        return find_current_stepper() if self._is_closed() else self
 
     def _find_watched_workspace(self, folder: Path) -> Workspace | None:
         """The workspace of this folder, where its changes are told already."""
@@ -245,6 +270,10 @@ class BaseStepper(CallTracer):
 
     def _reopen(self, parents: RunSession) -> RunSession:
         """In a forked child: open a run of its own. The parent's stays the parent's."""
+        lender = self._find_lender()
+        if lender is not None and self._folder is None:  # it opens the child's
+            self._join(lender)
+            return self._context.session or parents
         with _reopening:
             session = self._context.session
             if session is not None and session.pid == os.getpid():
@@ -372,42 +401,9 @@ class BaseStepper(CallTracer):
         return f"<{type(self).__name__} {self.program_name!r}, {state}>"
 
 
-@contextmanager
-def set_current_stepper(stepper: BaseStepper) -> Iterator[BaseStepper]:
-    """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
-
-    Args:
-        stepper: The AgentStepper whose run it is.
-    """
-    token = _ambient.set(stepper)
-    try:
-        session = stepper._context.session
-        with enter_scope(None if session is None else session.scope):
-            yield stepper
-    finally:
-        _ambient.reset(token)
-
-
-def find_current_stepper() -> BaseStepper | None:
-    """The AgentStepper whose run the calling code belongs to.
-
-    It is the context's; for code in another context, as a thread that copied none, the only one in this
-    process whose run is open.
-
-    Returns:
-        None outside of any run, and where several are open and nothing says which.
-    """
-    ambient = _ambient.get()
-    if ambient is not None and ambient._is_open():
-        return ambient
-    if not _run_owners:
-        return None
-    opened = [stepper for stepper in list(_run_owners) if stepper._is_open()]
-    return opened[0] if len(opened) == 1 else None
-
-
-def _no_steps() -> Flow[None]:
-    yield from ()
+_open_runs: OpenRuns[BaseStepper] = OpenRuns()
+set_current_stepper = _open_runs.set_current
+find_current_stepper = _open_runs.find_current
 
 
 def _finish_with_multiprocessing() -> None:

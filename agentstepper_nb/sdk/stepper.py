@@ -36,6 +36,14 @@ class AgentStepper(BaseStepper):
     A halt point waits on the calling thread only: other threads and their halt points go on. Begun
     events belong to the context (thread or task) that began them.
 
+    An `AgentStepper` and an `AsyncAgentStepper` of one program name at one Core that are open at once
+    in a process are one run. The second joins the run that the first began: its events stand in that
+    timeline, it doesn't halt at a start of its own, and its end ends nothing; the end of the first ends
+    the run for both. `redact`, `to_json`, `from_json` and the workspace stay each one's own. `mode`,
+    `on_disconnect` and `notice` are the first's: a debug message names those of the second that differ.
+    Two of the same form are two runs, and so are those of different names; where several could be
+    joined, none is.
+
     Args:
         program_name: What the run is called after; the environment's AGENTSTEPPER_NAME where it is set.
         address: The Core's host; with neither this nor `port` nor `url` it is looked for.
@@ -73,6 +81,8 @@ class AgentStepper(BaseStepper):
         WorkspaceError: The workspace can't be tracked, or isn't clean.
         AgentStopped: The person pressed Stop at the start.
     """
+
+    _is_async = False
 
     def __init__(
         self,

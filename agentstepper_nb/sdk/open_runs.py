@@ -1,0 +1,133 @@
+"""The open runs of a process: whose run the calling code belongs to, and which one a stepper joins."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from ..discover import CoreEndpoint
+from .run_session import RunSession
+from .scope_hooks import carry_into_threads
+from .scopes import enter_scope
+
+
+class RunMember(Protocol):
+    """An AgentStepper, as others find and join its run."""
+
+    _is_async: ClassVar[bool]
+    _is_of_context: bool
+    _location: tuple[Any, ...]
+    program_name: str
+
+    def _is_open(self) -> bool: ...
+
+    def _endpoint(self) -> CoreEndpoint: ...
+
+    def _current_session(self) -> RunSession: ...
+
+
+S = TypeVar("S", bound=RunMember)
+
+
+class OpenRuns(Generic[S]):
+    """The AgentSteppers of this process that opened a run, as long as somebody has them."""
+
+    def __init__(self) -> None:
+        self._owners: weakref.WeakSet[S] = weakref.WeakSet()
+        self._context: ContextVar[S | None] = ContextVar("agentstepper_context", default=None)
+        carry_into_threads(self._context)
+
+    def add(self, stepper: S) -> None:
+        """An AgentStepper opened a run."""
+        self._owners.add(stepper)
+
+    @contextmanager
+    def set_current(self, stepper: S) -> Iterator[S]:
+        """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
+
+        Functions that were wrapped inside halt in the run of whichever such context they are called in.
+
+        Args:
+            stepper: The AgentStepper whose run it is.
+        """
+        stepper._is_of_context = True
+        token = self._context.set(stepper)
+        scope = stepper._current_session().scope if stepper._is_open() else None
+        try:
+            with enter_scope(scope):
+                yield stepper
+        finally:
+            self._context.reset(token)
+
+    def find_current(self) -> S | None:
+        """The AgentStepper whose run the calling code belongs to.
+
+        It is the context's; for code in another context, as a thread that copied none, the only one in
+        this process whose run is open.
+
+        Returns:
+            None outside of any run, and where several are open and nothing says which.
+        """
+        context = self.find_context()
+        if context is not None:
+            return context
+        if not self._owners:
+            return None
+        opened = [stepper for stepper in list(self._owners) if stepper._is_open()]
+        return opened[0] if len(opened) == 1 else None
+
+    def find_context(self) -> S | None:
+        """The AgentStepper that was set around the calling code, while its run is open."""
+        stepper = self._context.get()
+        return stepper if stepper is not None and stepper._is_open() else None
+
+    def find_to_join(self, joining: S) -> S | None:
+        """The AgentStepper whose open run a new one joins.
+
+        Args:
+            joining: The new one, whose run isn't open yet.
+
+        Returns:
+            The context's, where the new one names no Core. Else the only one of the other form,
+            synchronous or asynchronous, with the same program name at the same Core; None where there is
+            no such one, or several.
+        """
+        context = None if any(joining._location) else self.find_context()
+        if context is not None:
+            return context
+        owners = [stepper for stepper in list(self._owners) if stepper._is_open()]
+        others = [stepper for stepper in owners if _is_other_form(joining, stepper)]
+        return others[0] if len(others) == 1 else None
+
+
+def _is_other_form(joining: RunMember, other: RunMember) -> bool:
+    """Whether one is synchronous and one asynchronous, of one program at one Core."""
+    if joining._is_async is other._is_async or joining.program_name != other.program_name:
+        return False
+    return (
+        joining._location == other._location
+        or joining._endpoint().url == other._current_session().endpoint.url
+    )
+
+
+def describe_ignored_arguments(joined: RunMember, lender: RunMember) -> str:
+    """Say which arguments the run that an AgentStepper joined makes no use of.
+
+    Args:
+        joined: The AgentStepper.
+        lender: The one that began the run.
+
+    Returns:
+        "" where there are none, and in a cell, whose run nobody configures.
+    """
+    asked = (("mode", "_mode"), ("on_disconnect", "_on_disconnect"), ("notice", "_notice"))
+    ignored = [f"{name}=" for name, own in asked if getattr(joined, own) != getattr(lender, own)]
+    if not ignored or lender._is_of_context:
+        return ""
+    return (
+        f"This {type(joined).__name__} joined the run that an {type(lender).__name__} of the same "
+        f"program began, and these arguments of it are ignored: {', '.join(ignored)}."
+    )
