@@ -34,7 +34,7 @@ from .transcript import Transcript
 if TYPE_CHECKING:
     from ..sdk.approvals import Approval
     from ..sdk.async_stepper import AsyncAgentStepper
-    from ..sdk.event_blocks import AsyncToolInvocation
+    from ..sdk.event_blocks import ToolInvocation
 
 #: Called with a tool's name and arguments where a person allows them from now on.
 RuleSaver = Callable[[str, Any], None]
@@ -228,7 +228,7 @@ class ToolCallRunner:
         call_id: str,
         requested: RequestedCall,
         evaluation: PolicyEvaluation,
-    ) -> tuple[AsyncToolInvocation, Approval | None]:
+    ) -> tuple[ToolInvocation, Approval | None]:
         """Begin the call's event, and get past its halt point, asking for an approval where need be."""
         if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return await stack.enter_async_context(dbg.tool(requested.name, requested.args)), None

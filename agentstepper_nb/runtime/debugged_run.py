@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..errors import AgentStepperError, ConnectionLostError, StepFrameError
 from ..sdk.async_stepper import AsyncAgentStepper
-from ..sdk.event_blocks import AsyncToolInvocation
+from ..sdk.event_blocks import ToolInvocation
 from .frame import FrameIn, FrameOut
 from .frame_codec import check_output, decode_edited_input, decode_edited_output, encode_frame
 from .moniker import MonikerContext
@@ -111,7 +111,7 @@ class DebuggedRun:
         except (TimeoutError, AgentStepperError) as why:
             self._log.info("The run of %s could not be closed: %r", dbg.program_name, why)
 
-    def _apply_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
+    def _apply_edit(self, call: ToolInvocation, attempt: StepAttempt) -> None:
         if call.name != self._moniker:
             text = f"A step of {self._moniker} can't be replaced by a step of {call.name!r}."
             raise StepFrameError(text, edited=True)

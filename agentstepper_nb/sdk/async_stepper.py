@@ -19,7 +19,7 @@ from .child_agents import AsyncChildAgent, start_child
 from .close_callbacks import has_callbacks
 from .connection_state import OnDisconnect
 from .drivers import run_flow_async, run_in_thread
-from .event_blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
+from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
 from .flow_effects import Flow, T
 from .payload import Redact
 from .run_session import CLOSE_TIMEOUT_S
@@ -94,19 +94,17 @@ class AsyncAgentStepper(BaseStepper):
 
     # ---- the preferred form -------------------------------------------------------------------------
 
-    def llm(self, prompt: Any, *, model: str | None = None) -> AsyncLlmQuery:
-        """As `AgentStepper.llm`, for `async with`."""
-        return AsyncLlmQuery(self, prompt, model)
+    def llm(self, prompt: Any, *, model: str | None = None) -> LlmQuery:
+        """As `AgentStepper.llm`, for `async with`; for `with` where no event loop runs on the thread."""
+        return LlmQuery(self, prompt, model)
 
-    def tool(
-        self, name: str, args: Any, *, approval: Approval | None = None
-    ) -> AsyncToolInvocation:
-        """As `AgentStepper.tool`, for `async with`."""
-        return AsyncToolInvocation(self, name, args, approval)
+    def tool(self, name: str, args: Any, *, approval: Approval | None = None) -> ToolInvocation:
+        """As `AgentStepper.tool`, in the forms of `llm`."""
+        return ToolInvocation(self, name, args, approval)
 
-    def event(self, name: str, data: Any = None) -> AsyncCustomEvent:
-        """As `AgentStepper.event`, for `async with`."""
-        return AsyncCustomEvent(self, name, data)
+    def event(self, name: str, data: Any = None) -> CustomEvent:
+        """As `AgentStepper.event`, in the forms of `llm`."""
+        return CustomEvent(self, name, data)
 
     # ---- AgentStepper's methods, awaited ------------------------------------------------------------
 

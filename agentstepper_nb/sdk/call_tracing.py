@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
@@ -14,7 +13,7 @@ from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.data_model import EventKind
 from .argument_checks import check_optional_text
 from .arguments import CallArguments
-from .drivers import run_flow, run_flow_async
+from .drivers import is_loop_running, run_flow, run_flow_async
 from .edits import EditConverter
 from .flow_effects import BegunEvent, CallEffect, CallResult, Flow, OpenEvent
 from .halt_flow import HaltFlow, read_tool_call
@@ -341,12 +340,4 @@ def _is_of_kind(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bo
     if kind(function):
         return True
     inner = inspect.unwrap(function)
-    return inner is not function and kind(inner) and _in_a_loop()
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return inner is not function and kind(inner) and is_loop_running()

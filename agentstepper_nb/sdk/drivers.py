@@ -63,6 +63,15 @@ async def run_flow_async(link: RunLink, steps: Flow[T]) -> T:
         return value
 
 
+def is_loop_running() -> bool:
+    """Whether an event loop runs on this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def wait_result(future: Future[T]) -> T:
     """Wait for a future on the calling thread, and hear every interrupt.
 

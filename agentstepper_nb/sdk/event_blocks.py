@@ -1,15 +1,17 @@
-"""`with dbg.llm(…)`, `with dbg.tool(…)` and `with dbg.event(…)`, sync and async."""
+"""`dbg.llm(…)`, `dbg.tool(…)` and `dbg.event(…)`, for `with` and `async with`."""
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+import inspect
+import sys
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.data_model import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
-from .drivers import run_flow, run_flow_async
+from .drivers import is_loop_running, run_flow, run_flow_async
 from .flow_effects import Flow, OpenEvent
 from .halt_flow import HaltFlow
 
@@ -17,10 +19,22 @@ if TYPE_CHECKING:
     from .base_stepper import BaseStepper
 
 
-class EventBlock:
-    """One event around the agent's own call. The subclasses say which, and how it is driven."""
+_COROUTINE: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
-    _kind: EventKind
+
+class EventBlock:
+    """One event around the agent's own call: `with` halts the thread, `async with` the task.
+
+    Both are there in an AgentStepper and an AsyncAgentStepper. `with` is refused where it would block an
+    event loop and another form wouldn't: in an `async def`, which has `async with`, and of an
+    AsyncAgentStepper wherever a loop runs on the thread. A notebook's cell, also one that awaits, and
+    synchronous code of an AgentStepper below a running loop halt their thread with the loop.
+
+    The subclasses say which event it is.
+    """
+
+    _kind: ClassVar[EventKind]
+    _method: ClassVar[str]  # the AgentStepper's, which makes it
 
     def __init__(self, stepper: BaseStepper) -> None:
         self._stepper = stepper
@@ -66,16 +80,8 @@ class EventBlock:
             raise
         self._result = ended.value
 
-    def _own_event(self) -> OpenEvent | None:
-        """The event that ends with the block; none in a forked child, whose parent ends it."""
-        event = self._event
-        return event if event is not None and self._stepper._owns_run(event.run) else None
-
-
-class SyncEventBlock(EventBlock):
-    """A block for `with`."""
-
     def __enter__(self) -> Self:
+        self._check_blocks_no_loop(sys._getframe(1))
         run_flow(self._stepper._current_session().link, self._enter())
         return self
 
@@ -89,10 +95,6 @@ class SyncEventBlock(EventBlock):
         if event is None:
             return False
         return run_flow(self._stepper._current_session().link, self._leave(event, error))
-
-
-class AsyncEventBlock(EventBlock):
-    """A block for `async with`."""
 
     async def __aenter__(self) -> Self:
         await run_flow_async(self._stepper._current_session().link, self._enter())
@@ -111,8 +113,40 @@ class AsyncEventBlock(EventBlock):
             self._stepper._current_session().link, self._leave(event, error)
         )
 
+    def _check_blocks_no_loop(self, caller: FrameType) -> None:
+        """Refuse `with` where another form lets the event loop go on.
 
-class QueryBlock(EventBlock):
+        Args:
+            caller: The frame of the `with`.
+
+        Raises:
+            RuntimeError: It is refused.
+        """
+        if not is_loop_running():
+            return
+        form = f"with dbg.{self._method}(…)"
+        flags = caller.f_code.co_flags
+        if (
+            flags & _COROUTINE and flags & inspect.CO_OPTIMIZED
+        ):  # no cell that awaits: an `async def`
+            raise RuntimeError(
+                f"`{form}` in a coroutine would block its event loop while the agent is halted. Write "
+                f"`async {form}`."
+            )
+        if self._stepper._is_async:
+            raise RuntimeError(
+                f"`{form}` of an AsyncAgentStepper would block the event loop that runs on this thread. "
+                f"Write `async {form}` in a coroutine, or call this function by `await "
+                "asyncio.to_thread(…)`."
+            )
+
+    def _own_event(self) -> OpenEvent | None:
+        """The event that ends with the block; none in a forked child, whose parent ends it."""
+        event = self._event
+        return event if event is not None and self._stepper._owns_run(event.run) else None
+
+
+class LlmQuery(EventBlock):
     """An LLM query.
 
     Args:
@@ -122,6 +156,7 @@ class QueryBlock(EventBlock):
     """
 
     _kind = EventKind.LLM_QUERY
+    _method = "llm"
 
     def __init__(self, stepper: BaseStepper, prompt: Any, model: str | None) -> None:
         super().__init__(stepper)
@@ -161,7 +196,7 @@ class ResultBlock(EventBlock):
         self._result = value
 
 
-class InvocationBlock(ResultBlock):
+class ToolInvocation(ResultBlock):
     """A tool invocation.
 
     Args:
@@ -172,6 +207,7 @@ class InvocationBlock(ResultBlock):
     """
 
     _kind = EventKind.TOOL_INVOCATION
+    _method = "tool"
 
     def __init__(
         self, stepper: BaseStepper, name: str, args: Any, approval: Approval | None = None
@@ -189,7 +225,7 @@ class InvocationBlock(ResultBlock):
         return begun.event
 
 
-class CustomBlock(ResultBlock):
+class CustomEvent(ResultBlock):
     """An event of a type that the agent names itself.
 
     Args:
@@ -202,6 +238,7 @@ class CustomBlock(ResultBlock):
     """
 
     _kind = EventKind.CUSTOM
+    _method = "event"
 
     def __init__(self, stepper: BaseStepper, name: str, data: Any) -> None:
         super().__init__(stepper)
@@ -215,27 +252,3 @@ class CustomBlock(ResultBlock):
         begun = yield from self._stepper._open_flow().begin(self._kind, self.data, self.name)
         self.data = begun.value
         return begun.event
-
-
-class LlmQuery(QueryBlock, SyncEventBlock):
-    """An LLM query for `with`."""
-
-
-class ToolInvocation(InvocationBlock, SyncEventBlock):
-    """A tool invocation for `with`."""
-
-
-class CustomEvent(CustomBlock, SyncEventBlock):
-    """A custom event for `with`."""
-
-
-class AsyncLlmQuery(QueryBlock, AsyncEventBlock):
-    """An LLM query for `async with`."""
-
-
-class AsyncToolInvocation(InvocationBlock, AsyncEventBlock):
-    """A tool invocation for `async with`."""
-
-
-class AsyncCustomEvent(CustomBlock, AsyncEventBlock):
-    """A custom event for `async with`."""

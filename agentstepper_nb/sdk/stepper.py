@@ -131,7 +131,7 @@ class AgentStepper(BaseStepper):
         """An LLM query: ask with `q.prompt` inside the block, and set `q.response`.
 
         An exception inside is shown to the person and raised on, unless they give a response in its
-        place.
+        place. In a coroutine write `async with`: `with` would block its event loop, and is refused.
 
         Args:
             prompt: The prompt: any JSON value.

@@ -56,10 +56,15 @@ class _AwaitedBlock:
         self._block = block
 
     async def __aenter__(self) -> Any:
-        return self._block.__enter__()
+        return _enter(self._block)
 
     async def __aexit__(self, *raised: Any) -> bool | None:
         return self._block.__exit__(*raised)
+
+
+def _enter(block: AbstractContextManager[Any]) -> Any:
+    """Enter a block from code that is no coroutine, which may block its loop."""
+    return block.__enter__()
 
 
 def run(stepper_kind: str, core: ScriptedCore, scenario: Scenario, **options: Any) -> Any:

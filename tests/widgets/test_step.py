@@ -89,6 +89,29 @@ def test_a_line_that_is_wrong_says_what_was_meant(kernel: Kernel, line: str, sai
     assert said in kernel.run(f"%%step {line}\npass").text
 
 
+def test_blocks_of_a_cell_that_awaits(kernel: Kernel, person: Person) -> None:
+    """At its top level in both forms; in an `async def` of it only in the form that blocks no loop."""
+    ran = kernel.run(
+        "%%step\nprint('READY')\n"
+        "async def agent(dbg):\n"
+        "    async with dbg.llm('p') as q:\n"
+        "        q.response = 'awaited'\n"
+        "    try:\n"
+        "        with dbg.llm('p'):\n"
+        "            pass\n"
+        "    except RuntimeError as error:\n"
+        "        return q.response, str(error)\n"
+        "import asyncio\n"
+        "with dbg.event('plan') as e:\n"
+        "    e.result = await agent(dbg)\n"
+        "e.result",
+        lambda: [person.step() for _ in range(4)],
+    )
+    assert ran.status == "ok"
+    assert "'awaited'" in ran.value
+    assert "Write `async with dbg.llm(…)`" in ran.value
+
+
 def test_variables_in_the_line(kernel: Kernel, person: Person, folder: object) -> None:
     kernel.run("import pathlib; place = pathlib.Path('place'); place.mkdir(exist_ok=True)")
     assert kernel.run("%%step --workspace {place}\npass").status == "ok"
