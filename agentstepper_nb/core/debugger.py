@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
@@ -42,6 +43,7 @@ from ..protocol.records import (
     RunHeaderSaved,
     RunStarted,
 )
+from ..protocol.seams import RunSeams, merge_run_seams
 from . import state_table as states
 from .commands import DebuggerCommands
 from .input_checks import (
@@ -205,8 +207,12 @@ class Debugger:
         self._transitions.emit(RunHeaderSaved(run=run))
         return self._transitions.drain()
 
-    def begin_event(self, event: Event) -> list[Output]:
+    def begin_event(self, event: Event, seams: RunSeams | UnsetType = UNSET) -> list[Output]:
         """An event began.
+
+        Args:
+            event: As the agent sent it. Number and depth are set here.
+            seams: Where the run's calls halt, where the agent sent that with the event.
 
         Raises:
             ProtocolError: `duplicate`, `run_ended`, or `invalid_message` for a custom event's type.
@@ -222,6 +228,8 @@ class Debugger:
             ended_at=event.at if is_row else None,
         )
         self._transitions.emit(EventSaved(event=event))
+        if seams is not UNSET:
+            self._transitions.emit(RunHeaderSaved(run=_add_seams(status.run, seams)))
         return self._transitions.drain()
 
     def reach_halt_point(
@@ -386,3 +394,8 @@ class Debugger:
         self._transitions.emit(RunHeaderSaved(run=ended))
         self.halt_policy.end(run_id)
         return self._transitions.drain()
+
+
+def _add_seams(run: Run, seams: RunSeams) -> Run:
+    before = None if run.seams is UNSET else run.seams
+    return replace(run, seams=merge_run_seams(before, seams))

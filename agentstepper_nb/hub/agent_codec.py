@@ -62,6 +62,7 @@ def decode_event(message: v2.EventBegun, run: str) -> Event:
         label=None if message.label is UNSET else message.label,
         content_hash=None if message.content_hash is UNSET else message.content_hash,
         data=None if message.data is UNSET else bytes(message.data).decode(),
+        found_by=message.found_by,
     )
 
 

@@ -193,7 +193,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             case v2.EventBegun(kind=EventKind.PROGRAM_FINISHED):
                 raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
-                return debugger.begin_event(agent_codec.decode_event(message, run))
+                return debugger.begin_event(agent_codec.decode_event(message, run), message.seams)
             case v2.HaltPointReached():
                 reached = self._pass_if_answered(agent_codec.decode_point(message, run))
                 return debugger.reach_halt_point(reached, now, leased=message.epoch > 0)

@@ -4,7 +4,8 @@ Imports `sdk`, `llm_wire` and `protocol`; httpx, httpx2 and frameworks only once
 Begin reading in `http_seam`, then in `http_query`: one query on its way through the seam.
 """
 
+from ..protocol.seams import Seam
 from .endpoints import register_endpoint
-from .seams import Seam, disable, enable, is_enabled, list_seams
+from .seams import disable, enable, is_enabled, list_seams
 
 __all__ = ["Seam", "disable", "enable", "is_enabled", "list_seams", "register_endpoint"]

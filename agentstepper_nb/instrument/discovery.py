@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from ..llm_wire.tool_names import find_called_tools, find_offered_tools
 from ..protocol.data_model import EventKind
+from ..protocol.seams import FoundBy
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from ..sdk.flow_effects import find_innermost_event
@@ -69,9 +70,13 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     run = stepper.run_id
     for function in found:
         _replace(function, run)
-    if found:
-        stepper._current_session().link.add_end_callback(lambda: restore_functions(run))
-    return sorted({function.__name__ for function in found})
+    names = sorted({function.__name__ for function in found})
+    if names:
+        session = stepper._current_session()
+        session.link.add_end_callback(lambda: restore_functions(run))
+        for name in names:
+            session.seam_recorder.add_tool(name, FoundBy.DISCOVERY)
+    return names
 
 
 def note_called_tools(run: str, answer: dict[str, Any]) -> None:
@@ -271,6 +276,7 @@ def _call(
         call=call_async if is_async else call_sync,
         is_async=is_async,
         check_args=check,
+        found_by=FoundBy.DISCOVERY,
     ).run(stepper)
 
 

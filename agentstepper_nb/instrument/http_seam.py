@@ -14,6 +14,7 @@ from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.flow_effects import find_innermost_event
+from .announcement import announce
 from .current_run import find_run, is_run_expected, raise_if_stopped
 from .discovery import discover_tools
 from .endpoints import find_llm_request
@@ -60,7 +61,7 @@ def _send(
         partial(_call, send, args[1:], options),
         is_async,
         bool(kwargs.get("stream", False)),
-        f"Also halting at: {', '.join(found)}" if found else "",
+        announce(stepper, found),
     ).run()
 
 

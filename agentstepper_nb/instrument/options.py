@@ -9,9 +9,20 @@ from typing import Final
 TRIED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
 
 
+_NOT_ASKED: Final = (
+    "Plain functions that a request offers as tools aren't looked for: "
+    "`instrument.enable(discovers_tools=True)` turns discovery on."
+)
+_NOT_TRIED: Final = (
+    "Plain functions that a request offers as tools aren't looked for: discovery wasn't tried on Python "
+    f"{sys.version_info.major}.{sys.version_info.minor}."
+)
+
+
 class _Options:
     def __init__(self) -> None:
         self.discovers_tools = False
+        self.off_reason = _NOT_ASKED
 
 
 _options = _Options()
@@ -25,3 +36,9 @@ def discovers_tools() -> bool:
 def set_discovery(is_enabled: bool) -> None:
     """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
     _options.discovers_tools = is_enabled and sys.version_info[:2] in TRIED_PYTHONS
+    _options.off_reason = _NOT_TRIED if is_enabled else _NOT_ASKED
+
+
+def get_discovery_off_reason() -> str:
+    """Why functions aren't looked for; "" where they are."""
+    return "" if _options.discovers_tools else _options.off_reason

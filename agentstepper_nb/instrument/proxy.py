@@ -27,6 +27,7 @@ from tornado.web import Application, RequestHandler
 from ..errors import AgentStopped
 from ..sdk import set_current_stepper
 from ..sdk.base_stepper import BaseStepper
+from .seams import set_proxy
 
 _HOST: Final = "127.0.0.1"
 #: Bytes of a request's body.
@@ -95,9 +96,11 @@ class ModelProxy:
         sockets = bind_sockets(0, _HOST)
         self.port = sockets[0].getsockname()[1]
         server.add_sockets(sockets)
+        set_proxy(f"on port {self.port} of this machine, for {', '.join(self.services)}")
         try:
             yield
         finally:
+            set_proxy("")
             server.stop()
             await server.close_all_connections()
             await client.aclose()

@@ -6,15 +6,18 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Final
 
 import wrapt
 
-from .options import set_discovery
+from ..protocol.seams import Seam, SeamKind
+from ..sdk.seam_report import register_source
+from .options import get_discovery_off_reason, set_discovery
 from .patches import Patches
 
 log = logging.getLogger("agentstepper_nb.instrument")
@@ -35,25 +38,17 @@ _SEAMS: Final = (
     ("crewai", "crewai.tools.base_tool", "adapters.crewai"),
     ("mini-swe-agent", "minisweagent.agents.default", "adapters.mini_swe_agent"),
 )
+#: Libraries of which queries halt; of the others tool calls do.
+_QUERY_LIBRARIES: Final = frozenset({"httpx", "httpx2", "google-genai"})
+#: Distributions of which a library may be installed, where its name isn't the only one.
+_OTHER_DISTRIBUTIONS: Final = {
+    "pydantic-ai": "pydantic-ai-slim",
+    "agent-framework": "agent-framework-core",
+}
+_NOT_IMPORTED: Final = "Nothing has imported it yet."
+_IS_OFF: Final = "Instrumentation is off: `instrument.enable()` turns it on."
 
 Install = Callable[[ModuleType, Patches], None]
-
-
-@dataclass(frozen=True)
-class Seam:
-    """A library whose calls can halt.
-
-    Args:
-        library: Its name, as it is installed.
-        is_active: Whether its calls halt wherever a run is open.
-        reason: Why they don't.
-        has_failed: Whether this version of the library can't be wrapped.
-    """
-
-    library: str
-    is_active: bool
-    reason: str = ""
-    has_failed: bool = False
 
 
 class _State:
@@ -65,9 +60,20 @@ class _State:
         self.has_hooks = False  # they can't be taken back, and look at `is_enabled`
         self.patches = Patches()
         self.failures: dict[str, str] = {}
+        self.proxy_reason = ""  # what a proxy of this process serves; "" without one
+        self.generation = 0  # another one after each change
+
+    def list_seams(self) -> list[Seam]:
+        """As the module's function."""
+        return list_seams()
+
+    def get_discovery_off_reason(self) -> str:
+        """Why plain functions aren't looked for; "" where they are."""
+        return get_discovery_off_reason()
 
 
 _state = _State()
+register_source(_state)
 
 
 def enable(*, discovers_tools: bool = False) -> None:
@@ -82,6 +88,7 @@ def enable(*, discovers_tools: bool = False) -> None:
     """
     set_discovery(discovers_tools)
     with _state.lock:
+        _state.generation += 1
         _state.is_enabled = True
         has_hooks, _state.has_hooks = _state.has_hooks, True
     for library, module, seam in _SEAMS:
@@ -97,6 +104,7 @@ def disable() -> None:
     from . import discovery
 
     with _state.lock:
+        _state.generation += 1
         _state.is_enabled = False
         _state.failures.clear()
         _state.patches.undo()
@@ -111,17 +119,61 @@ def is_enabled() -> bool:
 
 def list_seams() -> list[Seam]:
     """The libraries whose calls can halt, and whether they do in this process."""
-    return [_describe(library, module) for library, module, _ in _SEAMS]
+    proxy = [_make_proxy_seam()] if _state.proxy_reason else []
+    return [*proxy, *(_describe(library, module) for library, module, _ in _SEAMS)]
+
+
+def list_installed_seams() -> list[Seam]:
+    """The libraries of this Python's environment whose calls can halt, imported or not.
+
+    Whether their versions can be wrapped shows once a program imports them.
+    """
+    named = [(library, _find_version(library)) for library, _, _ in _SEAMS]
+    return [_make_seam(library, version, _NOT_IMPORTED) for library, version in named if version]
+
+
+def set_proxy(reason: str) -> None:
+    """Say that a proxy of this process halts other programs' queries.
+
+    Args:
+        reason: Where it listens and what it serves, for a person; "" where it serves no more.
+    """
+    _state.proxy_reason = reason
+    _state.generation += 1
+
+
+def _make_proxy_seam() -> Seam:
+    return Seam(library="proxy", kind=SeamKind.QUERIES, is_active=True, reason=_state.proxy_reason)
 
 
 def _describe(library: str, module: str) -> Seam:
     if not _state.is_enabled:
-        return Seam(library, False, "Instrumentation is off: `instrument.enable()` turns it on.")
+        return _make_seam(library, "", _IS_OFF)
     if library in _state.failures:
-        return Seam(library, False, _state.failures[library], has_failed=True)
+        return _make_seam(library, _find_version(library), _state.failures[library], True)
     if module not in sys.modules:
-        return Seam(library, False, "Nothing has imported it yet.")
-    return Seam(library, True)
+        return _make_seam(library, "", _NOT_IMPORTED)
+    return _make_seam(library, _find_version(library), "")
+
+
+def _make_seam(library: str, version: str, reason: str, has_failed: bool = False) -> Seam:
+    return Seam(
+        library=library,
+        kind=SeamKind.QUERIES if library in _QUERY_LIBRARIES else SeamKind.TOOLS,
+        version=version,
+        is_active=not reason,
+        reason=reason,
+        has_failed=has_failed,
+    )
+
+
+@cache
+def _find_version(library: str) -> str:
+    """The version that is installed; "" where that isn't known."""
+    for distribution in (library, _OTHER_DISTRIBUTIONS.get(library, library)):
+        with suppress(PackageNotFoundError):
+            return version(distribution)
+    return ""
 
 
 def _on_import(library: str, seam: str, module: ModuleType) -> None:
@@ -137,3 +189,4 @@ def _on_import(library: str, seam: str, module: ModuleType) -> None:
         log.warning(
             "Calls of %s won't halt: this version can't be wrapped.", library, exc_info=True
         )
+    _state.generation += 1

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..errors import ToolDeniedError
 from ..protocol.data_model import EventKind
+from ..protocol.seams import FoundBy
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import read_tool_call
+from .announcement import announce
 from .current_run import raise_if_stopped
 from .open_calls import keep_open_call
 
@@ -40,6 +42,7 @@ class TracedToolCall:
         make_denial: Makes the result that the model reads where a person denies the call.
         control_flow: Exceptions by which the framework goes on: no failures.
         call_id: The id that the model gave the call, where the framework has it.
+        found_by: The method that found the tool.
     """
 
     name: str
@@ -53,6 +56,7 @@ class TracedToolCall:
     make_denial: Callable[[str], Any] = _identity
     control_flow: tuple[type[BaseException], ...] = ()
     call_id: str | None = None
+    found_by: FoundBy = FoundBy.ADAPTER
 
     def run(self, stepper: BaseStepper) -> Any:
         """Make the call as an event of a run, halting before and after.
@@ -70,10 +74,17 @@ class TracedToolCall:
 
     def _steps(self, stepper: BaseStepper) -> Flow[Any]:
         flow = stepper._open_flow()
+        if line := announce(stepper):
+            yield from flow.post_debug_message(line)
         kind, value = EventKind.TOOL_INVOCATION, {"Tool": self.name, "Argument": self.args}
         try:
             begun = yield from flow.begin(
-                kind, value, self.name, convert_edit=self._accept, call_id=self.call_id
+                kind,
+                value,
+                self.name,
+                convert_edit=self._accept,
+                call_id=self.call_id,
+                found_by=self.found_by,
             )
         except ToolDeniedError as denied:
             return self.make_denial(str(denied))

@@ -6,6 +6,7 @@ Begin reading in `agentstepper_magics`, then in `step_magic` and `cell_mode`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,12 +16,19 @@ if TYPE_CHECKING:
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics, and let LLM queries halt; what they need is imported when they are used."""
     from .. import instrument
+    from ..instrument.announcement import set_output
     from .agentstepper_magics import AgentStepperMagics
     from .completion import complete
 
     instrument.enable(discovers_tools=True)
+    set_output(partial(_show_line, shell))
     shell.register_magics(AgentStepperMagics)
     _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")
+
+
+def _show_line(shell: InteractiveShell, line: str) -> None:
+    """Show a line under the cell that runs; not by `print`, whose output an agent may redirect."""
+    _typed(shell).display_pub.publish({"text/plain": line})
 
 
 def _typed(shell: InteractiveShell) -> Any:

@@ -40,6 +40,7 @@ from .data_model import (
 )
 from .delta_encoding import EncodedContent
 from .envelope import MessageTable
+from .seams import FoundBy, RunSeams
 
 # ---- agent to Core ---------------------------------------------------------------------------------
 
@@ -89,6 +90,8 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     scope: ScopePath | UnsetType = UNSET
     label: AgentLabel | UnsetType = UNSET
     content_hash: ContentHash | UnsetType = UNSET  # with the key of the welcome
+    found_by: FoundBy | UnsetType = UNSET  # of a tool's call, where the author didn't trace it
+    seams: RunSeams | UnsetType = UNSET  # where they, or the run's tools, have changed
 
 
 class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):

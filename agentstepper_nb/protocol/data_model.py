@@ -12,6 +12,8 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from .seams import FoundBy, RunSeams
+
 #: POSIX seconds, of a year that every calendar has.
 Time = Annotated[float, Meta(ge=0, lt=253402300800)]
 #: A whole number that JavaScript holds exactly.
@@ -225,6 +227,7 @@ class Run(Struct, frozen=True, kw_only=True):
     #: What a person must know of the whole run, as "No sandbox: approvals …". Views warn with what
     #: stands before the first colon, and give all of it as the explanation. "": nothing.
     notice: str = ""
+    seams: RunSeams | UnsetType = UNSET  # where its calls halt, where its agent said so
 
     @property
     def live(self) -> bool:
@@ -254,6 +257,7 @@ class Event(Struct, frozen=True, kw_only=True):
     data: str | None = None  # JSON text: a program's name, a debug message
     outcome: EventOutcome | None = None
     ended_at: float | None = None
+    found_by: FoundBy | UnsetType = UNSET  # of a tool's call, where the author didn't trace it
 
 
 class HaltPoint(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from .data_model import Failure, Run
+from .seams import RunSeams
 
 #: Characters of each text.
 _MAX_FIELD_CHARS: Final = {
@@ -19,6 +21,10 @@ _MAX_FIELD_CHARS: Final = {
 }
 _MAX_FAILURE_TYPE_CHARS: Final = 1000
 _MAX_FAILURE_MESSAGE_CHARS: Final = 10_000
+#: Seams, and tools, of a run, and characters of each of their texts.
+MAX_SEAMS: Final = 50
+MAX_FOUND_TOOLS: Final = 100
+_MAX_SEAM_CHARS: Final = 200
 #: Characters of a traceback.
 MAX_TRACEBACK_CHARS: Final = 20_000
 
@@ -32,7 +38,28 @@ def truncate_header(run: Run) -> Run:
             changes[name] = truncate_text(text, length)
     if run.failure is not None and (failure := truncate_failure(run.failure)) is not run.failure:
         changes["failure"] = failure
+    if run.seams is not UNSET and (seams := _truncate_seams(run.seams)) != run.seams:
+        changes["seams"] = seams
     return replace(run, **changes) if changes else run
+
+
+def _truncate_seams(seams: RunSeams) -> RunSeams:
+    return RunSeams(
+        seams=tuple(
+            replace(
+                each,
+                library=truncate_text(each.library, _MAX_SEAM_CHARS),
+                version=truncate_text(each.version, _MAX_SEAM_CHARS),
+                reason=truncate_text(each.reason, _MAX_SEAM_CHARS),
+            )
+            for each in seams.seams[:MAX_SEAMS]
+        ),
+        tools=tuple(
+            replace(each, name=truncate_text(each.name, _MAX_SEAM_CHARS))
+            for each in seams.tools[:MAX_FOUND_TOOLS]
+        ),
+        discovery_off_reason=truncate_text(seams.discovery_off_reason, _MAX_SEAM_CHARS),
+    )
 
 
 def truncate_failure(failure: Failure) -> Failure:

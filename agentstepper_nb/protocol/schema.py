@@ -123,10 +123,13 @@ def build_schema(
 
 
 def _list_written_fields(definition: dict[str, Any]) -> list[str]:
-    """The fields that are always written: not those that are left out where they are unset."""
-    required = definition.get("required", [])
-    fields: dict[str, Any] = definition["properties"]
-    return [name for name, field in fields.items() if name in required or "default" in field]
+    """The fields that a writer of every field sends: those whose default is to be absent may be."""
+    required = definition.get("required", ())
+    return [
+        name
+        for name, field in definition["properties"].items()
+        if name in required or "default" in field
+    ]
 
 
 def _reachable(*kinds: type[Struct]) -> set[str]:

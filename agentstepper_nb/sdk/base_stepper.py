@@ -38,6 +38,7 @@ from .open_runs import OpenRuns, describe_ignored_arguments
 from .payload import PayloadEncoder, Redact
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
 from .scopes import enter_agent
+from .seam_report import SeamReporter
 from .value_hooks import FromJson, ToJson, ValueHooks
 from .workspace import Workspace
 from .workspace_tracker import WorkspaceTracker
@@ -69,7 +70,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 atexit.register(finish_all_runs)
 
 
-class BaseStepper(CallTracer):
+class BaseStepper(CallTracer, SeamReporter):
     """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
 
     _is_async: ClassVar[bool]
@@ -302,7 +303,12 @@ class BaseStepper(CallTracer):
             self._context.workspace_tracker,
         )
         flow = HaltFlow(
-            session.run, session.program, self._encoder, session.scope, session.link.hash_key
+            session.run,
+            session.program,
+            self._encoder,
+            root=session.scope,
+            hash_key=session.link.hash_key,
+            seams=session.seam_recorder,
         )
         if workspace_tracker is not None and session.link.has_snapshots:
             flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import uuid_utils
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from ..errors import (
     AgentStopped,
@@ -32,6 +32,7 @@ from ..protocol.agent import (
     CheckEdit,
     DenyAnswer,
     EditChecked,
+    EventBegun,
     HaltPointReached,
     RaiseAnswer,
     ResumeAnswer,
@@ -42,7 +43,8 @@ from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, U
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditReader
 from .payload import PayloadEncoder
-from .scopes import Scope, set_scope
+from .scopes import Scope, describe, set_scope
+from .seam_report import SeamRecorder
 
 
 @dataclass(slots=True, eq=False)
@@ -308,6 +310,36 @@ def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None
             raise InjectedError(message) from cause
         case StopAnswer():
             raise AgentStopped("The person pressed Stop.") from cause
+
+
+def make_event(
+    kind: EventKind,
+    data: Raw,
+    seams: SeamRecorder,
+    parent: OpenEvent | None = None,
+    scope: Scope | None = None,
+) -> EventBegun:
+    """An event that is whole with its begin, as its Core is sent it.
+
+    Args:
+        kind: What it is.
+        data: What it says, in JSON.
+        seams: The run's.
+        parent: The event that it happens inside.
+        scope: The scope that it begins in.
+    """
+    path, label = ((), None) if scope is None else describe(scope)
+    return EventBegun(
+        id=make_id(),
+        kind=kind,
+        at=time.time(),
+        clock=clock(),
+        parent=parent.id if parent else None,
+        scope=path or UNSET,
+        label=label or UNSET,
+        data=data,
+        seams=seams.take_changed(),
+    )
 
 
 def make_point(

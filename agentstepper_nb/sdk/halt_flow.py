@@ -25,6 +25,7 @@ from ..protocol.agent import (
     SkipAnswer,
 )
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
+from ..protocol.seams import FoundBy
 from .approvals import Approval, ApprovalCall
 from .argument_checks import check_text
 from .edits import EditConverter, EditReader
@@ -41,12 +42,14 @@ from .flow_effects import (
     SendEffect,
     clock,
     find_innermost_event,
+    make_event,
     make_point,
     raise_for_answer,
 )
 from .flow_effects import make_id as make_id
 from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
 from .scopes import Scope, describe, find_scope, set_scope
+from .seam_report import SeamRecorder
 from .value_encoder import EncodedValue
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -65,6 +68,7 @@ class HaltFlow(HaltFlowBase):
         encoder: Makes values ready to travel.
         root: The run's own scope.
         hash_key: Makes the hashes of events; without one they have none.
+        seams: The run's tools, and what was sent of them.
     """
 
     def __init__(
@@ -74,10 +78,12 @@ class HaltFlow(HaltFlowBase):
         encoder: PayloadEncoder,
         root: Scope | None = None,
         hash_key: bytes | None = None,
+        seams: SeamRecorder | None = None,
     ) -> None:
         self.run = run
         self.root = root or Scope()
         self._hash_key = hash_key
+        self.seams = seams or SeamRecorder()
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
         self.take_snapshot: Callable[[str], None] | None = None
@@ -95,9 +101,7 @@ class HaltFlow(HaltFlowBase):
         """
         set_scope(self.root)
         data = self._encoder.encode_for_display(RedactKind.PROGRAM, self._program).raw
-        event = EventBegun(
-            id=make_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
-        )
+        event = make_event(EventKind.PROGRAM_STARTED, data, self.seams)
         commits = () if commit is None else (self._commit_made(commit, None),)
         point = make_point(event.id, EventSide.BEGIN, data, waits, summary="Agent program started.")
         messages = (event, *commits, point)
@@ -116,17 +120,9 @@ class HaltFlow(HaltFlowBase):
 
     def _message(self, message: str) -> SendEffect:
         parent = find_innermost_event(self.run)
-        path, label = describe(find_scope(self.root))
-        event = EventBegun(
-            id=make_id(),
-            kind=EventKind.DEBUG_MESSAGE,
-            at=time.time(),
-            clock=clock(),
-            parent=parent.id if parent else None,
-            scope=path or UNSET,
-            label=label or UNSET,
-            data=self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw,
-        )
+        data = self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw
+        scope = find_scope(self.root)
+        event = make_event(EventKind.DEBUG_MESSAGE, data, self.seams, parent, scope)
         return SendEffect((event,))
 
     def commit(self, commit: Commit) -> Flow[None]:
@@ -150,6 +146,7 @@ class HaltFlow(HaltFlowBase):
         approval: Approval | None = None,
         convert_edit: EditConverter | None = None,
         call_id: str | None = None,
+        found_by: FoundBy = FoundBy.HAND,
     ) -> Flow[BegunEvent]:
         """An event begins.
 
@@ -161,6 +158,7 @@ class HaltFlow(HaltFlowBase):
             approval: What a person is to approve first, of a tool invocation.
             convert_edit: Makes of an edited value what the caller takes, or raises.
             call_id: The id that the model gave a tool call.
+            found_by: The method that found the tool, of a tool invocation.
 
         Raises:
             ProtocolError: The edit can't become the value, and the Core couldn't ask before.
@@ -178,6 +176,8 @@ class HaltFlow(HaltFlowBase):
         if kind is EventKind.TOOL_INVOCATION:
             event.scope = scope.open_call(name or "", call_id)
         path, label = describe(scope)
+        if kind is EventKind.TOOL_INVOCATION and name:
+            self.seams.add_tool(name, found_by)
         begun = EventBegun(
             id=event.id,
             kind=kind,
@@ -188,6 +188,8 @@ class HaltFlow(HaltFlowBase):
             scope=path or UNSET,
             label=label or UNSET,
             content_hash=self._encoder.hash(packed, self._hash_key) or UNSET,
+            found_by=UNSET if found_by is FoundBy.HAND else found_by,
+            seams=self.seams.take_changed(),
         )
         point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
         if approval is None:

@@ -27,6 +27,7 @@ from .payload import PayloadEncoder, escape_surrogates
 from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
 from .scopes import open_root
+from .seam_report import SeamRecorder
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
@@ -67,6 +68,7 @@ class RunSession:
         self.run = make_id()
         self.scope = open_root()
         self.pid = os.getpid()
+        self.seam_recorder = SeamRecorder()
         self._end_token = [
             False
         ]  # popped by whoever ends it; one operation, so that no lock is needed

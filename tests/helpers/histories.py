@@ -34,6 +34,7 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.stage import Stage
 
@@ -179,6 +180,11 @@ def with_every_field() -> RunHistory:
         exit_code=-9,
         last_event="Calls ls",
         hits=(BreakpointHits(breakpoint="s", count=2, last=2),),
+        seams=RunSeams(
+            seams=(Seam(library="httpx", kind=SeamKind.QUERIES, version="0.28", is_active=True),),
+            tools=(FoundTool(name="ls", found_by=FoundBy.ADAPTER),),
+            discovery_off_reason="Nobody asked for it.",
+        ),
     )
     event = Event(
         id="e",
@@ -234,7 +240,9 @@ def with_every_field() -> RunHistory:
         duration=0.5,
         reason=None,
     )
-    call = Event(id="t", run="r", kind=EventKind.TOOL_INVOCATION, at=6.0, name="ls")
+    call = Event(
+        id="t", run="r", kind=EventKind.TOOL_INVOCATION, at=6.0, name="ls", found_by=FoundBy.ADAPTER
+    )
     asked = HaltPoint(
         id="a",
         run="r",

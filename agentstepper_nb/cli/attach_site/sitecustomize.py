@@ -29,7 +29,7 @@ def _attach() -> None:
     is_program = os.environ.get(_PID) == str(os.getpid())
     try:
         auto = import_module("agentstepper_nb.auto")
-        from agentstepper_nb.instrument import exit_notice
+        from agentstepper_nb.instrument import terminal_notices
     except ImportError as error:
         if is_program:  # not each Python that it starts
             print(
@@ -41,7 +41,7 @@ def _attach() -> None:
     if os.environ.get(_DISCOVERS):
         auto.enable(discovers_tools=True)
     if is_program and sys.stderr.isatty():  # between pipes the output is the program's alone
-        exit_notice.print_at_exit()
+        terminal_notices.print_notices()
 
 
 _import_next()

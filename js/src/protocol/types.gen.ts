@@ -31,6 +31,14 @@ export type RunMode = "continue" | "step";
  */
 export type RunEnding = "crashed" | "finished" | "lost" | "stopped";
 /**
+ * Which calls pass a seam.
+ */
+export type SeamKind = "queries" | "tools";
+/**
+ * The method that found a tool.
+ */
+export type FoundBy = "adapter" | "discovery" | "hand" | "wire";
+/**
  * When what is kept outlives what: docs/design/0008-store.md has the table.
  */
 export type Durability = "durable" | "relaxed" | "sync";
@@ -442,6 +450,7 @@ export interface Run {
   last_event: string | null;
   hits: BreakpointHits[];
   notice: string;
+  seams?: RunSeams;
 }
 /**
  * An exception, as far as it travels.
@@ -466,6 +475,32 @@ export interface BreakpointHits {
   stop: string;
   count: number;
   last: number;
+}
+/**
+ * The seams of a run's process, and the run's tools so far.
+ */
+export interface RunSeams {
+  seams: Seam[];
+  tools: FoundTool[];
+  discovery_off_reason: string;
+}
+/**
+ * A library whose calls can halt.
+ */
+export interface Seam {
+  library: string;
+  kind: SeamKind;
+  version: string;
+  is_active: boolean;
+  reason: string;
+  has_failed: boolean;
+}
+/**
+ * A tool of a run; one that several methods found stands there once for each.
+ */
+export interface FoundTool {
+  name: string;
+  found_by: FoundBy;
 }
 /**
  * How a Core keeps its runs.

@@ -64,6 +64,7 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
+from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
 
 A_BREAKPOINT = (
     '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,'
@@ -94,6 +95,22 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"event","body":{"id":"e1","kind":"tool_invocation","at":1.5,"clock":0.25,'
     '"parent":"e0","name":"ls"}}': EventBegun(
         id="e1", kind=EventKind.TOOL_INVOCATION, at=1.5, clock=0.25, parent="e0", name="ls"
+    ),
+    '{"n":1,"type":"event","body":{"id":"e1","kind":"tool_invocation","at":1.5,"clock":0.25,'
+    '"parent":null,"name":"ls","found_by":"adapter","seams":{"seams":[{"library":"mcp",'
+    '"kind":"tools","version":"1.2","is_active":true,"reason":"","has_failed":false}],'
+    '"tools":[{"name":"ls","found_by":"adapter"}],"discovery_off_reason":"off"}}}': EventBegun(
+        id="e1",
+        kind=EventKind.TOOL_INVOCATION,
+        at=1.5,
+        clock=0.25,
+        name="ls",
+        found_by=FoundBy.ADAPTER,
+        seams=RunSeams(
+            seams=(Seam(library="mcp", kind=SeamKind.TOOLS, version="1.2", is_active=True),),
+            tools=(FoundTool(name="ls", found_by=FoundBy.ADAPTER),),
+            discovery_off_reason="off",
+        ),
     ),
     '{"n":1,"type":"event","body":{"id":"e1","kind":"debug_message","at":1.5,"clock":0.25,'
     '"parent":null,"name":null,"data":null}}': EventBegun(

@@ -1,0 +1,67 @@
+"""Where an agent's calls halt without a change to the agent, and which method found each tool."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class SeamKind(StrEnum):
+    """Which calls pass a seam."""
+
+    QUERIES = "queries"
+    TOOLS = "tools"
+
+
+class FoundBy(StrEnum):
+    """The method that found a tool."""
+
+    HAND = "hand"  # the agent's author traces it
+    ADAPTER = "adapter"  # of its framework
+    DISCOVERY = "discovery"  # a plain function of a name that a request offers
+    WIRE = "wire"  # inferred from what the model asks and is answered
+
+
+class Seam(Struct, frozen=True, kw_only=True):
+    """A library whose calls can halt."""
+
+    library: str  # its name, as it is installed
+    kind: SeamKind
+    version: str = ""  # the library's; "" where it isn't known
+    is_active: bool = False  # whether its calls halt wherever a run is open
+    reason: str = ""  # why they don't, for a person; of an active seam, what else there is to say
+    has_failed: bool = False  # whether this version of the library can't be wrapped
+
+
+class FoundTool(Struct, frozen=True, kw_only=True):
+    """A tool of a run; one that several methods found stands there once for each."""
+
+    name: str
+    found_by: FoundBy
+
+
+class RunSeams(Struct, frozen=True, kw_only=True):
+    """The seams of a run's process, and the run's tools so far."""
+
+    seams: tuple[Seam, ...] = ()  # on the wire those that are active, and those that have failed
+    tools: tuple[FoundTool, ...] = ()  # in the order in which they were found
+    #: Why plain functions aren't looked for that a request offers as tools; "" where they are.
+    discovery_off_reason: str = ""
+
+
+def merge_run_seams(before: RunSeams | None, now: RunSeams) -> RunSeams:
+    """What is known of a run's seams once its agent has sent more.
+
+    Args:
+        before: What was known before; None is nothing.
+        now: What the agent sent. Messages of parallel calls may come in another order than that in which
+            they were made, so that tools of `before` may be missing here.
+    """
+    if before is None:
+        return now
+    return RunSeams(
+        seams=now.seams,
+        tools=tuple(dict.fromkeys((*before.tools, *now.tools))),
+        discovery_off_reason=now.discovery_off_reason,
+    )
