@@ -68,8 +68,16 @@ def collect_facts() -> MachineFacts:
         control_token_file_mode=read_token_mode(discover.data_dir(), discover.CONTROL_TOKEN_FILE),
         worker_token_file_mode=read_token_mode(discover.data_dir(), discover.WORKER_TOKEN_FILE),
         kernel=collect_kernel_facts(),
+        installed_seams=_describe_installed_seams(),
         sandbox=_sandbox(),
     )
+
+
+def _describe_installed_seams() -> str:
+    from ..instrument.seams import list_installed_seams
+    from ..sdk.seam_report import describe_seams
+
+    return describe_seams(list_installed_seams())
 
 
 def _here() -> PythonFacts:

@@ -157,7 +157,7 @@ class KernelFacts:
         server: Where its Jupyter server's Core is; empty where that has none.
         kernel_core_reason: Why a Core runs in the kernel; empty where none does.
         has_nested_loops: Whether event loops were made to nest.
-        seams: The libraries whose calls halt without a change to the agent; None where that is off.
+        seams: Which calls halt without a change to the agent, in words; None where that is off.
         failed_seams: Libraries whose calls don't, though they are imported, each with why.
     """
 
@@ -166,7 +166,7 @@ class KernelFacts:
     server: str = ""
     kernel_core_reason: str = ""
     has_nested_loops: bool = False
-    seams: tuple[str, ...] | None = ()
+    seams: str | None = ""
     failed_seams: tuple[str, ...] = ()
 
 
@@ -199,6 +199,7 @@ class MachineFacts:
         control_token_file_mode: Those of the control token's.
         worker_token_file_mode: Those of the worker token's.
         kernel: This kernel, where this process is one.
+        installed_seams: Which calls of this Python's programs would halt without a change, in words.
         sandbox: What confines the coding agent's commands; None where that can't be told.
     """
 
@@ -213,4 +214,5 @@ class MachineFacts:
     control_token_file_mode: int | None = None
     worker_token_file_mode: int | None = None
     kernel: KernelFacts | None = None
+    installed_seams: str = ""
     sandbox: SandboxFacts | None = None

@@ -24,6 +24,7 @@ def collect_kernel_facts() -> KernelFacts | None:
     if "IPython" not in sys.modules:
         return None
     from ..instrument import is_enabled, list_seams
+    from ..sdk.seam_report import describe_seams
     from ..widgets import kernel_core
     from ..widgets.kernel_capabilities import find_capabilities
 
@@ -39,6 +40,6 @@ def collect_kernel_facts() -> KernelFacts | None:
         server="" if server is None else server.url,
         kernel_core_reason="" if inside is None else inside.reason,
         has_nested_loops=hasattr(asyncio, "_nest_patched"),
-        seams=tuple(seam.library for seam in seams if seam.is_active) if is_on else None,
+        seams=describe_seams(seams) if is_on else None,
         failed_seams=tuple(f"{seam.library}: {seam.reason}" for seam in seams if seam.has_failed),
     )

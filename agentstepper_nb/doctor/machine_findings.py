@@ -28,6 +28,7 @@ _OTHERS_PERMISSIONS: Final = 0o077
 _START_ONE: Final = (
     "Start `agentstepper serve`, or JupyterLab with agentstepper_nb installed beside it."
 )
+_UNSEEN: Final = "Not seen are gRPC, websockets, models inside of the process and other processes."
 
 
 def make_findings(facts: MachineFacts) -> list[Finding]:
@@ -43,7 +44,7 @@ def make_findings(facts: MachineFacts) -> list[Finding]:
         *_token("agents'", facts.agent_token_file_mode, f"{facts.data.path}/agent-token"),
         *_token("control", facts.control_token_file_mode, f"{facts.data.path}/control-token"),
         *_token("worker", facts.worker_token_file_mode, f"{facts.data.path}/worker-token"),
-        *(_kernel(facts.kernel) if facts.kernel else ()),
+        *(_kernel(facts.kernel) if facts.kernel else _installed_seams(facts.installed_seams)),
     ]
 
 
@@ -306,17 +307,31 @@ def _seams(kernel: KernelFacts) -> Iterator[Finding]:
             "agentstepper_nb.instrument.enable() turns it on.",
         )
         return
-    found = " and ".join(kernel.seams) or "no library yet that asks a model"
+    found = kernel.seams or "none, since nothing here has imported a library that asks a model"
     yield _well(
         "seams",
-        f"LLM queries and tool calls halt without a change to the agent. Imported here: {found}. Not "
-        "seen are gRPC, websockets, models inside of the process and other processes.",
+        f"LLM queries and tool calls halt without a change to the agent. Active here: {found}. {_UNSEEN}",
     )
     for failed in kernel.failed_seams:
         yield _wrong(
             "seams",
             f"Calls of {failed}",
             "Trace them by hand (docs/guide/attach.md), and report the library's version.",
+        )
+
+
+def _installed_seams(seams: str) -> Iterator[Finding]:
+    if seams:
+        yield _well(
+            "seams",
+            f"Under `agentstepper run`, programs of this Python halt at {seams}. {_UNSEEN}",
+        )
+    else:
+        yield _note(
+            "seams",
+            "This Python has no library installed at whose calls programs halt without a change.",
+            "`agentstepper proxy` halts programs of other languages; others are traced by hand "
+            "(docs/guide/attach.md).",
         )
 
 

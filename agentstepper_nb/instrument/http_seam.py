@@ -44,9 +44,9 @@ def _send(
 ) -> Any:
     """Send a request, as a query of the current run where it is one; a coroutine if `is_async`."""
     request = args[0] if args else kwargs.get("request")
-    if request is None or is_own_query():
+    if request is None or not is_run_expected() or is_own_query():
         return send(*args, **kwargs)
-    known = find_llm_request(request) if is_run_expected() else None
+    known = find_llm_request(request)
     stepper = None if known is None else find_run()
     if known is None or stepper is None or _is_inside_query(stepper, request):
         return send(*args, **kwargs)

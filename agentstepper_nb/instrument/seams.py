@@ -124,12 +124,12 @@ def list_seams() -> list[Seam]:
 
 
 def list_installed_seams() -> list[Seam]:
-    """The libraries of this Python's environment whose calls can halt, imported or not.
+    """The seams of a program that imports all of this environment's libraries that have one.
 
     Whether their versions can be wrapped shows once a program imports them.
     """
     named = [(library, _find_version(library)) for library, _, _ in _SEAMS]
-    return [_make_seam(library, version, _NOT_IMPORTED) for library, version in named if version]
+    return [_make_seam(library, version, "") for library, version in named if version]
 
 
 def set_proxy(reason: str) -> None:

@@ -58,7 +58,7 @@ _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
     usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | chat NAME | "
-    "doctor | nest on | "
+    "doctor | seams | nest on | "
     "break … | breakpoints | price … | prices | help]",
 )
 _agentstepper.add_argument("what", nargs="?")
@@ -69,7 +69,7 @@ _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
 _agentstepper.add_argument("-h", "--help", action="store_true")
 #: The words that may stand alone, and the only one that another follows.
-_COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "doctor", "help")
+_COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "doctor", "seams", "help")
 _COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
 _RULES: Final = ("break", "breakpoints", "price", "prices")
@@ -110,6 +110,12 @@ def _doctor() -> None:
     print(format_report())
 
 
+def _seams() -> None:
+    from ..sdk import make_newest_report
+
+    print(make_newest_report())
+
+
 def _nest() -> None:
     from .nested_event_loops import nest_event_loops
 
@@ -120,6 +126,7 @@ def _nest() -> None:
 _COMMANDS: Final[dict[str, Callable[[], None]]] = {
     "sessions": _sessions,
     "doctor": _doctor,
+    "seams": _seams,
     "nest": _nest,
 }
 
@@ -164,6 +171,9 @@ class AgentStepperMagics(Magics):
         connector, or the name of an installed connector, such as ``coding``.
 
         ``%agentstepper doctor`` shows what is connected to what, and what is wrong.
+
+        ``%agentstepper seams`` shows which libraries' calls halt here without a change to the agent,
+        and which method found each tool of the newest run.
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
         works on the kernel's main thread. A cell under ``%%step`` doesn't need this.

@@ -6,7 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 _COMMANDS: Final = (
-    *("break", "breakpoints", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
+    *(
+        "break",
+        "breakpoints",
+        "price",
+        "prices",
+        "sessions",
+        "chat",
+        "doctor",
+        "seams",
+        "nest",
+        "help",
+    ),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")

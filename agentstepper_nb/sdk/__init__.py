@@ -10,7 +10,7 @@ from .approvals import Approval
 from .async_stepper import AsyncAgentStepper
 from .base_stepper import BaseStepper, set_current_stepper
 from .close_callbacks import OnClosing, on_closing
-from .run_session import find_newest_program, find_newest_run
+from .run_session import find_newest_program, find_newest_run, make_newest_report
 from .stepper import AgentStepper
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "OnClosing",
     "find_newest_program",
     "find_newest_run",
+    "make_newest_report",
     "on_closing",
     "set_current_stepper",
 ]

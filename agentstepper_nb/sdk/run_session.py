@@ -27,7 +27,7 @@ from .payload import PayloadEncoder, escape_surrogates
 from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
 from .scopes import open_root
-from .seam_report import SeamRecorder
+from .seam_report import SeamRecorder, SeamReport, make_report
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
@@ -179,6 +179,12 @@ def find_newest_program() -> str | None:
     """The program of the run that `find_newest_run` names."""
     newest = max(list(_sessions), key=lambda session: session.run, default=None)
     return None if newest is None else newest.program
+
+
+def make_newest_report() -> SeamReport:
+    """The seams of this process, with the tools of the run that `find_newest_run` names."""
+    newest = max(list(_sessions), key=lambda session: session.run, default=None)
+    return make_report(() if newest is None else newest.seam_recorder.tools)
 
 
 def finish_all_runs() -> None:

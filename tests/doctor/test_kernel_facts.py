@@ -71,3 +71,11 @@ def test_the_magic(kernel: Kernel) -> None:
     assert re.search(r"✓ LLM queries and tool calls halt .*\bhttpx2\b", ran.text)
     assert ran.status == "ok", ran
     assert "✓ agentstepper_nb" in ran.text
+
+
+def test_the_magic_lists_seams(kernel: Kernel) -> None:
+    kernel.run("%load_ext agentstepper_nb\nimport httpx2")
+    said = kernel.run("%agentstepper seams").text
+    assert re.search(r"^httpx2 +\d+\.\d+.* +queries +active$", said, re.MULTILINE), said
+    assert "Not imported: httpx, langchain-core" in said
+    assert "(discovery is on)" in said

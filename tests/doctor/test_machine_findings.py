@@ -69,9 +69,9 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ Only you can read the worker token.",
         "✓ The view connects directly to the Core at ws://here, without the kernel; by WebSocket, "
         "where the page belongs to that server.",
-        "✓ LLM queries and tool calls halt without a change to the agent. Imported here: no library "
-        "yet that asks a model. Not seen are gRPC, websockets, models inside of the process and other "
-        "processes.",
+        "✓ LLM queries and tool calls halt without a change to the agent. Active here: none, since "
+        "nothing here has imported a library that asks a model. Not seen are gRPC, websockets, models "
+        "inside of the process and other processes.",
         "✓ ipykernel 7.4.0 has subshells, so a view works while a cell is halted.",
         "✓ Event loops don't nest in this kernel. Use await in cells, or %%step.",
         "Nothing is wrong.",
@@ -262,11 +262,11 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
     ("kernel", "status", "words"),
     [
         (
-            replace(KERNEL, seams=("httpx2", "langchain-core")),
+            replace(KERNEL, seams="queries of httpx2 2.0; tools of mcp 1.2"),
             FindingStatus.WELL,
-            "httpx2 and lang",
+            "Active here: queries of httpx2 2.0; tools of mcp 1.2.",
         ),
-        (replace(KERNEL, seams=()), FindingStatus.WELL, "no library yet that asks a model"),
+        (replace(KERNEL, seams=""), FindingStatus.WELL, "Active here: none"),
         (replace(KERNEL, seams=None), FindingStatus.NOTE, "instrumentation is off"),
     ],
 )
@@ -274,6 +274,18 @@ def test_what_halts_without_a_change_is_said(
     kernel: KernelFacts, status: FindingStatus, words: str
 ) -> None:
     (found,) = about(replace(WELL, kernel=kernel), "seams")
+    assert (found.status, words in found.text) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("seams", "status", "words"),
+    [
+        ("queries of httpx 0.28", FindingStatus.WELL, "halt at queries of httpx 0.28."),
+        ("", FindingStatus.NOTE, "no library installed"),
+    ],
+)
+def test_what_would_halt_under_run_is_said(seams: str, status: FindingStatus, words: str) -> None:
+    (found,) = about(replace(WELL, kernel=None, installed_seams=seams), "seams")
     assert (found.status, words in found.text) == (status, True)
 
 

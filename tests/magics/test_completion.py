@@ -12,7 +12,7 @@ from agentstepper_nb.magics.completion import list_candidates
     [
         ("%agentstepper br", ["break", "breakpoints"]),
         ("%agentstepper --k", ["--kernel"]),
-        ("%agentstepper se", ["sessions"]),
+        ("%agentstepper se", ["sessions", "seams"]),
         ("%agentstepper nest ", ["on"]),
         ("%agentstepper break be", ["before"]),
         ("%agentstepper break dr", ["dry-run"]),

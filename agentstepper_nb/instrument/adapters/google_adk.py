@@ -54,8 +54,10 @@ def _find_owner(kind: type) -> type:
 def _run_tool(
     owner: type, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    if not is_run_expected():
+        return run(*args, **kwargs)
     is_inner = _find_owner(type(tool)) is not owner  # a subclass calls it, in the same call
-    stepper = None if is_inner or not is_run_expected() else find_run()
+    stepper = None if is_inner else find_run()
     if stepper is None:
         return run(*args, **kwargs)
     options = {name: value for name, value in kwargs.items() if name != "args"}

@@ -37,11 +37,11 @@ def _init(init: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
-    from minisweagent.exceptions import InterruptAgentFlow
-
     stepper = find_run()
     if stepper is None:
         return execute(action, *args, **kwargs)
+    from minisweagent.exceptions import InterruptAgentFlow
+
     return TracedToolCall(
         name=_NAME,
         args=action,

@@ -123,7 +123,7 @@ class RowStore:
         One is carried out at a time. Who stops waiting stops nothing.
 
         Args:
-            run_transaction: Looks up what it needs, and drafts. Refuses by raising.
+            change: Looks up what it needs, and drafts. Refuses by raising.
 
         Raises:
             StoreError: It can't be kept.
