@@ -310,7 +310,8 @@ def _seams(kernel: KernelFacts) -> Iterator[Finding]:
     found = kernel.seams or "none, since nothing here has imported a library that asks a model"
     yield _well(
         "seams",
-        f"LLM queries and tool calls halt without a change to the agent. Active here: {found}. {_UNSEEN}",
+        f"LLM queries and tool calls halt without a change to the agent. Active here: {found}. "
+        f"{_UNSEEN}",
     )
     for failed in kernel.failed_seams:
         yield _wrong(

@@ -153,6 +153,19 @@ def test_the_end_says_that_nothing_was_seen(announced: None, tmp_path: Path) -> 
         terminal.expect("docs/guide/attach.md", timeout=PATIENCE)
 
 
+def test_on_a_terminal_a_line_says_where_the_program_halts(
+    announced: None, agent: Path, server: ScriptedServer, person: Person
+) -> None:
+    words = [*COMMAND[1:], "--", sys.executable, str(agent), server.base_url]
+    with pexpect.spawn(COMMAND[0], words, encoding="utf-8", dimensions=(24, 200)) as terminal:
+        person.step()
+        person.step()
+        terminal.expect("agentstepper run: Halting at queries of httpx", timeout=PATIENCE)
+        terminal.expect(TEXT, timeout=PATIENCE)
+        terminal.expect(pexpect.EOF, timeout=PATIENCE)
+        assert "no LLM query" not in terminal.before
+
+
 def test_disable_ends_the_run_that_was_opened(
     announced: None, server: ScriptedServer, person: Person
 ) -> None:

@@ -1,0 +1,299 @@
+"""What a person is told of where a run halts, and what the run records of it."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from types import ModuleType
+
+import pytest
+from anthropic import beta_tool
+
+from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper, instrument
+from agentstepper_nb.instrument import announcement
+from agentstepper_nb.instrument.proxy import ModelProxy
+from agentstepper_nb.models.scripted import ScriptedServer
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.data_model import Event, EventKind, Run
+from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, SeamKind
+from agentstepper_nb.store import archive
+from tests.frameworks.agent_process import SCRIPT
+from tests.instrument.queries import ask_chat
+from tests.instrument.test_discovery import loop, make_tools
+from tests.sdk.person import Person
+
+HTTPX = f"httpx2 {version('httpx2')}"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(SCRIPT) as server:
+        yield server
+
+
+@pytest.fixture
+def discovering(seams: None) -> None:
+    instrument.enable(discovers_tools=True)
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """What the program's person read."""
+    lines: list[str] = []
+    announcement.set_output(lines.append)
+    yield lines
+    announcement.set_output(None)
+
+
+@beta_tool
+def multiply(a: int, b: int) -> str:
+    """Multiply.
+
+    Args:
+        a: A number.
+        b: Another.
+    """
+    return str(a * b)
+
+
+def open_run(live: AgentStepperCore) -> AgentStepper:
+    return AgentStepper(
+        "agent", "127.0.0.1", live.client_port, stop_on_entry=False, mode="continue"
+    )
+
+
+def list_messages(person: Person) -> list[str]:
+    return [row.summary for row in person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+
+
+def has_seams(run: Run) -> bool:
+    return isinstance(run.seams, RunSeams)
+
+
+def get_seams(run: Run) -> RunSeams:
+    assert isinstance(run.seams, RunSeams)
+    return run.seams
+
+
+def list_events(person: Person) -> tuple[Event, ...]:
+    """The run's events, as its archive has them."""
+    command = ui.ExportRun(run=person.run.id, format="archive")
+    exported = person._command(command, ui.RunExported)
+    return archive.load_archive(base64.b64decode(exported.data)).events
+
+
+def found(*tools: tuple[str, FoundBy]) -> set[FoundTool]:
+    return {FoundTool(name=name, found_by=method) for name, method in tools}
+
+
+# ---- what the agent's author can ask -----------------------------------------------------------------
+
+
+def test_a_stepper_lists_seams(dbg: AgentStepper) -> None:
+    listed = {seam.library: seam for seam in dbg.seams().seams}
+    assert listed["httpx2"].is_active
+    assert (listed["httpx2"].version, listed["httpx2"].kind) == (
+        version("httpx2"),
+        SeamKind.QUERIES,
+    )
+    assert not listed["crewai"].is_active
+    assert "imported" in listed["crewai"].reason
+    table = repr(dbg.seams()).splitlines()
+    assert table[0].split() == ["Library", "Version", "Halts", "at", "State"]
+    assert ["httpx2", version("httpx2"), "queries", "active"] in [line.split() for line in table]
+    assert any(line.startswith("Not imported: ") and "crewai" in line for line in table)
+    assert "instrument.enable(discovers_tools=True)" in table[-1]
+
+
+async def test_an_asynchronous_stepper_lists_them_too(live: AgentStepperCore, seams: None) -> None:
+    async with AsyncAgentStepper(
+        "agent", "127.0.0.1", live.client_port, stop_on_entry=False, mode="continue"
+    ) as dbg:
+        async with dbg.tool("ls", {}) as call:
+            call.result = "files"
+        assert set(dbg.seams().tools) == found(("ls", FoundBy.HAND))
+        assert repr(dbg.seams()).endswith("Tool  Found by\nls    by hand")
+    assert set(dbg.seams().tools) == found(("ls", FoundBy.HAND))  # also of a run that is over
+
+
+def test_without_instrumentation_that_is_said(live: AgentStepperCore, person: Person) -> None:
+    with open_run(live) as dbg, dbg.tool("ls", {}) as call:
+        call.result = "files"
+    assert repr(dbg.seams()).startswith("Instrumentation is off")
+    assert not isinstance(person.over().seams, RunSeams)
+
+
+def test_a_library_that_cannot_be_wrapped_is_named(
+    live: AgentStepperCore, person: Person, seams: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))  # of a version without sessions
+    instrument.enable()
+    with open_run(live) as dbg:
+        (failed,) = (seam for seam in dbg.seams().seams if seam.has_failed)
+        assert (failed.library, failed.is_active) == ("mcp", False)
+        assert "can't be wrapped: AttributeError" in failed.reason
+        assert "can't be wrapped" in repr(dbg.seams())
+    assert failed in get_seams(person.over()).seams
+
+
+# ---- what is said ------------------------------------------------------------------------------------
+
+
+def test_the_first_query_says_where_the_run_halts_and_nothing_is_said_twice(
+    live: AgentStepperCore,
+    discovering: None,
+    server: ScriptedServer,
+    person: Person,
+    said: list[str],
+) -> None:
+    with open_run(live):
+        assert said == []
+        assert loop(server, "add", make_tools()) == "The tools say: 5"
+    person.over()
+    (line,) = said
+    assert line.startswith("Halting at queries of ")
+    assert HTTPX in line
+    assert line.endswith("; also halting at: add, search (discovered).")
+    assert list_messages(person) == [line]
+    rows = person.rows()
+    assert [row.kind for row in rows[:3]] == [
+        EventKind.PROGRAM_STARTED,
+        EventKind.DEBUG_MESSAGE,
+        EventKind.LLM_QUERY,
+    ]
+
+
+def test_tools_that_are_discovered_later_are_added_by_a_line(
+    live: AgentStepperCore,
+    discovering: None,
+    server: ScriptedServer,
+    person: Person,
+    said: list[str],
+) -> None:
+    with open_run(live):
+        ask_chat(server)
+        loop(server, "add", make_tools())
+    person.over()
+    assert len(said) == 2
+    assert "also" not in said[0]
+    assert said[1] == "Also halting at: add, search (discovered)."
+    assert list_messages(person) == said
+
+
+def test_the_next_run_says_it_again(
+    live: AgentStepperCore, seams: None, server: ScriptedServer, said: list[str]
+) -> None:
+    for _ in range(2):
+        with open_run(live):
+            ask_chat(server)
+    assert len(said) == 2
+    assert said[0] == said[1]
+
+
+def test_a_tool_call_alone_says_it_too(
+    live: AgentStepperCore, seams: None, person: Person, said: list[str]
+) -> None:
+    with open_run(live):
+        multiply.call({"a": 2, "b": 3})
+    person.over()
+    assert len(said) == 1
+    assert f"; tools of anthropic {version('anthropic')}" in said[0]
+    assert list_messages(person) == said
+
+
+def test_an_output_that_fails_fails_no_query(
+    live: AgentStepperCore,
+    seams: None,
+    server: ScriptedServer,
+    person: Person,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(line: str) -> None:
+        raise ValueError("I/O operation on closed file")
+
+    announcement.set_output(fail)
+    try:
+        with open_run(live):
+            ask_chat(server)
+    finally:
+        announcement.set_output(None)
+    assert "can't be shown: Halting at queries" in caplog.text
+    person.over()
+    assert len(list_messages(person)) == 1
+
+
+def test_a_run_that_is_traced_by_hand_alone_says_nothing(
+    live: AgentStepperCore, seams: None, person: Person, said: list[str]
+) -> None:
+    with open_run(live) as dbg, dbg.llm("hello") as query:
+        query.response = "hi"
+    person.over()
+    assert (said, list_messages(person)) == ([], [])
+
+
+# ---- what the run records ----------------------------------------------------------------------------
+
+
+def test_each_tool_call_has_the_method_that_found_it(
+    live: AgentStepperCore, discovering: None, server: ScriptedServer, person: Person
+) -> None:
+    with open_run(live) as dbg:
+        multiply.call({"a": 2, "b": 3})
+        loop(server, "add", make_tools())
+        with dbg.tool("ls", {}) as call:
+            call.result = "files"
+    seams = get_seams(person.over())
+    assert set(seams.tools) == found(
+        ("multiply", FoundBy.ADAPTER),
+        ("add", FoundBy.DISCOVERY),
+        ("search", FoundBy.DISCOVERY),
+        ("ls", FoundBy.HAND),
+    )
+    assert set(dbg.seams().tools) == set(seams.tools)
+    assert seams.discovery_off_reason == ""
+    assert {seam.library for seam in seams.seams} >= {"httpx2", "anthropic"}
+    calls = [each for each in list_events(person) if each.kind is EventKind.TOOL_INVOCATION]
+    methods = {each.name: each.found_by for each in calls}
+    assert (methods["multiply"], methods["add"]) == (FoundBy.ADAPTER, FoundBy.DISCOVERY)
+    assert not isinstance(methods["ls"], FoundBy)  # by hand is what nothing is said of
+
+
+def test_views_have_it_from_the_start_and_views_that_come_later_too(
+    live: AgentStepperCore, seams: None, person: Person
+) -> None:
+    with open_run(live):
+        command = ui.OpenRun(run=person.until(lambda run: True).id)
+        opened = person._command(command, ui.RunOpened).run  # from here on all headers are sent
+        if not has_seams(opened):
+            opened = person.until(has_seams)
+        assert get_seams(opened).tools == ()
+        multiply.call({"a": 2, "b": 3})
+        person.until(lambda run: has_seams(run) and get_seams(run).tools != ())
+    with Person(live.ui_port) as later:
+        assert later.run.id == person.run.id
+        assert get_seams(later.run) == get_seams(person.run)
+    assert set(get_seams(person.run).tools) == found(("multiply", FoundBy.ADAPTER))
+
+
+def test_disable_takes_the_seams_from_the_run(
+    live: AgentStepperCore, seams: None, person: Person
+) -> None:
+    with open_run(live) as dbg:
+        instrument.disable()
+        with dbg.tool("ls", {}) as call:
+            call.result = "files"
+    sent = get_seams(person.over())
+    assert sent.seams == ()
+    assert set(sent.tools) == found(("ls", FoundBy.HAND))
+
+
+async def test_a_proxy_is_a_seam(dbg: AgentStepper) -> None:
+    proxy = ModelProxy(dbg, {"openai": "https://models.example.com"})
+    async with proxy.serve():
+        (seam,) = (each for each in dbg.seams().seams if each.library == "proxy")
+        assert seam.is_active
+        assert f"active: on port {proxy.port} of this machine, for openai" in repr(dbg.seams())
+        assert proxy.token not in repr(dbg.seams())
+    assert all(each.library != "proxy" for each in dbg.seams().seams)
