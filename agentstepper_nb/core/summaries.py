@@ -6,7 +6,7 @@ Contents may hold anything: whatever stands in them, the line is short, plain te
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,16 @@ from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide
 from ..protocol.line_count import count_lines
 from ..protocol.opaque_values import REPR_KEY, is_opaque_value
 from ..protocol.text_escaping import escape_invisible
+from .key_line import summarize_result
+from .message_parts import (
+    Message,
+    Part,
+    PartKind,
+    find_messages,
+    read_answer,
+    read_framework_message,
+    read_message,
+)
 
 #: Gives one line on a halt point, or None to leave it to the next. It is called often: each time that a
 #: row is told.
@@ -167,106 +177,117 @@ def format_size(size: int) -> str:
 
 
 def _prompt(value: Any) -> str:
-    prompt = value
-    if isinstance(value, Mapping):
-        prompt = next((value[key] for key in PROMPT_KEYS if key in value), value)
+    prompt = find_messages(value)
     if isinstance(prompt, list) and prompt:
-        return _last_message(prompt[-1])
+        return extract_first_line(_last_messages(prompt))
     return extract_first_line(_text(prompt)) or "Asks with an empty prompt"
 
 
-#: Where the LLM APIs' requests have what is asked.
-PROMPT_KEYS: Final = ("messages", "input", "contents", "prompt")
-
-
-def _last_message(message: Any) -> str:
-    if not isinstance(message, Mapping):
-        return extract_first_line(_text(message))
-    result = _find_tool_result(message)
-    if result is not None:
-        # As the row of that result says it.
-        return extract_first_line(
-            f"Returns a tool's result: {extract_first_line(summarize_result(_text(result)))}"
+def _last_messages(items: list[Any]) -> str:
+    """What is new in a prompt: what the user says, or what the tools gave, since the model spoke."""
+    if read_message(items[-1]) is None:
+        return _text(items[-1])
+    new: list[Message] = []
+    calls: list[Part] = []
+    for message in map(read_message, reversed(items)):
+        if message is None or (calls and message.role != "assistant"):
+            break
+        if message.role == "assistant":
+            calls = [*message.parts, *calls]
+        else:
+            new.insert(0, message)
+    if not new:
+        said = _say(calls)
+        return f"Asks to go on after: {said}" if said else "Asks to go on"
+    spoken = [message for message in new if message.role != "system"] or new
+    results = _last_results(spoken)
+    if results:
+        names = {part.call: part.name for part in calls}
+        return _say_results(
+            [part._replace(name=part.name or names.get(part.call)) for part in results]
         )
-    content = message.get("content", message.get("parts"))  # Gemini calls it parts
-    return extract_first_line(_text(content)) or "Asks to go on"
+    return _say(spoken[-1].parts) or "Asks with an empty prompt"
 
 
-def _find_tool_result(message: Mapping[str, Any]) -> Any:
-    """A tool's result, as the LLM APIs' requests have it; None where a message is something else."""
-    if message.get("role") == "tool":
-        return message.get("content") or ""
-    if message.get("type") == "function_call_output":
-        return message.get("output") or ""
-    last = next(reversed(_list(message.get("content"))), None)
-    if isinstance(last, Mapping) and last.get("type") == "tool_result":
-        return last.get("content") or ""
-    last = next(reversed(_list(message.get("parts"))), None)
-    if isinstance(last, Mapping) and isinstance(last.get("functionResponse"), Mapping):
-        return last["functionResponse"].get("response") or ""
-    return None
+def _last_results(messages: list[Message]) -> list[Part]:
+    """The results that the messages end with."""
+    parts = [part for message in messages for part in message.parts]
+    is_result = [part.kind in (PartKind.RESULT, PartKind.MEDIUM) for part in parts]
+    first = next((at + 1 for at in reversed(range(len(parts))) if not is_result[at]), 0)
+    return [part for part in parts[first:] if part.kind is PartKind.RESULT]
+
+
+def _say_results(results: list[Part]) -> str:
+    lines = [_summarize_content(part.value) for part in results[:_MAX_RESULTS]]
+    if len(results) == 1:
+        return f"Returns a tool's result: {lines[0]}"  # as the row of that result says it
+    named = [add_tool_name(part.name, line) for part, line in zip(results, lines, strict=False)]
+    return f"Returns {len(results)} tools' results: {', '.join(named)}"
+
+
+#: Results of which a prompt's summary says something.
+_MAX_RESULTS: Final = 10
+
+
+def _summarize_content(value: Any) -> str:
+    return extract_first_line(summarize_result(_text(value)))
+
+
+def add_tool_name(name: str | None, result: str) -> str:
+    """What a tool gave, with the tool: “search → 3 results”.
+
+    Args:
+        name: The tool's name, where it is known.
+        result: What it gave, on one line.
+    """
+    return result if not name or result.startswith(name) else f"{name} → {result}"
 
 
 def _answer(value: Any) -> str:
-    message = _find_message(value)
-    calls = list(_list_calls(message))
+    parts = read_answer(value)
+    said = _text(value) if parts is None else _say(parts)
+    return extract_first_line(said) or "Answers with nothing"
+
+
+def _say(parts: Sequence[Part]) -> str:
+    """What a message says: its calls, else its texts, else its images and files."""
+    calls = [part for part in parts if part.kind is PartKind.CALL]
     if calls:
-        return extract_first_line("Calls " + ", ".join(calls))
-    content = message.get("content", message) if isinstance(message, Mapping) else message
-    return extract_first_line("" if content == [] else _text(content)) or "Answers with nothing"
+        return "Calls " + ", ".join(
+            _format_call(part.name, _read_text(part.value)) for part in calls
+        )
+    texts = [part.value for part in parts if part.kind is PartKind.TEXT and part.value]
+    if texts:
+        return _join_labels("\n".join(texts))
+    media = [part.name or "file" for part in parts if part.kind is PartKind.MEDIUM]
+    if media:
+        return f"Sends {'an' if media[0][0] in 'aeiou' else 'a'} {' and '.join(media)}"
+    others = [part.value for part in parts if part.kind in (PartKind.OTHER, PartKind.RESULT)]
+    return _text(others[-1]) if others else ""
 
 
-def _find_message(value: Any) -> Any:
-    """The message of an answer as the LLM APIs have them, or the value itself."""
-    if not isinstance(value, Mapping):
-        return value
-    for first in _list(value.get("choices"))[:1]:
-        return first.get("message", first) if isinstance(first, Mapping) else first
-    for first in _list(value.get("candidates"))[:1]:  # Gemini's
-        content = first.get("content") if isinstance(first, Mapping) else None
-        return {"content": content.get("parts")} if isinstance(content, Mapping) else first
-    if isinstance(value.get("output"), list) and value.get("object") == "response":
-        return {"content": _flatten_output(value["output"])}
-    return value
+#: A line that only says what follows it: “New task:”.
+_LABEL: Final = re.compile(r"\s*([^\n]{1,40}:)[ \t]*\n\s*(?=\S)")
 
 
-def _flatten_output(items: list[Any]) -> list[Any]:
-    """The output of a Responses API's answer, with the parts of its messages in their places."""
-    parts: list[Any] = []
-    for item in items:
-        is_message = isinstance(item, Mapping) and item.get("type") == "message"
-        parts += _list(item.get("content")) if is_message else [item]
-    return parts
+def _join_labels(text: str) -> str:
+    """A text whose first lines are labels, with the line that they stand for beside them."""
+    labels = ""
+    for _ in range(_MAX_LABELS):
+        found = _LABEL.match(text)
+        if found is None:
+            break
+        labels, text = f"{labels}{found[1]} ", text[found.end() :]
+    return labels + text
 
 
-def _list_calls(message: Any) -> Iterable[str]:
-    """The calls of an answer: those of a chat completion, or those among its content's parts."""
-    if not isinstance(message, Mapping):
-        return
-    for call in _list(message.get("tool_calls")):
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            arguments = function.get("arguments")
-            if isinstance(arguments, str):
-                arguments = _read(arguments)
-            yield _format_call(function.get("name"), arguments)
-    yield from filter(None, map(_format_called_part, _list(message.get("content"))))
+#: Labels that may stand one under the other.
+_MAX_LABELS: Final = 3
 
 
-def _format_called_part(part: Any) -> str | None:
-    """A part of an answer's content that is a call; None where it is anything else."""
-    match part:
-        case {"type": "tool_use" | "custom_tool_call"}:
-            return _format_call(part.get("name"), part.get("input"))
-        case {"type": "function_call", "arguments": str() as arguments}:
-            return _format_call(part.get("name"), _read(arguments))
-        case {"functionCall": {"name": name, **call}}:
-            return _format_call(name, call.get("args"))
-    return None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _read_text(value: Any) -> Any:
+    """A call's arguments, which may be the text of their JSON."""
+    return _read(value) if isinstance(value, str) else value
 
 
 def _call(value: Any) -> str:
@@ -300,7 +321,11 @@ def _short(value: Any) -> str:
 def _result(value: Any) -> str:
     if value is None:
         return "Returned nothing"
-    return extract_first_line(summarize_result(_text(value))) or "Returned an empty text"
+    message = read_framework_message(value)
+    if message is not None and not any(part.kind is PartKind.RESULT for part in message.parts):
+        return extract_first_line(_say(message.parts)) or "Returned an empty text"
+    content = value if message is None else message.parts[-1].value
+    return _summarize_content(content) or "Returned an empty text"
 
 
 def _text(value: Any) -> str:
@@ -331,48 +356,3 @@ def _by_repr(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _by_repr(item) for key, item in value.items()}
     return [_by_repr(item) for item in value] if isinstance(value, list) else value
-
-
-#: Characters of a result's end that are looked at: there it says how it went.
-_TAIL_CHARS: Final = 128 * 1024
-#: A test that failed, as test programs list them: the first is shown. Not how many of them failed.
-_FAILED_TEST: Final = re.compile(
-    r"^[^\S\n]*(?:(?:FAILED|FAIL:?|ERROR:?|not ok|--- FAIL:)[ \t]+(?!\()|✗|✕|×).*", re.MULTILINE
-)
-#: What a compiler or a program complains of: the first is shown.
-_COMPLAINT: Final = re.compile(
-    r"^.{0,200}?\b(?:error|fatal|panic|abort|Error)(?:\[\w+\])?: .*", re.MULTILINE
-)
-#: What pytest says of a test that failed, where it lists none: the first is shown.
-_PYTEST: Final = re.compile(r"^E {2,}(\S.*)", re.MULTILINE)
-#: How Python writes an exception: the last is shown, which ended it.
-_EXCEPTION: Final = re.compile(
-    r"^(?:\w{1,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Warning)(?::.*)?$",
-    re.MULTILINE,
-)
-
-
-def summarize_result(text: str) -> str:
-    """A result's text on one line: itself, or how many lines it has and the one that says most.
-
-    Args:
-        text: The result.
-    """
-    if "\n" not in text.strip():
-        return text
-    return f"{count_lines(text)} lines: {find_key_line(text)}"
-
-
-def find_key_line(text: str) -> str:
-    """The line that says what failed, or else the last one that says anything."""
-    end = text[-_TAIL_CHARS:]
-    if found := _FAILED_TEST.search(end):
-        return found[0].strip()
-    if found := _PYTEST.search(end):
-        return found[1].rstrip()
-    exceptions = _EXCEPTION.findall(end)
-    if exceptions:
-        return str(exceptions[-1])
-    if found := _COMPLAINT.search(end):
-        return found[0].strip()
-    return end.rstrip().rpartition("\n")[2]

@@ -20,7 +20,8 @@ from ..protocol.data_model import (
     FileChange,
     HaltPoint,
 )
-from .summaries import PROMPT_KEYS, extract_first_line
+from .message_parts import PROMPT_KEYS
+from .summaries import extract_first_line
 from .timeline_rows import describe_row
 
 #: Characters of contents that a model is shown: of longer ones the begin and, since that is what is

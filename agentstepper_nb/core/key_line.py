@@ -1,0 +1,59 @@
+"""A tool's result on one line: the line of it that says most."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..protocol.line_count import count_lines
+
+#: Characters of a result's end that are looked at: there it says how it went.
+_TAIL_CHARS: Final = 128 * 1024
+#: A test that failed, as test programs list them: the first is shown. Not how many of them failed.
+_FAILED_TEST: Final = re.compile(
+    r"^[^\S\n]*(?:(?:FAILED|FAIL:?|ERROR:?|not ok|--- FAIL:)[ \t]+(?!\()|✗|✕|×).*", re.MULTILINE
+)
+#: What a compiler or a program complains of: the first is shown.
+_COMPLAINT: Final = re.compile(
+    r"^.{0,200}?\b(?:error|fatal|panic|abort|Error)(?:\[\w+\])?: .*", re.MULTILINE
+)
+#: What pytest says of a test that failed, where it lists none: the first is shown.
+_PYTEST: Final = re.compile(r"^E {2,}(\S.*)", re.MULTILINE)
+#: How Python writes an exception: the last is shown, which ended it.
+_EXCEPTION: Final = re.compile(
+    r"^(?:\w{1,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Warning)(?::.*)?$",
+    re.MULTILINE,
+)
+
+#: A line that ends what is put around an output, and says nothing of it.
+_CLOSING_TAG: Final = re.compile(r"</\w{1,80}>")
+#: Lines of such tags that are passed over.
+_MAX_TAGS: Final = 3
+
+
+def summarize_result(text: str) -> str:
+    """A result's text on one line: itself, or how many lines it has and the one that says most.
+
+    Args:
+        text: The result.
+    """
+    if "\n" not in text.strip():
+        return text
+    return f"{count_lines(text)} lines: {find_key_line(text)}"
+
+
+def find_key_line(text: str) -> str:
+    """The line that says what failed, or else the last one that says anything."""
+    end = text[-_TAIL_CHARS:]
+    if found := _FAILED_TEST.search(end):
+        return found[0].strip()
+    if found := _PYTEST.search(end):
+        return found[1].rstrip()
+    exceptions = _EXCEPTION.findall(end)
+    if exceptions:
+        return str(exceptions[-1])
+    if found := _COMPLAINT.search(end):
+        return found[0].strip()
+    lines = end.rstrip().rsplit("\n", _MAX_TAGS + 1)[-_MAX_TAGS - 1 :]
+    spoken = (line for line in reversed(lines) if not _CLOSING_TAG.fullmatch(line.strip() or "</_>"))
+    return next(spoken, lines[-1])
