@@ -22,6 +22,7 @@ from ..protocol.data_model import (
     Usage,
 )
 from ..protocol.text_escaping import escape_to_one_line
+from ..protocol.tool_ends import summarize_with_tool
 
 _NAMES: Final = {Actor.LLM: "LLM"}
 _AGENT: Final = {
@@ -69,7 +70,7 @@ def format_row(row: TimelineRow, width: int | None = None) -> str:
     indent = "  " * min(row.depth, _MAX_INDENT_LEVELS)
     head, summary = (
         f"{row.seq:>4}  {format_actors(row):<15} {indent}",
-        escape_to_one_line(row.summary),
+        escape_to_one_line(summarize_with_tool(row)),
     )
     room = len(summary) if width is None else max(_MIN_TEXT_CHARS, width - len(head) - len(mark))
     if len(summary) > room:

@@ -25,10 +25,10 @@ _EXCEPTION: Final = re.compile(
     re.MULTILINE,
 )
 
-#: A line that ends what is put around an output, and says nothing of it.
-_CLOSING_TAG: Final = re.compile(r"</\w{1,80}>")
-#: Lines of such tags that are passed over.
-_MAX_TAGS: Final = 3
+#: A line that says nothing: it is empty, or ends what is put around an output.
+_SAYS_NOTHING: Final = re.compile(r"(?:</\w{1,80}>)?")
+#: As many are passed over.
+_MAX_SILENT_LINES: Final = 3
 
 
 def summarize_result(text: str) -> str:
@@ -54,6 +54,6 @@ def find_key_line(text: str) -> str:
         return str(exceptions[-1])
     if found := _COMPLAINT.search(end):
         return found[0].strip()
-    lines = end.rstrip().rsplit("\n", _MAX_TAGS + 1)[-_MAX_TAGS - 1 :]
-    spoken = (line for line in reversed(lines) if not _CLOSING_TAG.fullmatch(line.strip() or "</_>"))
+    lines = end.rstrip().rsplit("\n", _MAX_SILENT_LINES + 1)[-_MAX_SILENT_LINES - 1 :]
+    spoken = (line for line in reversed(lines) if not _SAYS_NOTHING.fullmatch(line.strip()))
     return next(spoken, lines[-1])

@@ -41,7 +41,7 @@ class Part(NamedTuple):
     call: str | None = None
 
 
-class Message(NamedTuple):
+class LlmMessage(NamedTuple):
     """A message.
 
     Args:
@@ -84,7 +84,7 @@ def find_messages(value: Any) -> Any:
     return value
 
 
-def read_message(item: Any) -> Message | None:
+def read_message(item: Any) -> LlmMessage | None:
     """A message, or an item that stands beside messages, as calls do in the Responses API.
 
     Args:
@@ -100,14 +100,21 @@ def read_message(item: Any) -> Message | None:
     if role is None:
         parts = read_parts(item)
         alone = _ALONE.get(parts[0].kind) if len(parts) == 1 else None
-        return Message(alone, parts) if alone else None
-    content = item.get("content", item.get("parts"))
+        return LlmMessage(alone, parts) if alone else None
+    content = item["content"] if "content" in item else _leave_out_system(item.get("parts"))
     if role == "tool" and "parts" not in item:
         name, call = _find_text(item, "name"), _find_text(item, "tool_call_id")
-        return Message(role, (Part(PartKind.RESULT, content, name, call),))
+        return LlmMessage(role, (Part(PartKind.RESULT, content, name, call),))
     calls = tuple(_list_calls(item))
     ids = {part.call for part in calls} - {None}  # LangChain has calls in the content, too
-    return Message(role, (*(p for p in read_parts(content) if p.call not in ids), *calls))
+    return LlmMessage(role, (*(p for p in read_parts(content) if p.call not in ids), *calls))
+
+
+def _leave_out_system(parts: Any) -> Any:
+    """What the user says in a request of pydantic-ai's, which may begin with system prompts."""
+    blocks = as_list(parts)
+    kinds = [block.get("part_kind") if isinstance(block, Mapping) else None for block in blocks]
+    return [b for b, kind in zip(blocks, kinds, strict=True) if kind != "system-prompt"] or blocks
 
 
 #: Who says a part that stands alone among messages.
@@ -118,7 +125,7 @@ _ALONE: Final = {
 }
 
 
-def read_framework_message(value: Any) -> Message | None:
+def read_framework_message(value: Any) -> LlmMessage | None:
     """The message that a value is, or ends with, where a framework made it; else None.
 
     Args:
@@ -131,7 +138,7 @@ def read_framework_message(value: Any) -> Message | None:
         case {"messages": [*_, {} as last]} | [*_, {} as last]:
             return read_framework_message(last)
         case {"content": [*_] as content, "isError": _}:
-            return Message("tool", (Part(PartKind.RESULT, content),))
+            return LlmMessage("tool", (Part(PartKind.RESULT, content),))
         case {} if item is not value or _is_of_framework(item):
             return read_message(item)
     return None
@@ -245,7 +252,11 @@ def _read_gemini_part(part: Mapping[str, Any]) -> Part:
         case {"functionCall": {} as call} | {"function_call": {} as call}:
             return Part(PartKind.CALL, call.get("args"), _find_text(call, "name"))
         case {"functionResponse": {} as given} | {"function_response": {} as given}:
-            return Part(PartKind.RESULT, given.get("response"), _find_text(given, "name"))
+            result = given.get("response")
+            match result:
+                case {"result": inner, **others} | {"output": inner, **others} if not others:
+                    result = inner  # what the SDK puts around what a tool returned
+            return Part(PartKind.RESULT, result, _find_text(given, "name"))
         case {"toolUse": {} as call}:  # Bedrock's
             return Part(PartKind.CALL, call.get("input"), _find_text(call, "name"))
         case {"toolResult": {} as given}:

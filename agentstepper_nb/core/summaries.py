@@ -15,9 +15,10 @@ from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide
 from ..protocol.line_count import count_lines
 from ..protocol.opaque_values import REPR_KEY, is_opaque_value
 from ..protocol.text_escaping import escape_invisible
+from ..protocol.tool_ends import add_tool_name
 from .key_line import summarize_result
 from .message_parts import (
-    Message,
+    LlmMessage,
     Part,
     PartKind,
     find_messages,
@@ -180,14 +181,14 @@ def _prompt(value: Any) -> str:
     prompt = find_messages(value)
     if isinstance(prompt, list) and prompt:
         return extract_first_line(_last_messages(prompt))
-    return extract_first_line(_text(prompt)) or "Asks with an empty prompt"
+    return extract_first_line(_join_labels(_text(prompt))) or "Asks with an empty prompt"
 
 
 def _last_messages(items: list[Any]) -> str:
     """What is new in a prompt: what the user says, or what the tools gave, since the model spoke."""
     if read_message(items[-1]) is None:
         return _text(items[-1])
-    new: list[Message] = []
+    new: list[LlmMessage] = []
     calls: list[Part] = []
     for message in map(read_message, reversed(items)):
         if message is None or (calls and message.role != "assistant"):
@@ -209,7 +210,7 @@ def _last_messages(items: list[Any]) -> str:
     return _say(spoken[-1].parts) or "Asks with an empty prompt"
 
 
-def _last_results(messages: list[Message]) -> list[Part]:
+def _last_results(messages: list[LlmMessage]) -> list[Part]:
     """The results that the messages end with."""
     parts = [part for message in messages for part in message.parts]
     is_result = [part.kind in (PartKind.RESULT, PartKind.MEDIUM) for part in parts]
@@ -231,16 +232,6 @@ _MAX_RESULTS: Final = 10
 
 def _summarize_content(value: Any) -> str:
     return extract_first_line(summarize_result(_text(value)))
-
-
-def add_tool_name(name: str | None, result: str) -> str:
-    """What a tool gave, with the tool: “search → 3 results”.
-
-    Args:
-        name: The tool's name, where it is known.
-        result: What it gave, on one line.
-    """
-    return result if not name or result.startswith(name) else f"{name} → {result}"
 
 
 def _answer(value: Any) -> str:

@@ -30,6 +30,7 @@ from ..protocol.data_model import (
     TimelineRow,
 )
 from ..protocol.text_escaping import escape_invisible
+from ..protocol.tool_ends import summarize_with_tool
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
 MAX_CHARS: Final = 200_000
@@ -202,7 +203,7 @@ def _body(rows: Sequence[TimelineRow], lines: dict[str, list[Line]], edge: int) 
 
 
 def _row(row: TimelineRow) -> str:
-    what = _text(row.summary)
+    what = _text(summarize_with_tool(row))
     marks = ", ".join(_marks(row))
     if marks:
         what += f" — {marks}"

@@ -52,19 +52,13 @@ def test_a_run_whose_process_was_killed() -> None:
 
 
 def a_row(**fields: Any) -> TimelineRow:
-    return TimelineRow(
-        id="b",
-        seq=7,
-        event="e",
-        kind=EventKind.LLM_QUERY,
-        side=EventSide.END,
-        source=Actor.LLM,
-        target=Actor.AGENT,
-        summary="Hello",
-        at=1.0,
-        size=9,
-        **fields,
-    )
+    usual: dict[str, Any] = {
+        "kind": EventKind.LLM_QUERY,
+        "side": EventSide.END,
+        "source": Actor.LLM,
+    }
+    usual |= {"target": Actor.AGENT, "summary": "Hello", "at": 1.0, "size": 9}
+    return TimelineRow(id="b", seq=7, event="e", **usual | fields)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +82,13 @@ def a_row(**fields: Any) -> TimelineRow:
 )
 def test_what_a_row_took(fields: dict[str, Any], figures: str) -> None:
     assert format_row(a_row(**fields)) == f"   7  LLM → Agent     Hello{figures}"
+
+
+def test_the_end_of_a_tool_call_names_its_tool() -> None:
+    fields = {"kind": EventKind.TOOL_INVOCATION, "source": Actor.TOOLS, "name": "search"}
+    assert format_row(a_row(**fields)) == "   7  Tools → Agent   search → Hello"
+    assert format_row(a_row(**fields, summary="search found")).endswith("   search found")
+    assert format_row(a_row(**fields, side=EventSide.BEGIN)).endswith("   Hello")
 
 
 def test_what_a_run_took() -> None:

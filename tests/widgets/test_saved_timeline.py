@@ -166,6 +166,10 @@ def test_rows() -> None:
     ]
 
 
+def test_the_end_of_a_tool_call_names_its_tool() -> None:
+    assert page(result(1, "event-1", name="search")).rows[1][2] == "search → summary 1"
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

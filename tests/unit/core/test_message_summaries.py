@@ -1,0 +1,202 @@
+"""One line on messages as the frameworks of `tests/frameworks` send and dump them.
+
+`message_bodies.json` has bodies that went through a Core, and what LangChain and pydantic-ai dump; the
+view's tests read the same.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from agentstepper_nb.core.message_parts import PartKind, read_answer, read_message
+from agentstepper_nb.core.summaries import summarize
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, HaltPoint
+
+BODIES: Final = json.loads(
+    (Path(__file__).parents[3] / "js/tests/helpers/message_bodies.json").read_text()
+)
+QUERY, TOOL = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION
+
+
+def said(kind: EventKind, side: EventSide, value: Any) -> str:
+    return summarize(
+        HaltPoint(
+            id="b", run="r", event="e", seq=1, side=side, kind=kind, at=0.0, data=json.dumps(value)
+        )
+    )
+
+
+def asked(value: Any) -> str:
+    return said(QUERY, EventSide.BEGIN, value)
+
+
+def answered(value: Any) -> str:
+    return said(QUERY, EventSide.END, value)
+
+
+def given(value: Any) -> str:
+    return said(TOOL, EventSide.END, value)
+
+
+BOTH = "Returns 2 tools' results: add → 5, search → found boats"
+CALLS = "Calls add(a=2, b=3), search(boats)"
+
+
+@pytest.mark.parametrize(
+    ("api", "prompt", "answer", "last"),
+    [
+        ("chat_completions", BOTH, CALLS, "The tools say: 5, found boats"),
+        ("responses", BOTH, CALLS, "The tools say: 5, found boats"),
+        ("gemini", "Returns a tool's result: 5", "Calls add(a=2, b=3)", "The tools say: 5"),
+    ],
+)
+def test_a_body_of_each_api(api: str, prompt: str, answer: str, last: str) -> None:
+    bodies = BODIES[api]
+    assert asked(bodies["prompt"]) == prompt
+    assert answered(bodies["answer"]) == answer
+    assert answered(bodies["last"]) == last
+
+
+def test_messages_with_thoughts_images_and_results() -> None:
+    body = BODIES["messages"]["prompt"]
+    assert asked(body) == "Returns 2 tools' results: add → 5, search → No boats."
+    messages = body["messages"]
+    assert asked({**body, "messages": messages[:1]}) == "What is 2+3, and where are boats?"
+    image = {"role": "user", "content": messages[0]["content"][:1]}
+    assert asked({**body, "messages": [image]}) == "Sends an image"
+    assert answered(BODIES["messages"]["answer"]) == "Calls add(a=2, b=3)"
+    thought = BODIES["messages"]["answer"]["content"][:1]
+    assert answered({"role": "assistant", "content": thought}) == "Answers with nothing"
+
+
+def test_what_a_framework_puts_ahead_stands_with_what_the_user_says() -> None:
+    assert asked(BODIES["smolagents"]["first"]) == "New task: both"
+    assert asked(BODIES["smolagents"]["prompt"]) == "Observation: 5"
+    assert asked(BODIES["crewai"]["first"]) == "Current Task: please add"
+    assert asked("Thought:\nCode:\n\n  x = 1\ny = 2") == "Thought: Code: x = 1"
+    assert asked("Done:\n") == "Done:"
+    assert asked(f"{'word ' * 10}:\nnot a label") == f"{'word ' * 10}:"
+    assert asked(BODIES["mini_swe_agent"]["prompt"]) == "Returns a tool's result: 4 lines: 5"
+
+
+LANGCHAIN = ("dumped", "messages", "as_dicts")
+
+
+@pytest.mark.parametrize("form", LANGCHAIN)
+def test_langchains_messages_however_they_are_dumped(form: str) -> None:
+    messages = BODIES["langchain"][form]
+    assert asked(messages[:2]) == "What is 2+3?"
+    assert asked(messages[:3]) == "Asks to go on after: Calls add(a=2, b=3)"
+    assert asked(messages[:4]) == "Returns a tool's result: 5"
+    assert asked({"messages": messages[:4], "step": 1}) == "Returns a tool's result: 5"
+    assert [answered(message) for message in messages[2:]] == [
+        "Calls add(a=2, b=3)",
+        "5",
+        "It is 5.",
+    ]
+    assert [given(message) for message in messages[2:]] == ["Calls add(a=2, b=3)", "5", "It is 5."]
+    assert answered({"messages": messages}) == "It is 5."
+    assert given({"messages": messages}) == "It is 5."
+
+
+def test_a_graphs_command_says_what_its_tool_gave() -> None:
+    assert given(BODIES["langchain"]["command"]) == "5"
+    assert given({"update": {"step": 1}, "goto": "end"}) == '{"update":{"step":1},"goto":"end"}'
+
+
+def test_a_call_that_stands_twice_in_a_message_is_said_once() -> None:
+    call = {"name": "ls", "args": {"path": "."}, "id": "c1", "type": "tool_call"}
+    block = {"type": "tool_use", "id": "c1", "name": "ls", "input": {"path": "."}}
+    message = {"type": "ai", "content": [block], "tool_calls": [call], "additional_kwargs": {}}
+    assert answered(message) == "Calls ls(.)"
+    assert answered({**message, "type": "AIMessageChunk", "tool_call_chunks": []}) == "Calls ls(.)"
+
+
+def test_pydantic_ais_messages() -> None:
+    messages = BODIES["pydantic_ai"]["messages"]
+    assert [asked(messages[:1]), asked(messages[:4])] == ["What is 2+3?", "Please return text."]
+    assert asked(messages[:3]).startswith("Returns 3 tools' results: add → 5, add → a is missing, ")
+    assert asked(messages) == "Look"
+    assert [answered(messages[1]), answered(messages[4])] == [
+        "Calls add(a=2, b=3), add(1)",
+        "5",
+    ]
+    assert given(messages[4]) == "5"
+
+
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ({"type": "web_search_call", "action": {"query": "x"}}, "Calls web_search(x)"),
+        ({"type": "mcp_call", "name": "ls", "arguments": '{"p": "."}'}, "Calls ls(.)"),
+        ({"type": "local_shell_call", "action": {"command": ["ls"]}}, 'Calls local_shell(["ls"])'),
+        ({"type": "server_tool_use", "name": "web_search", "input": {}}, "Calls web_search()"),
+    ],
+)
+def test_calls_of_the_services_own_tools(item: dict[str, Any], line: str) -> None:
+    assert answered({"object": "response", "output": [item]}) == line
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "ok"},
+        {"type": "computer_call_output", "call_id": "c", "output": "ok"},
+        {"role": "function", "name": "f", "content": "ok"},
+        {"role": "user", "content": [{"toolResult": {"content": [{"text": "ok"}]}}]},
+    ],
+    ids=str,
+)
+def test_a_prompt_that_ends_with_a_result_of_any_kind(result: dict[str, Any]) -> None:
+    assert asked({"input": [{"role": "user", "content": "Go"}, result]}) == (
+        "Returns a tool's result: ok"
+    )
+
+
+def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "5"}
+    text = {"type": "text", "text": "And now?"}
+    assert asked([{"role": "user", "content": [result, text]}]) == "And now?"
+    assert asked([{"role": "user", "content": [result]}, {"role": "user", "content": "So?"}]) == (
+        "So?"
+    )
+    reminder = {"role": "system", "content": "Be brief."}
+    assert asked([{"role": "user", "content": [result]}, reminder]) == "Returns a tool's result: 5"
+    assert asked([{"role": "user", "content": ""}]) == "Asks with an empty prompt"
+
+
+def test_results_of_mcp_are_their_texts() -> None:
+    content = [{"type": "text", "text": "5"}]
+    assert given({"content": content, "isError": False, "structuredContent": None}) == "5"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "human", "content": "a row of a table"},
+        {"role": "user", "content": "another"},
+        {"messages": ["one", "two"]},
+        [{"kind": "request"}],
+    ],
+    ids=str,
+)
+def test_a_tools_own_data_is_no_message(value: Any) -> None:
+    assert given(value) == json.dumps(value, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    "item", [None, 1, "text", [], {}, {"type": "function", "function": {}}, {"parts": 1}, [1]]
+)
+def test_what_is_no_message_is_none(item: Any) -> None:
+    assert read_message(item) is None
+
+
+def test_the_parts_of_an_answer_are_in_their_order() -> None:
+    parts = read_answer(BODIES["messages"]["answer"])
+    assert parts is not None
+    assert [part.kind for part in parts] == [PartKind.THOUGHT, PartKind.TEXT, PartKind.CALL]
+    assert read_answer({"verdict": "ok"}) is None
