@@ -6,7 +6,7 @@ import type { TimelineRow } from "../model/model";
 import { lineIndexForKey, pageOf } from "../view/focus";
 import { actorIcon, escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
-import { IndentGuides } from "../view/timeline/row";
+import { IndentGuides, Summary } from "../view/timeline/row";
 import { ROW_HEIGHT_PX, useVirtual } from "../view/timeline/scroll";
 import { idOf, type Pair, type PairDifference } from "./align";
 
@@ -161,7 +161,9 @@ function Half({ row }: { row: TimelineRow | null }) {
       <span class={`as-Actor as-mod-${actor}`}>
         <Icon name={actorIcon(actor)} small />
       </span>
-      <span class="as-Ellipsis">{summary}</span>
+      <span class="as-Ellipsis">
+        <Summary row={row} summary={summary} />
+      </span>
       {row.edited && (
         <span class="as-You" role="img" aria-label="edited" title="Edited by a person">
           <Icon name="pencil" small />

@@ -4,6 +4,18 @@ import { encode, type JsonNode, type List, sameJson, Value } from "../inspector/
 import { pretty } from "../inspector/json/print";
 import { opaqueValueOf } from "../inspector/opaque_values";
 import { documentOf } from "../inspector/parsed/content";
+import {
+  type Call,
+  callsBeside,
+  contentOf,
+  MESSAGE_KEYS,
+  readBlock,
+  readCall,
+  roleOf,
+  SYSTEM_KEYS,
+  standsAlone,
+  unwrap,
+} from "../inspector/parsed/message_shapes";
 import type { ContentShape } from "../inspector/title";
 
 export interface Field {
@@ -103,8 +115,8 @@ function members(value: Value, id: string, group: Group | undefined, outer?: Val
 
 function promptFields(root: Value): Field[] {
   if (root.items) return messageList(root, "");
-  const ahead = ["system", "instructions"].flatMap((key) => spoken(root.get(key), key, "system"));
-  const key = ["messages", "input"].find((name) => root.get(name));
+  const ahead = SYSTEM_KEYS.flatMap((key) => spoken(root.get(key), key, "system"));
+  const key = MESSAGE_KEYS.find((name) => root.get(name));
   const list = key === undefined ? undefined : root.get(key);
   if (!list || key === undefined) return [];
   const said = list.items ? messageList(list, `${key}.`) : spoken(list, key, "user");
@@ -116,31 +128,39 @@ function promptFields(root: Value): Field[] {
 }
 
 function isSpoken(id: string, key: string): boolean {
-  return id === key || id === "system" || id === "instructions";
+  return id === key || SYSTEM_KEYS.includes(id);
 }
 
 function spoken(value: Value | undefined, id: string, role: string): Field[] {
   if (!value || value.isNull) return [];
-  return contentFields(value, id, { id, title: role, name: undefined });
+  return contentFields(value.get("parts") ?? value, id, { id, title: role, name: undefined });
 }
 
 function answerFields(root: Value): Field[] {
-  const choices = root.get("choices")?.items;
-  if (choices) {
-    return choices.flatMap((choice, at) => {
-      const message = choice.get("message");
-      return message ? messageFields(message, `choices.${at}.message`) : [];
-    });
+  for (const key of ["choices", "candidates"]) {
+    const choices = root.get(key)?.items;
+    if (choices) return choices.flatMap((choice, at) => choiceFields(choice, `${key}.${at}`));
   }
   const output = root.get("output");
   if (output?.items) return messageList(output, "output.");
   if (root.items) {
-    const blocks = root.items.every((item) => item.str("role") === undefined);
+    const blocks = !root.items.some(isMessage);
     return blocks
       ? contentFields(root, "content", { id: "content", title: "assistant", name: undefined })
       : messageList(root, "");
   }
-  return root.str("role") === undefined ? [] : messageFields(root, "message");
+  return isMessage(root) ? messageFields(root, "message") : [];
+}
+
+function choiceFields(choice: Value, id: string): Field[] {
+  const key = choice.get("message") ? "message" : "content"; // Gemini's is its content
+  const message = choice.get(key);
+  return message ? messageFields(message, `${id}.${key}`) : [];
+}
+
+/** Whether an item speaks, and isn't a call or a thought alone. */
+function isMessage(item: Value): boolean {
+  return roleOf(item) !== undefined && !standsAlone(item);
 }
 
 function messageList(list: Value, id: string): Field[] {
@@ -152,28 +172,29 @@ function messageList(list: Value, id: string): Field[] {
   );
 }
 
-function messageFields(message: Value, id: string): Field[] {
-  const type = message.str("type") ?? "";
-  if (type === "function_call") return callFields(message, id);
-  const title =
-    message.str("role") ?? (type === "function_call_output" ? "tool" : type || "message");
+function messageFields(item: Value, id: string): Field[] {
+  const message = unwrap(item);
+  const title = roleOf(item) ?? message.str("type") ?? "message";
   const group = { id, title, name: message.str("name") };
-  const content = message.get("content");
-  const output = type === "function_call_output" ? message.get("output") : undefined;
+  const key = message.get("parts") ? "parts" : "content";
+  const content = contentOf(message);
+  const beside = callsBeside(message);
+  const said = standsAlone(item)
+    ? blockFields(message, id, group)
+    : content
+      ? contentFields(content, `${id}.${key}`, group)
+      : [];
   return [
-    ...(content ? contentFields(content, `${id}.content`, group) : []),
-    ...(output ? contentFields(output, `${id}.output`, group) : []),
-    ...(message.get("tool_calls")?.items ?? []).flatMap((call, at) =>
-      callFields(call, `${id}.tool_calls.${at}`),
-    ),
+    ...spoken(message.get("instructions"), `${id}.instructions`, "system"), // pydantic-ai's
+    // LangChain has the calls of an Anthropic message in its content, too, and calls those beside it.
+    ...said.filter((one) => beside.length === 0 || one.group?.title !== "calls"),
+    ...beside.flatMap((call, at) => callFields(readCall(call), `${id}.tool_calls.${at}`)),
   ];
 }
 
-function callFields(call: Value, id: string): Field[] {
-  const inner = call.get("function") ?? call;
-  const args = inner.get("arguments") ?? inner.get("input");
-  const group = { id, title: "calls", name: inner.str("name") };
-  return args ? argumentFields(args, `${id}.arguments`, group) : [];
+function callFields({ name, args }: Call, id: string): Field[] {
+  const group = { id, title: "calls", name };
+  return args && !args.isNull ? argumentFields(args, `${id}.arguments`, group) : [];
 }
 
 function contentFields(content: Value, id: string, group: Group): Field[] {
@@ -181,24 +202,42 @@ function contentFields(content: Value, id: string, group: Group): Field[] {
   return (content.items ?? []).flatMap((block, at) => blockFields(block, `${id}.${at}`, group));
 }
 
-function blockFields(block: Value, id: string, group: Group): Field[] {
-  const type = block.str("type");
-  if (block.string !== undefined) return [field(id, block, group, "text")];
-  if (type === "tool_use") return callFields(block, id);
-  if (type === "tool_result") {
-    const content = block.get("content");
-    return content ? contentFields(content, `${id}.content`, { ...group, title: "tool" }) : [];
+function blockFields(value: Value, id: string, group: Group): Field[] {
+  if (value.string !== undefined) return [field(id, value, group, "text")];
+  const block = readBlock(value);
+  switch (block.kind) {
+    case "text":
+      return block.text ? [field(`${id}.text`, block.text, group, "text")] : [];
+    case "call":
+      return callFields(block, id);
+    case "result":
+      return block.content
+        ? resultFields(block.content, `${id}.content`, { ...group, title: "tool" })
+        : [];
+    case "content":
+      return contentFields(block.content, `${id}.content`, { ...group, title: block.role });
+    default: // A thought is signed by its API: only the JSON can change it.
+      return [];
   }
-  // A thought is signed by its API: only the JSON can change it.
-  const text = type?.endsWith("text") ? block.get("text") : undefined;
-  return text ? [field(`${id}.text`, text, group, "text")] : [];
+}
+
+/** What a tool gave: its texts, or the value that it is. */
+function resultFields(content: Value, id: string, group: Group): Field[] {
+  const texts = contentFields(content, id, group);
+  return texts.length > 0 || content.isNull ? texts : [field(id, content, group, "content")];
 }
 
 // ---- The messages of a prompt as a list: one is put in, taken out or moved, and every other keeps its text.
 
 /** Who a message that is put in may speak as. */
-export const ROLES = ["user", "assistant", "system"] as const;
-export type Role = (typeof ROLES)[number];
+export function rolesOf(messages: Messages): readonly string[] {
+  return isGemini(messages) ? ["user", "model"] : ["user", "assistant", "system"];
+}
+
+/** Gemini's messages have parts, and what the system says stands elsewhere. */
+function isGemini({ prefix }: Messages): boolean {
+  return prefix === "contents.";
+}
 
 /** The list of messages in a body. */
 export interface Messages {
@@ -211,7 +250,7 @@ export interface Messages {
 /** The messages of a prompt; null where it has no list of them. */
 export function messagesOf(shape: ContentShape, root: Value): Messages | null {
   if (shape !== "prompt") return null;
-  const key = root.items ? "" : ["messages", "input"].find((name) => root.get(name));
+  const key = root.items ? "" : MESSAGE_KEYS.find((name) => root.get(name));
   if (key === undefined) return null;
   const { node } = (key === "" ? root : root.get(key)) ?? root;
   if (node.kind !== "array" || node.items.some(({ kind }) => kind !== "object")) return null;
@@ -249,8 +288,10 @@ export function swapMessages({ text, list }: Messages, at: number): string {
 }
 
 /** The text with a message more at the end, laid out as the last one is. */
-export function addMessage({ text, list }: Messages, role: Role): string {
-  const literal = `{"role": ${encode(role)}, "content": ""}`;
+export function addMessage(messages: Messages, role: string): string {
+  const { text, list } = messages;
+  const said = isGemini(messages) ? `"parts": [{"text": ""}]` : `"content": ""`;
+  const literal = `{"role": ${encode(role)}, ${said}}`;
   const last = list.items.at(-1);
   if (!last) return `${text.slice(0, list.start)}[${literal}]${text.slice(list.end)}`;
   const line = text.slice(text.lastIndexOf("\n", last.start) + 1, last.start);
@@ -281,8 +322,14 @@ export function messageOrigins(now: Messages, original: Messages): (number | nul
   const missing = [...left.values()].flat().sort((a, b) => a - b);
   return found.map((origin, at) => {
     if (origin !== null) return origin;
-    const role = messageAt(now, at)?.str("role");
-    const place = missing.findIndex((one) => messageAt(original, one)?.str("role") === role);
+    const role = roleAt(now, at);
+    const place = missing.findIndex((one) => roleAt(original, one) === role);
     return place < 0 ? null : (missing.splice(place, 1)[0] ?? null);
   });
+}
+
+/** Who speaks in the message at a place. */
+export function roleAt(messages: Messages, at: number): string | undefined {
+  const item = messageAt(messages, at);
+  return item && roleOf(item);
 }

@@ -7,7 +7,7 @@ import { textBytes } from "../inspector/fold";
 import { opaqueValueOf } from "../inspector/opaque_values";
 import { count, findInvisible, size } from "../view/format";
 import { cx } from "../view/hooks";
-import { type Field, type Group, inputText, type Messages, messageAt } from "./fields";
+import { type Field, type Group, inputText, type Messages, roleAt } from "./fields";
 import { AddMessage, type FocusTarget, MessageActions } from "./message_actions";
 import type { EditSession } from "./session";
 
@@ -74,9 +74,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
         </button>
       )}
       {groups.slice(hidden, end).map(drawn)}
-      {messages && (
-        <AddMessage session={session} many={messages.list.items.length} onFocus={setNext} />
-      )}
+      {messages && <AddMessage session={session} messages={messages} onFocus={setNext} />}
       {groups.slice(Math.max(hidden, end)).map(drawn)}
     </div>
   );
@@ -123,6 +121,7 @@ function Labelled({ focus, ...props }: LabelledProps) {
 
 const ICONS: Record<string, { icon: IconName; actor: string }> = {
   assistant: { icon: "llm", actor: "llm" },
+  model: { icon: "llm", actor: "llm" },
   user: { icon: "user", actor: "agent" },
   tool: { icon: "tools", actor: "tools" },
   calls: { icon: "tools", actor: "tools" },
@@ -168,7 +167,7 @@ function grouped(fields: readonly Field[], messages: Messages | null): Grouped[]
   }
   for (let at = 0; messages && at < messages.list.items.length; at += 1) {
     if (groups.some(({ group }) => group?.message === at)) continue;
-    const title = messageAt(messages, at)?.str("role") ?? "message";
+    const title = roleAt(messages, at) ?? "message";
     const group = { id: `${messages.prefix}${at}`, title, name: undefined, message: at };
     const before = groups.findLastIndex(({ group }) => (group?.message ?? at) < at);
     groups.splice(before + 1, 0, { group, fields: [] });

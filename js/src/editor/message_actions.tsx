@@ -1,7 +1,7 @@
 /** The buttons that move, delete and add messages. */
 import { useState } from "preact/hooks";
 import { Button } from "../view/button";
-import { ROLES, type Role } from "./fields";
+import { type Messages, rolesOf } from "./fields";
 import type { EditSession } from "./session";
 
 /** What takes the focus once a change is drawn: a new object for each change. */
@@ -64,8 +64,12 @@ export function MessageActions({
   );
 }
 
-export function AddMessage({ session, many, onFocus }: MessageActionsProps) {
-  const [role, setRole] = useState<Role>("user");
+interface AddMessageProps extends Omit<MessageActionsProps, "many"> {
+  messages: Messages;
+}
+
+export function AddMessage({ session, messages, onFocus }: AddMessageProps) {
+  const [role, setRole] = useState("user");
   return (
     <div class="as-FormAdd">
       <Button
@@ -76,7 +80,7 @@ export function AddMessage({ session, many, onFocus }: MessageActionsProps) {
         disabledReason={session.messagesHeld.value}
         onClick={() => {
           session.addMessage(role);
-          onFocus(within(many, "textarea"));
+          onFocus(within(messages.list.items.length, "textarea"));
         }}
       >
         Add message
@@ -86,9 +90,9 @@ export function AddMessage({ session, many, onFocus }: MessageActionsProps) {
         class="as-Input"
         aria-label="Who the new message is by"
         value={role}
-        onChange={({ currentTarget }) => setRole(currentTarget.value as Role)}
+        onChange={({ currentTarget }) => setRole(currentTarget.value)}
       >
-        {ROLES.map((one) => (
+        {rolesOf(messages).map((one) => (
           <option key={one}>{one}</option>
         ))}
       </select>

@@ -13,7 +13,6 @@ import {
   type Messages,
   messageOrigins,
   messagesOf,
-  type Role,
   removeMessage,
   replaceField,
   sameField,
@@ -136,7 +135,7 @@ export class EditSession {
     this.error.value === null ? null : "Correct the JSON first",
   );
 
-  addMessage(role: Role): void {
+  addMessage(role: string): void {
     this.#withMessages((messages) => addMessage(messages, role));
   }
 

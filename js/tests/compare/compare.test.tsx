@@ -64,9 +64,9 @@ test("it begins where the runs part, with the contents of both", async () => {
 test("j and k, F7 and Shift+F7 go from difference to difference", async () => {
   await comparing();
   await press("j");
-  expect(selected()).toContain("detour()");
+  expect(selected()).toContain("detour");
   await press("F7");
-  expect(selected()).toContain("detour()"); // the last one
+  expect(selected()).toContain("detour"); // the last one
   await press("F7", { shiftKey: true });
   expect(selected()).toContain("event five");
   await press("j");

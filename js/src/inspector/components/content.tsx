@@ -21,21 +21,16 @@ const ENDINGS: Record<string, string> = {
   length: "Cut off: the limit of tokens was reached.",
   max_tokens: "Cut off: the limit of tokens was reached.",
   incomplete: "Cut off before its end.",
+  safety: "Cut off by the provider's content filter.",
   content_filter: "Cut off by the provider's content filter.",
   refusal: "The model refused.",
 };
 
-function AnswerView({ answer, row }: { answer: Answer; row: TimelineRow }) {
-  const ending = answer.ended === undefined ? undefined : ENDINGS[answer.ended];
+function AnswerView({ answer, figure }: { answer: Answer; figure: string | undefined }) {
+  const ending = answer.ended === undefined ? undefined : ENDINGS[answer.ended.toLowerCase()];
   return (
     <>
-      {answer.messages.map((message, at) => (
-        <MessageView
-          key={at}
-          message={message}
-          figure={at === 0 ? figuresOf(row, answer.tokens) : undefined}
-        />
-      ))}
+      <Messages messages={answer.messages} figure={figure} />
       {ending && <p class="as-Note as-Bad">{ending}</p>}
     </>
   );
@@ -82,7 +77,12 @@ function Contents({ row, shape, reading, known }: ContentViewProps) {
     case "prompt":
       return <PromptView prompt={reading} known={known} />;
     case "answer":
-      return <AnswerView answer={reading} row={row} />;
+      return (
+        <AnswerView
+          answer={reading}
+          figure={shape === "answer" ? figuresOf(row, reading.tokens) : undefined}
+        />
+      );
     case "call":
       return (
         <div class="as-Alone">
@@ -193,8 +193,15 @@ function wordsOf({ fate, messages, gone }: Group, seq: number): string {
   return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
 }
 
+interface MessagesProps {
+  messages: readonly Message[];
+  fresh?: boolean;
+  /** What is said of the first one, instead of its size. */
+  figure?: string | undefined;
+}
+
 /** Messages, the last ones first on the page; earlier ones in pieces. */
-function Messages({ messages, fresh = false }: { messages: readonly Message[]; fresh?: boolean }) {
+function Messages({ messages, fresh = false, figure }: MessagesProps) {
   const [shown, setShown] = useState(BATCH);
   const hidden = Math.max(0, messages.length - shown);
   const more = Math.min(hidden, shown);
@@ -208,7 +215,12 @@ function Messages({ messages, fresh = false }: { messages: readonly Message[]; f
         </button>
       )}
       {messages.slice(hidden).map((message, at) => (
-        <MessageView key={hidden + at} message={message} fresh={fresh} />
+        <MessageView
+          key={hidden + at}
+          message={message}
+          fresh={fresh}
+          figure={hidden + at === 0 ? figure : undefined}
+        />
       ))}
     </>
   );

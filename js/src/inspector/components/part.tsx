@@ -8,6 +8,7 @@ import { lazy, withStyles } from "../../view/lazy";
 import { textBytes } from "../fold";
 import type { Value } from "../json/parse";
 import { oneLine, pretty } from "../json/print";
+import { parseFrameworkMessages } from "../parsed/content";
 import type { Arguments, Entry, Message, Part } from "../parsed/parts";
 import { FoldRow, LongText } from "./long_text";
 
@@ -265,10 +266,30 @@ export function ArgumentsView({ args }: { args: Arguments }) {
 export function ValueView({ value }: { value: Value }) {
   const text = value.string;
   if (text !== undefined) return <StringView text={text} />;
+  const messages = parseFrameworkMessages(value);
+  if (messages) return <Nested messages={messages} />;
+  if (value.members?.some(([, one]) => parseFrameworkMessages(one)))
+    return <Entries entries={value.members.map(([name, one]) => ({ name, value: one }))} />;
   const line = inline(value);
   if (line !== undefined)
     return <code class={cx("as-Code", classOf(value))}>{escapeInvisible(line)}</code>;
   return <LongText text={pretty(value.literal)} code boxed />;
+}
+
+/** As many of a value's messages are shown, the last ones. */
+const MOST_NESTED = 30;
+
+/** The messages that an argument is, or a member of a result: a graph's state holds the conversation. */
+function Nested({ messages }: { messages: readonly Message[] }) {
+  const hidden = Math.max(0, messages.length - MOST_NESTED);
+  return (
+    <div class="as-Box">
+      {hidden > 0 && <p class="as-Note">{`${hidden} earlier messages: see Raw.`}</p>}
+      {messages.slice(hidden).map((message, at) => (
+        <MessageView key={at} message={message} />
+      ))}
+    </div>
+  );
 }
 
 function StringView({ text }: { text: string }) {
@@ -285,7 +306,8 @@ function StringView({ text }: { text: string }) {
 /** Whether a value takes lines of its own. */
 function isBlock(value: Value): boolean {
   const text = value.string;
-  return text === undefined ? inline(value) === undefined : isLong(text);
+  if (text !== undefined) return isLong(text);
+  return inline(value) === undefined || parseFrameworkMessages(value) !== undefined;
 }
 
 function isLong(text: string): boolean {

@@ -4,6 +4,18 @@ import type { MessageBody } from "../../model/model";
 import { parse, Value } from "../json/parse";
 import type { ContentShape } from "../title";
 import {
+  callsBeside,
+  contentOf,
+  hasFailed,
+  isFrameworkMessage,
+  MESSAGE_KEYS,
+  readBlock,
+  roleOf,
+  SYSTEM_KEYS,
+  standsAlone,
+  unwrap,
+} from "./message_shapes";
+import {
   type Calls,
   type Entry,
   type Message,
@@ -44,23 +56,19 @@ function entriesOf(value: Value): Entry[] | undefined {
 
 // ---- prompts ----------------------------------------------------------------------------------------
 
-/** Where each API keeps its messages, and what it says ahead of them. */
-const MESSAGES = ["messages", "input"];
-const AHEAD = ["system", "instructions"];
-
 function parsePrompt(value: Value): ParsedContent | undefined {
   const items = value.items;
   if (items) {
     const messages = items.length > 0 ? parseMessages(items) : undefined;
     return messages && { kind: "prompt", messages, settings: [], tools: [] };
   }
-  const key = MESSAGES.find((name) => value.get(name) !== undefined);
+  const key = MESSAGE_KEYS.find((name) => value.get(name) !== undefined);
   const list = key === undefined ? undefined : value.get(key);
   const messages = list && parseSpoken(list);
   if (!messages) return undefined;
-  const ahead = AHEAD.flatMap((name) => {
+  const ahead = SYSTEM_KEYS.flatMap((name) => {
     const one = value.get(name);
-    return one && !one.isNull ? [spoken("system", one)] : [];
+    return one && !one.isNull ? [spoken("system", one.get("parts") ?? one)] : [];
   });
   const settings = (entriesOf(value) ?? []).filter(({ name }) => !isSpoken(name, key));
   return { kind: "prompt", messages: [...ahead, ...messages], settings, tools: parseTools(value) };
@@ -72,7 +80,7 @@ function parseSpoken(list: Value): Message[] | undefined {
 }
 
 function isSpoken(name: string, key: string | undefined): boolean {
-  return name === key || AHEAD.includes(name) || name === "tools";
+  return name === key || SYSTEM_KEYS.includes(name) || name === "tools";
 }
 
 function spoken(role: string, value: Value): Message {
@@ -80,7 +88,11 @@ function spoken(role: string, value: Value): Message {
 }
 
 function parseTools(value: Value): Tool[] {
-  return (value.get("tools")?.items ?? []).map((tool) => {
+  const tools = (value.get("tools")?.items ?? []).flatMap(
+    (tool) =>
+      (tool.get("functionDeclarations") ?? tool.get("function_declarations"))?.items ?? [tool],
+  );
+  return tools.map((tool) => {
     const inner = tool.get("function") ?? tool;
     const name = inner.str("name") ?? inner.str("type") ?? tool.string ?? "?";
     return { name, about: inner.str("description"), value: tool };
@@ -93,35 +105,43 @@ function parseAnswer(value: Value): ParsedContent | undefined {
   const calls: Calls = new Map();
   const messages = answerMessages(value, calls);
   if (!messages) return undefined;
-  const choice = value.get("choices")?.items?.[0];
-  const ended = choice?.str("finish_reason") ?? value.str("stop_reason") ?? value.str("status");
-  return { kind: "answer", messages, tokens: parseTokens(value.get("usage")), ended };
+  const choice = (value.get("choices") ?? value.get("candidates"))?.items?.[0];
+  const ended =
+    choice?.str("finish_reason") ??
+    choice?.str("finishReason") ??
+    value.str("stop_reason") ??
+    value.str("status");
+  const usage = value.get("usage") ?? value.get("usageMetadata") ?? value.get("usage_metadata");
+  return { kind: "answer", messages, tokens: parseTokens(usage), ended };
 }
 
 function answerMessages(value: Value, calls: Calls): Message[] | undefined {
-  const choices = value.get("choices")?.items;
+  const choices = (value.get("choices") ?? value.get("candidates"))?.items;
   if (choices && choices.length > 0)
-    return all(choices.map((choice) => parseChoice(choice, calls)));
+    return all(choices.map((choice) => parseChoice(choice, calls)))?.flat();
   const output = value.get("output")?.items; // OpenAI's responses
   if (output && output.length > 0) return parseMessages(output, calls);
-  if (
-    value.items?.every((item) => item.str("type") !== undefined && item.str("role") === undefined)
-  ) {
-    const message = spoken("assistant", value); // Anthropic's bare list of blocks
-    return message.parts.length > 0 && message.parts.every((part) => part.kind !== "data")
-      ? [message]
-      : undefined;
-  }
-  if (value.items) return value.items.length > 0 ? parseMessages(value.items, calls) : undefined;
-  const message = parseMessage(value, calls);
-  return message && [message];
+  const items = value.items;
+  if (!items) return parseMessage(value, calls);
+  if (items.length === 0) return undefined;
+  return parseBlocks(value, items) ?? parseMessages(items, calls);
 }
 
-function parseChoice(choice: Value, calls: Calls): Message | undefined {
-  const message = choice.get("message");
-  if (message) return parseMessage(message, calls);
+/** Anthropic's bare list of blocks. */
+function parseBlocks(value: Value, items: readonly Value[]): Message[] | undefined {
+  const bare = items.every(
+    (item) => item.str("type") !== undefined && item.str("role") === undefined,
+  );
+  if (!bare || items.some(isFrameworkMessage)) return undefined;
+  const message = spoken("assistant", value);
+  return message.parts.some((part) => part.kind === "data") ? undefined : [message];
+}
+
+function parseChoice(choice: Value, calls: Calls): Message[] | undefined {
+  const message = choice.get("message") ?? choice.get("content"); // Gemini's is its content
+  if (message?.members) return parseMessage(message, calls);
   const text = choice.get("text"); // completions without chat
-  return text && spoken("assistant", text);
+  return text && [spoken("assistant", text)];
 }
 
 function all<T>(items: (T | undefined)[]): T[] | undefined {
@@ -131,8 +151,8 @@ function all<T>(items: (T | undefined)[]): T[] | undefined {
 function parseTokens(usage: Value | undefined): Tokens | undefined {
   const number = (...names: string[]) =>
     names.map((name) => usage?.get(name)).find((one) => one?.node.kind === "number")?.literal;
-  const input = number("prompt_tokens", "input_tokens");
-  const output = number("completion_tokens", "output_tokens");
+  const input = number("prompt_tokens", "input_tokens", "promptTokenCount");
+  const output = number("completion_tokens", "output_tokens", "candidatesTokenCount");
   return input === undefined && output === undefined ? undefined : { input, output };
 }
 
@@ -151,34 +171,30 @@ function parseToolCall(value: Value): ParsedContent | undefined {
   };
 }
 
-/** A result that comes as blocks (MCP and Anthropic) is its texts. */
+/** The messages of a framework that a value is, or is a list of. */
+export function parseFrameworkMessages(value: Value): Message[] | undefined {
+  const items = value.items ?? [value];
+  return items.length > 0 && items.every(isFrameworkMessage) ? parseMessages(items) : undefined;
+}
+
+/** A result that comes as blocks (MCP and Anthropic) is its texts; one that is a message is that. */
 function parseToolResult(value: Value): ParsedContent | undefined {
+  const messages = parseFrameworkMessages(value);
+  if (messages) return { kind: "answer", messages, tokens: undefined, ended: undefined };
+  const failed = value.get("isError")?.literal === "true";
+  if ((value.members?.length ?? 1) > 1 && value.get("isError") === undefined) return undefined;
   const blocks = value.items ?? value.get("content")?.items;
-  if (!blocks || blocks.length === 0 || blocks.some((block) => block.str("type") !== "text"))
-    return undefined;
-  if ((value.members?.length ?? 1) > 1 && value.get("isError")?.literal !== "false")
-    return undefined;
-  return { kind: "text", text: blocks.map((block) => block.str("text") ?? "").join("\n\n") };
+  if (!blocks || blocks.length === 0) return undefined;
+  const parts = blocks.flatMap((block) => parseBlock(block, new Map()));
+  if (parts.some(({ kind }) => kind !== "text" && kind !== "media")) return undefined;
+  const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
+  if (texts.length === parts.length && !failed) return { kind: "text", text: texts.join("\n\n") };
+  const said: Part[] = failed ? [{ kind: "result", name: undefined, failed, parts }] : parts;
+  const message = { role: "tool", name: undefined, parts: said, source: value.literal };
+  return { kind: "answer", messages: [message], tokens: undefined, ended: undefined };
 }
 
 // ---- Lists of messages: roles, names, and what each says.
-
-/** LangChain names its messages by type. */
-const ROLES: Record<string, string> = {
-  human: "user",
-  ai: "assistant",
-  system: "system",
-  tool: "tool",
-};
-
-/** Items of OpenAI's responses API that stand beside messages, and who says them. */
-const ITEM_ROLES: Record<string, string> = {
-  function_call: "assistant",
-  custom_tool_call: "assistant",
-  reasoning: "assistant",
-  function_call_output: "tool",
-  custom_tool_call_output: "tool",
-};
 
 /** A list of messages, or undefined where it holds anything else. */
 export function parseMessages(
@@ -187,27 +203,45 @@ export function parseMessages(
 ): Message[] | undefined {
   const messages: Message[] = [];
   for (const item of items) {
-    const message = parseMessage(item, calls);
-    if (message === undefined) return undefined;
-    messages.push(message);
+    const found = parseMessage(item, calls);
+    if (found === undefined) return undefined;
+    messages.push(...found);
   }
   return messages;
 }
 
-/** One message of any API, or undefined where it isn't one. */
-export function parseMessage(item: Value, calls: Calls): Message | undefined {
-  const type = item.str("type") ?? "";
-  const alone = ITEM_ROLES[type];
-  if (alone !== undefined) return named(item, alone, parseBlock(item, calls));
-  const role = item.str("role") ?? (item.get("content") ? ROLES[type] : undefined);
+/** The messages that one item of a list is, or undefined where it is none. */
+export function parseMessage(item: Value, calls: Calls): Message[] | undefined {
+  const role = roleOf(item);
   if (role === undefined) return undefined;
+  const message = unwrap(item);
+  if (message.str("kind") === "request") return parseRequest(message, calls);
+  if (standsAlone(item)) return [named(item, role, parseBlock(message, calls))];
+  const beside = callsBeside(message).map((call) => parseCall(call, calls));
+  const said = parseParts(contentOf(message), calls);
   const parts = [
-    ...thoughts(item),
-    ...parseParts(item.get("content"), calls),
-    ...refusal(item),
-    ...toolCalls(item, calls),
+    ...thoughts(message),
+    // LangChain has the calls of an Anthropic message in its content, too.
+    ...(beside.length > 0 ? said.filter(({ kind }) => kind !== "call") : said),
+    ...refusal(message),
+    ...beside,
   ];
-  return named(item, speaker(role, parts), parts, callName(item, calls));
+  const name = callName(message, calls);
+  if (role !== "tool" || !hasFailed(message))
+    return [named(item, speaker(role, parts), parts, name)];
+  return [named(item, role, [{ kind: "result", name, failed: true, parts }], name)];
+}
+
+/** A request of pydantic-ai's: system prompts, what the user says, and results, in one list. */
+function parseRequest(request: Value, calls: Calls): Message[] {
+  const instructions = request.get("instructions");
+  const ahead = instructions?.string ? [spoken("system", instructions)] : [];
+  const parts = (request.get("parts")?.items ?? []).map((item) => {
+    const block = readBlock(item);
+    const role = block.kind === "content" ? block.role : block.kind === "result" ? "tool" : "user";
+    return named(item, role, parseBlock(item, calls));
+  });
+  return [...ahead, ...parts];
 }
 
 function named(item: Value, role: string, parts: Part[], name?: string): Message {
@@ -240,12 +274,6 @@ function thoughts(item: Value): Part[] {
 function refusal(item: Value): Part[] {
   const text = item.str("refusal");
   return text ? [{ kind: "refusal", text }] : [];
-}
-
-function toolCalls(item: Value, calls: Calls): Part[] {
-  const several = item.get("tool_calls")?.items ?? [];
-  const one = item.get("function_call"); // OpenAI's first form
-  return [...several, ...(one && !one.isNull ? [one] : [])].map((call) => parseCall(call, calls));
 }
 
 // ---- The text of a row's contents that is shown, and the JSON value in it.

@@ -2,6 +2,7 @@
 
 import { size } from "../../view/format";
 import { parse, Value } from "../json/parse";
+import { type Call, type Result, readBlock, readCall } from "./message_shapes";
 
 /** A named value: an argument, a setting, a member of a result. */
 export interface Entry {
@@ -75,17 +76,10 @@ export type ParsedContent =
   | { readonly kind: "entries"; readonly entries: readonly Entry[] }
   | { readonly kind: "data"; readonly value: Value };
 
-// ---- Contents of messages: OpenAI's chat and responses, Anthropic's blocks, plain text.
-// The shapes don't contradict each other, so that one reader takes them all, by what a block looks like
-// rather than by which API it is said to come from.
+// ---- Contents of messages: blocks, parts and plain text.
 
 /** Names of tool calls by their ids, so that a result can say whose it is. */
 export type Calls = Map<string, string>;
-
-const TEXTS = new Set(["text", "input_text", "output_text", "summary_text", "reasoning_text"]);
-const THINKING = new Set(["thinking", "redacted_thinking", "reasoning"]);
-const CALLS = new Set(["tool_use", "server_tool_use", "function_call", "custom_tool_call"]);
-const RESULTS = new Set(["tool_result", "function_call_output", "custom_tool_call_output"]);
 
 /** A message's content: a text, a list of blocks, or something else. */
 export function parseParts(content: Value | undefined, calls: Calls): Part[] {
@@ -98,32 +92,43 @@ export function parseParts(content: Value | undefined, calls: Calls): Part[] {
 }
 
 /** One block of a list. */
-export function parseBlock(block: Value, calls: Calls): Part[] {
-  const text = block.string;
+export function parseBlock(value: Value, calls: Calls): Part[] {
+  const text = value.string;
   if (text !== undefined) return [{ kind: "text", text }];
-  const type = block.str("type") ?? "";
-  if (TEXTS.has(type)) return [{ kind: "text", text: block.str("text") ?? "" }];
-  if (type === "refusal") return [{ kind: "refusal", text: block.str("refusal") ?? "" }];
-  if (THINKING.has(type)) return [parseThinking(block)];
-  if (CALLS.has(type)) return [parseCall(block, calls)];
-  if (RESULTS.has(type)) return [parseResult(block, calls)];
-  return [parseMedia(block, type) ?? { kind: "data", value: block }];
+  const block = readBlock(value);
+  switch (block.kind) {
+    case "text":
+    case "refusal":
+      return [{ kind: block.kind, text: block.text?.string ?? "" }];
+    case "thinking":
+      return [parseThinking(value, block.text?.string)];
+    case "call":
+      return [callPart(block, calls)];
+    case "result":
+      return [parseResult(block, calls)];
+    case "content":
+      return parseParts(block.content, calls);
+    case "media":
+      return [parseMedia(value, block.type, block.source)];
+    case "other":
+      return [{ kind: "data", value }];
+  }
 }
 
-function parseThinking(block: Value): Part {
+function parseThinking(block: Value, said: string | undefined): Part {
   const summary = block.get("summary")?.items?.map((item) => item.str("text") ?? "");
-  const text = block.str("thinking") ?? block.str("text") ?? summary?.join("\n\n") ?? "";
+  const text = said ?? summary?.join("\n\n") ?? block.str("reasoning") ?? "";
   return { kind: "thinking", text: text || "(kept back by the model)" };
 }
 
-/** A tool call of any API: OpenAI's two, Anthropic's. */
+/** A tool call of any API, from the JSON that it is. */
 export function parseCall(call: Value, calls: Calls): Part {
-  const inner = call.get("function") ?? call.get("custom") ?? call;
-  const name = inner.str("name") ?? "?";
-  const id = call.str("call_id") ?? call.str("id");
+  return callPart(readCall(call), calls);
+}
+
+function callPart({ name = "?", args, id }: Call, calls: Calls): Part {
   if (id !== undefined) calls.set(id, name);
-  const args = inner.get("arguments") ?? inner.get("input");
-  return { kind: "call", name, args: parseArguments(args) };
+  return { kind: "call", name, args: parseArguments(args?.isNull ? undefined : args) };
 }
 
 /** Arguments: an object, or a text that holds one (OpenAI's), or a text that doesn't. */
@@ -145,23 +150,28 @@ function entriesOf(value: Value): Arguments | undefined {
   );
 }
 
-function parseResult(block: Value, calls: Calls): Part {
-  const id = block.str("tool_use_id") ?? block.str("call_id");
-  return {
-    kind: "result",
-    name: id === undefined ? undefined : calls.get(id),
-    failed: block.get("is_error")?.literal === "true",
-    parts: parseParts(block.get("content") ?? block.get("output"), calls),
-  };
+function parseResult({ name, id, content, failed }: Result, calls: Calls): Part {
+  const known = name ?? (id === undefined ? undefined : calls.get(id));
+  return { kind: "result", name: known, failed, parts: resultParts(content, calls) };
 }
 
-function parseMedia(block: Value, type: string): Part | undefined {
-  if (!/image|audio|video|file|document/.test(type)) return undefined;
-  const source = block.get("source") ?? block.get(type) ?? block;
-  const url = source.str("url") ?? source.str("image_url") ?? block.str("image_url");
-  const data = source.str("data") ?? source.str("file_data");
-  const what = source.str("media_type") ?? source.str("filename") ?? source.str("format") ?? type;
+/** What a tool gave: texts and images, or the data that it is. */
+export function resultParts(content: Value | undefined, calls: Calls): Part[] {
+  const parts = parseParts(content, calls);
+  return content && parts.some(({ kind }) => kind === "data")
+    ? [{ kind: "data", value: content }]
+    : parts;
+}
+
+function parseMedia(block: Value, type: string, source: Value): Part {
+  const first = (...names: string[]) =>
+    names.map((name) => source.str(name)).find((one) => one !== undefined);
+  const url = first("url", "image_url", "fileUri", "file_uri") ?? block.str("image_url");
+  const data = first("data", "file_data", "base64");
+  const what =
+    first("media_type", "mime_type", "mimeType", "filename", "displayName", "format") ?? type;
   const inline = url?.startsWith("data:") ? url : data;
+  if (inline?.startsWith("b'") || inline?.startsWith('b"')) return { kind: "media", words: what };
   if (inline !== undefined) {
     const words = `${mediaType(inline) ?? what}, ${sizeOf(inline)}`;
     const isImage = /image/.test(type) || (mediaType(inline) ?? what).startsWith("image/");

@@ -248,8 +248,14 @@ function ActorName({ actor }: { actor: Actor }) {
 /** What a row says to who can't see that it is marked. */
 const PAIRED = { begin: "Begin of the selected event", end: "End of the selected event" };
 
+interface SummaryProps {
+  row: TimelineRow;
+  /** The row's summary, or what is shown of it. */
+  summary: string;
+}
+
 /** A call is read best with its tool set apart, and so is what came of it: `read_file(src/cart.py)`. */
-function Summary({ row: { name, kind, side }, summary }: { row: TimelineRow; summary: string }) {
+export function Summary({ row: { name, kind, side }, summary }: SummaryProps) {
   const tool = name && escapeInvisible(name);
   if (!tool) return <>{summary}</>;
   if (summary.startsWith(`${tool}(`) && summary.endsWith(")"))
