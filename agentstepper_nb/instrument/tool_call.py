@@ -40,7 +40,6 @@ class TracedToolCall:
         make_result: Makes the framework's result from the original (None without one) and the edit.
         check_result: Gives an edited result as `make_result` takes it, or raises ValueError.
         make_denial: Makes the result that the model reads where a person denies the call.
-        control_flow: Exceptions by which the framework goes on: no failures.
         call_id: The id that the model gave the call, where the framework has it.
         found_by: The method that found the tool.
     """
@@ -54,7 +53,6 @@ class TracedToolCall:
     make_result: Callable[[Any, Any], Any] = _choose_edited
     check_result: Callable[[Any], Any] = _identity
     make_denial: Callable[[str], Any] = _identity
-    control_flow: tuple[type[BaseException], ...] = ()
     call_id: str | None = None
     found_by: FoundBy = FoundBy.ADAPTER
 
@@ -99,9 +97,6 @@ class TracedToolCall:
             shown = self.show_result(made.value)
             ended = yield from flow.end(kind, shown, event=event, convert_edit=self.check_result)
             return self.make_result(made.value, ended.value) if ended.is_edited else made.value
-        if isinstance(made.error, self.control_flow):
-            yield from flow.end(kind, repr(made.error), event=event, waits=False)
-            raise made.error
         given = yield from flow.fail(event, made.error, self.check_result)
         if given is None:
             raise made.error

@@ -47,6 +47,7 @@ from .flow_effects import (
     raise_for_answer,
 )
 from .flow_effects import make_id as make_id
+from .framework_signals import is_framework_signal
 from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
 from .scopes import Scope, describe, find_scope, set_scope
 from .seam_report import SeamRecorder
@@ -278,7 +279,7 @@ class HaltFlow(HaltFlowBase):
         """An event ended with an exception, which the caller raises on.
 
         An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
-        cancelled task, AgentStopped) doesn't.
+        cancelled task, AgentStopped) doesn't. A signal of a framework is no failure, and halts nobody.
 
         Args:
             event: The event.
@@ -288,6 +289,9 @@ class HaltFlow(HaltFlowBase):
         Returns:
             The result that the person gave in the exception's place, or None.
         """
+        if is_framework_signal(error):
+            yield from self.end(event.kind, repr(error), event=event, waits=False)
+            return None
         # A generator that is being closed can't wait for anything.
         if not isinstance(error, GeneratorExit):
             yield from self._snapshot_after_call(event)

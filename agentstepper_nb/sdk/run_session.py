@@ -22,6 +22,7 @@ from ..protocol.data_model import Failure, RunEnding, RunMode
 from ..protocol.envelope import VERSION
 from . import scope_hooks
 from .connection_state import OnDisconnect
+from .framework_signals import is_framework_signal
 from .halt_flow import make_id
 from .payload import PayloadEncoder, escape_surrogates
 from .run_link import RunLink
@@ -135,6 +136,8 @@ class RunSession:
             error: The exception that ends the agent.
         """
         if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+            return Bye(ending=RunEnding.FINISHED)
+        if is_framework_signal(error):
             return Bye(ending=RunEnding.FINISHED)
         if _is_end_request(error):
             return Bye(ending=RunEnding.STOPPED)

@@ -44,6 +44,7 @@ CALLS = {
     "work": (ScriptedCall("slow"),),
     "delegate": (ScriptedCall("delegate"),),
     "expert": (ScriptedCall("transfer_to_expert"),),
+    "confirm": (ScriptedCall("confirm", {"question": "Really?"}),),
 }
 
 

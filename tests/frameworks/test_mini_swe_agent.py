@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
 from tests.frameworks.not_possible import installed_apart
@@ -55,7 +56,8 @@ def test_the_normal_end_is_no_failure(halts: AtHalts) -> None:
     assert end(halts) == {"output": "Well: hello"}
     assert halts.names() == [QUERY, ANSWER, TOOL, RESULT]
     last = [row for row in halts.person.rows() if row.name == TOOL][-1]
-    assert last.failure is None
+    assert (last.outcome, last.failure) == (EventOutcome.OK, None)
+    assert halts.person.over().ending is RunEnding.FINISHED
 
 
 def test_stop_ends_the_agent(halts: AtHalts) -> None:

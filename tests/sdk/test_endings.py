@@ -31,6 +31,9 @@ ASYNC = """
     asyncio.run(main())
     """
 
+#: An exception by which LangGraph waits for a person.
+SIGNAL = "type('GraphBubbleUp', (Exception,), {'__module__': 'langgraph.errors'})"
+
 
 # ---- interrupts -------------------------------------------------------------------------------------
 
@@ -192,6 +195,7 @@ def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
         ("sys.exit(0)", 0, RunEnding.FINISHED),
         ("raise ValueError('a bug')", 1, RunEnding.CRASHED),
         ("raise KeyboardInterrupt", -signal.SIGINT, RunEnding.STOPPED),
+        (f"raise {SIGNAL}", 1, RunEnding.FINISHED),
     ],
 )
 def test_leaving_the_interpreter_ends_the_run(

@@ -68,7 +68,6 @@ def _run_tool(
         is_async=True,
         check_args=_check_args,
         make_denial=_make_denial,
-        control_flow=_control_flow(),
     ).run(stepper)
 
 
@@ -81,12 +80,3 @@ def _check_args(edited: Any) -> Any:
 def _make_denial(reason: str) -> dict[str, str]:
     """As ADK's own tools say that they could not be called."""
     return {"error": reason}
-
-
-def _control_flow() -> tuple[type[BaseException], ...]:
-    """By these a workflow waits for a person."""
-    try:
-        from google.adk.workflow._errors import NodeInterruptedError
-    except ImportError:
-        return ()
-    return (NodeInterruptedError,)

@@ -46,7 +46,6 @@ def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dic
         show_result=_show_result,
         make_result=partial(_make_result, tool, options.get("tool_call_id")),
         make_denial=partial(_make_denial, tool, options.get("tool_call_id")),
-        control_flow=_control_flow(),
         call_id=options.get("tool_call_id"),
     ).run(stepper)
 
@@ -98,12 +97,3 @@ def _is_tool_message(value: Any) -> bool:
     from langchain_core.messages import ToolMessage
 
     return isinstance(value, ToolMessage)
-
-
-def _control_flow() -> tuple[type[BaseException], ...]:
-    """By these a graph waits for a person, or goes elsewhere."""
-    try:
-        from langgraph.errors import GraphBubbleUp
-    except ImportError:
-        return ()
-    return (GraphBubbleUp,)

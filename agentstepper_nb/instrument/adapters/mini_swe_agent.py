@@ -40,7 +40,6 @@ def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
     stepper = find_run()
     if stepper is None:
         return execute(action, *args, **kwargs)
-    from minisweagent.exceptions import InterruptAgentFlow
 
     return TracedToolCall(
         name=_NAME,
@@ -51,7 +50,6 @@ def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
         check_result=_check_result,
         make_result=lambda original, edited: _make_output(edited),
         make_denial=_make_denial,
-        control_flow=(InterruptAgentFlow,),
     ).run(stepper)
 
 

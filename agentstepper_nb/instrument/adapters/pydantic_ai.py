@@ -28,7 +28,6 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 def _make_capability() -> Any:
     from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
 
     class Debugger(AbstractCapability[Any]):
         """Halts before and after each tool call."""
@@ -44,7 +43,6 @@ def _make_capability() -> Any:
                 args=args,
                 call=handler,
                 is_async=True,
-                control_flow=(ApprovalRequired, CallDeferred),
             ).run(stepper)
 
     return Debugger()

@@ -5,6 +5,8 @@ import time
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 
 @tool
@@ -26,6 +28,12 @@ def slow() -> str:
     return "worked"
 
 
+@tool
+def confirm(question: str) -> str:
+    """Wait for a person's answer."""
+    return interrupt(question)
+
+
 class Agent:
     def __init__(self, url):
         model = ChatOpenAI(model="m", base_url=url, api_key="any")
@@ -38,6 +46,7 @@ class Agent:
             return state["messages"][-1].content
 
         self._agent = create_agent(model, tools=[add, search, slow, delegate])
+        self._confirming = create_agent(model, tools=[confirm], checkpointer=InMemorySaver())
 
     def sync(self, text):
         state = self._agent.invoke({"messages": [("user", text)]})
@@ -46,6 +55,11 @@ class Agent:
     async def asynchronous(self, text):
         state = await self._agent.ainvoke({"messages": [("user", text)]})
         return state["messages"][-1].content
+
+    def confirming(self, text):
+        config = {"configurable": {"thread_id": "1"}}
+        state = self._confirming.invoke({"messages": [("user", text)]}, config)
+        return state["__interrupt__"][0].value
 
     def stream(self, text):
         said = ""

@@ -3,6 +3,7 @@
 import asyncio
 
 from pydantic_ai import Agent as AiAgent
+from pydantic_ai import CallDeferred, DeferredToolRequests
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -11,8 +12,11 @@ class Agent:
     def __init__(self, url):
         self._url = url
 
+    def _model(self):
+        return OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
+
     def _agent(self):
-        model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
+        model = self._model()
         helper = AiAgent(model)
         agent = AiAgent(model)
 
@@ -45,6 +49,16 @@ class Agent:
 
     async def asynchronous(self, text):
         return (await self._agent().run(text)).output
+
+    def confirming(self, text):
+        agent = AiAgent(self._model(), output_type=[str, DeferredToolRequests])
+
+        @agent.tool_plain
+        def confirm(question: str) -> str:
+            """Wait for a person's answer."""
+            raise CallDeferred
+
+        return agent.run_sync(text).output.calls[0].args_as_dict()["question"]
 
     def stream(self, text):
         async def read():
