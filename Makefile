@@ -15,7 +15,7 @@ LOWEST := .make/lowest/.installed
 SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai node)
 FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
     $(wildcard tests/frameworks/requirements/*.txt))
-# A kernel for notebooks that has LangGraph and OpenAI Agents.
+# The tutorials' kernel, which has LangGraph and OpenAI Agents.
 AGENTS_KERNEL := .make/frameworks/kernel/share/jupyter/kernels/agents/kernel.json
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
@@ -39,7 +39,7 @@ help: ## List these targets
 
 setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .venv, build the JavaScript, install Chromium where it is missing
 
-demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
+demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
 # Ten minutes on two quiet cores, once all is made; what is longer is marked `soak`.
@@ -59,7 +59,7 @@ test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the low
 test-e2e: $(INSTALLED) js chromium kernels $(AGENTS_KERNEL) ## The browser tests, in a real JupyterLab
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
-test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
+test-notebooks: $(INSTALLED) js $(AGENTS_KERNEL) ## Run every tutorial and compare its outputs
 	$(BIN)/python -m pytest -p nbval.plugin $(PARALLEL) --nbval --nbval-cell-timeout=60 \
 	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
 

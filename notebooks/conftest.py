@@ -10,6 +10,7 @@ import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.widgets import VIEW_MIME
+from scripts.demo import KERNELSPECS
 
 from .driver import Driver
 from .renewals import teach_nbval
@@ -31,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
     os.environ["AGENTSTEPPER_TOKEN"] = core.tokens.agent
     os.environ["AGENTSTEPPER_CONTROL_TOKEN"] = core.tokens.control
+    os.environ["JUPYTER_PATH"] = str(KERNELSPECS)
     # What is kept and announced stays out of the home folder.
     for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[variable] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")

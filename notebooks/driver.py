@@ -26,6 +26,8 @@ CONTINUED: Final[dict[str, tuple[tuple[str, ...], Any]]] = {
     "bookkeeper": (("cents",), 125_000),
     "chat Weather": (("message", "content"), "Which day was the warmest?"),
 }
+#: Tools whose calls the reader edits while stepping: the argument, and what it is to be.
+STEPPED: Final[dict[str, tuple[str, Any]]] = {"refund": ("cents", 2_900)}
 #: A command that asks for an approval, and what the reader makes of it.
 APPROVED: Final = ("rm -rf build", "rm -rf build/cache")
 
@@ -107,7 +109,7 @@ class Driver:
             self._answered.add(id)
             self.steps += 1
             if (
-                (row.name == "write_file" and row.side == "begin")
+                (row.name in ("write_file", *STEPPED) and row.side == "begin")
                 or row.breakpoints
                 or row.approval
             ):
@@ -122,6 +124,9 @@ class Driver:
             argument["content"] = argument["content"].replace(GUESSED_LINE, RIGHT_LINE)
         elif call["Tool"] == "run_command":
             argument["command"] = argument["command"].replace(*APPROVED)
+        elif call["Tool"] in STEPPED:
+            name, value = STEPPED[call["Tool"]]
+            argument[name] = value
         else:
             (*path, last), value = CONTINUED[self._programs[body.run]]
             for name in path:

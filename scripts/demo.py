@@ -21,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = "notebooks/01_first_steps.ipynb"
+#: Where `make demo` installs the tutorials' kernel, which has LangGraph and OpenAI Agents.
+KERNELSPECS = ROOT / ".make" / "frameworks" / "kernel" / "share" / "jupyter"
 #: The tutorials, what they read, and the pages that they lead to, by relative links.
 COPIED = ("notebooks", "examples", "docs", "js/schema", "README.md", "CONTRIBUTING.md", "LICENSE")
 
@@ -44,8 +46,11 @@ def main() -> None:
         ],
         env={
             **os.environ,
-            # The agent's tools find the same Python and pytest as the kernel.
+            # The agents' tools find the Python and pytest that are installed here.
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "JUPYTER_PATH": os.pathsep.join(
+                filter(None, [str(KERNELSPECS), os.environ.get("JUPYTER_PATH")])
+            ),
             # Not on the command line, where every user of the machine could read it.
             "JUPYTER_TOKEN": token,
         },

@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.widgets import VIEW_MIME
 from notebooks.driver import Driver
+from scripts.demo import KERNELSPECS
 
 #: What a reader of the file can't see: their Core never had these runs.
 _VIEWS = (VIEW_MIME, "application/vnd.jupyter.widget-view+json")
@@ -26,6 +27,7 @@ def main(paths: list[str]) -> None:
         os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
         os.environ["AGENTSTEPPER_TOKEN"] = core.tokens.agent
         os.environ["AGENTSTEPPER_CONTROL_TOKEN"] = core.tokens.control
+        os.environ["JUPYTER_PATH"] = str(KERNELSPECS)
         for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
             os.environ[variable] = tempfile.mkdtemp()
         for path in paths:

@@ -21,7 +21,7 @@ PAGES: Final = (
     EXTENDING,
     DOCS / "gallery.md",
     DOCS / "images" / "README.md",
-    *sorted(GUIDE.glob("*.md")),
+    *sorted(GUIDE.rglob("*.md")),
 )
 
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

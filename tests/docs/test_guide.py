@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,13 +26,15 @@ from tests.docs.conftest import (
     terminal,
     type_steps,
 )
-from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, write_files
+from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, links, write_files
 from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.helpers.sampling import sampled
 
 ATTACH, PROCESSES, REMOTE, SAVED = (
     GUIDE / f"{name}.md" for name in ("attach", "processes", "remote", "saved")
 )
+#: An agent of each framework.
+AGENTS = sorted((ROOT / "tests" / "frameworks" / "agents").glob("*.py"))
 FOUND = "['a red boat', 'a blue boat']"
 
 #: Each file of the guide, with what it prints and how many halt points it has.
@@ -82,6 +85,23 @@ def test_every_program_is_known() -> None:
 @pytest.mark.parametrize(("page", "test"), ELSEWHERE.items(), ids=lambda word: str(word))
 def test_pages_with_a_test_of_their_own_have_it(page: str, test: str) -> None:
     assert f"{page}.md" in (ROOT / test).read_text()
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.stem)
+def test_a_framework_has_a_page(agent: Path) -> None:
+    """What it installs is what its agent is tested with, by tests/frameworks/test_guide_pages.py."""
+    page = GUIDE / "frameworks" / f"{agent.stem}.md"
+    assert f"frameworks/{page.name}" in links(ATTACH)
+    requirements = (agent.parents[1] / "requirements" / f"{agent.stem}.txt").read_text()
+    _, _, *installed = shlex.split(printed(page, "pip install ").text)
+    pinned = [line.partition("==")[0] for line in requirements.splitlines()]
+    assert installed
+    assert set(installed) <= set(pinned)
+
+
+def test_each_framework_page_is_of_an_agent() -> None:
+    pages = {page.stem for page in (GUIDE / "frameworks").iterdir()}
+    assert pages == {agent.stem for agent in AGENTS}
 
 
 @pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))

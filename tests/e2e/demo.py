@@ -32,6 +32,7 @@ def running_demo(home: Path) -> Iterator[Jupyter]:
     )
     environment = jupyter_environment(home)
     del environment["PYTHONPATH"]  # what is installed is all that the demo has
+    del environment["JUPYTER_PATH"]  # it finds the tutorials' kernel by itself
     environment |= {"DEMO_BROWSER": "0", "DEMO_FOLDER": str(folders["copies"])}
     log = home / "demo.log"
     with log.open("wb") as sink:

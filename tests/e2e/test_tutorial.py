@@ -33,6 +33,8 @@ def test_from_nothing_to_the_fixed_project(
     tutorial: Lab, demo: Jupyter, pictures: Pictures
 ) -> None:
     lab, page = tutorial, tutorial.page
+    session = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+    assert page.evaluate(f"{session}.kernel.name") == "agents"
     for cell, prompt in ((LOAD, "[1]:"), (PREPARE, "[2]:")):
         lab.run(cell)
         expect(lab.prompt(cell)).to_have_text(prompt, timeout=30_000)
