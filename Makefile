@@ -15,6 +15,9 @@ LOWEST := .make/lowest/.installed
 SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai node)
 FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
     $(wildcard tests/frameworks/requirements/*.txt))
+# Frameworks whose newest versions `make canary` installs.
+CANARIES := $(patsubst tests/frameworks/requirements/%.txt,%,$(filter-out %/kernel.txt,\
+    $(wildcard tests/frameworks/requirements/*.txt)))
 # The tutorials' kernel, which has LangGraph and OpenAI Agents.
 AGENTS_KERNEL := .make/frameworks/kernel/share/jupyter/kernels/agents/kernel.json
 LOCAL_LLM := .make/local-llm/.installed
@@ -32,7 +35,7 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-lowest test-e2e test-notebooks test-js \
-        test-local-llm coverage soak frameworks screenshots bench lint format generate
+        test-local-llm coverage soak frameworks canary screenshots bench lint format generate FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +94,11 @@ soak: $(INSTALLED) js chromium kernels ## The long tests
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks
+
+# Whether the versions of today halt as our pins do. CANARIES="langgraph mcp": these alone.
+canary: $(INSTALLED) js $(CANARIES:%=.make/canary/%) ## The same with the newest version of each framework
+	FRAMEWORKS_FOLDER=$(CURDIR)/.make/canary $(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks \
+	    -k "canary$(foreach framework,$(CANARIES), or [$(framework) or $(framework)])"
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
@@ -176,6 +184,15 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
 	$(BIN)/uv pip install --quiet --python $(@D) --editable . --requirement $<
 	touch $@
+
+# Anew each time: the pins without their versions. It says which versions these are today.
+.make/canary/%: FORCE | $(INSTALLED)
+	rm -rf $@
+	$(BIN)/uv venv --quiet --python $(BIN)/python $@
+	sed 's/==.*//' tests/frameworks/requirements/$*.txt | \
+	    $(BIN)/uv pip install --quiet --refresh --python $@ --editable . --requirement -
+	@$(BIN)/uv pip freeze --python $@ | \
+	    grep -iE "^($$(grep -oE '^[a-z-]+' tests/frameworks/requirements/$*.txt | paste -sd '|'))=="
 
 $(AGENTS_KERNEL): .make/frameworks/kernel/.installed
 	.make/frameworks/kernel/bin/python -m ipykernel install --prefix .make/frameworks/kernel \

@@ -34,7 +34,8 @@ NOTHING_SENT = {
 }
 
 HERE = Path(__file__).parent
-ENVIRONMENTS = HERE.parents[1] / ".make" / "frameworks"
+#: `make canary` has environments of its own.
+ENVIRONMENTS = Path(os.environ.get("FRAMEWORKS_FOLDER", HERE.parents[1] / ".make" / "frameworks"))
 
 ADD = ScriptedCall("add", {"a": 2, "b": 3})
 #: What the model does where a text says so.
