@@ -31,6 +31,7 @@ from .retries import (
     will_be_repeated,
 )
 from .teed_stream import AsyncTeedStream, TeedStream
+from .tool_inference import find_inferred_tools, may_halt_at_calls
 
 _QUERY: Final = EventKind.LLM_QUERY
 #: Headers that say how a body was sent, which a body made anew isn't.
@@ -98,7 +99,9 @@ class HttpQuery:
             if is_repeated(self.request) and failed.original == self.known.body:
                 return failed
             yield from flow.give_up(failed.event, failed.error)
-        body, model = self.known.body, self.known.model
+        tools = find_inferred_tools(self.stepper)
+        body = yield from tools.end_calls(flow, self.known.body)
+        model = self.known.model
         begun = yield from flow.begin(_QUERY, body, model, convert_edit=self.known.check_body)
         return _Attempt(begun.event, begun.value)
 
@@ -107,7 +110,7 @@ class HttpQuery:
         ended = yield from self._end(flow, event, None)
         try:
             answer = self.known.check_answer(ended.value)
-            note_called_tools(flow.run, answer)
+            answer = yield from self._begin_calls(flow, answer)
             return self._make_response(answer)
         except ValueError as problem:
             return self._make_refusal(_FAILED_STATUS, "invalid_answer", str(problem))
@@ -128,8 +131,7 @@ class HttpQuery:
             )
             return (yield from self._fail(flow, event, body, response, error))
         is_streamed = self.reads_stream and _content_type(response).startswith(_EVENT_STREAM)
-        link = self.stepper._current_session().link
-        if is_streamed and not link.may_halt(_QUERY, EventSide.END, self.known.model):
+        if is_streamed and not self._may_halt():
             return self._tee(flow, event, response)
         read = yield from self._read(response)
         if read.error is not None:
@@ -158,8 +160,16 @@ class HttpQuery:
                 yield from self._fail(flow, event, body, response, ModelError("cut", joined.error))
             )
         ended = yield from self._end(flow, event, joined.answer)
-        note_called_tools(flow.run, ended.value)
-        return self._make_response(ended.value, response) if ended.is_edited else response
+        answer = yield from self._begin_calls(flow, ended.value)
+        is_edited = ended.is_edited or answer is not ended.value
+        return self._make_response(answer, response) if is_edited else response
+
+    def _begin_calls(self, flow: HaltFlow, answer: Any, waits: bool = True) -> Flow[Any]:
+        """The tool calls of an answer begin; the answer with what the person edited in them."""
+        tools = find_inferred_tools(self.stepper)
+        answer = yield from tools.begin_calls(flow, self.known.body, answer, waits)
+        note_called_tools(flow.run, answer)
+        return answer
 
     def _fail(
         self,
@@ -194,6 +204,13 @@ class HttpQuery:
 
     def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> Flow[EndedEvent]:
         return flow.end(_QUERY, answer, event=event, convert_edit=self.known.check_answer)
+
+    def _may_halt(self) -> bool:
+        """Whether the run may halt at the answer, or at a tool call that the answer has."""
+        link = self.stepper._current_session().link
+        if link.may_halt(_QUERY, EventSide.END, self.known.model):
+            return True
+        return may_halt_at_calls(self.stepper, self.known.body)
 
     # ---- live streams -------------------------------------------------------------------------------
 
@@ -230,7 +247,7 @@ class HttpQuery:
         answer = copy.text if joined is None else joined.answer
         yield from flow.end(_QUERY, answer, event=event, waits=False)
         if joined is not None:
-            note_called_tools(flow.run, joined.answer)
+            yield from self._begin_calls(flow, joined.answer, waits=False)
 
     # ---- requests and responses ---------------------------------------------------------------------
 

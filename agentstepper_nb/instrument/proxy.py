@@ -28,6 +28,7 @@ from ..errors import AgentStopped
 from ..sdk import set_current_stepper
 from ..sdk.base_stepper import BaseStepper
 from .seams import set_proxy
+from .tool_inference import expect_remote_agent
 
 _HOST: Final = "127.0.0.1"
 #: Bytes of a request's body.
@@ -141,7 +142,7 @@ class _ProxyHandler(RequestHandler):
         url = f"{base}/{self.path_kwargs['path']}{query}"
         beats = asyncio.create_task(self._send_heartbeats())
         try:
-            with set_current_stepper(self.proxy.stepper):
+            with set_current_stepper(self.proxy.stepper), expect_remote_agent():
                 await self._forward(url, beats)
         except AgentStopped as stopped:
             self._answer(403, "stopped", str(stopped))

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import uuid_utils
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from ..errors import (
     AgentStopped,
@@ -42,7 +43,7 @@ from ..protocol.agent import (
 from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditReader
-from .payload import PayloadEncoder
+from .payload import PayloadEncoder, RedactKind, escape_surrogates
 from .scopes import Scope, describe, set_scope
 from .seam_report import SeamRecorder
 
@@ -192,15 +193,43 @@ class HaltFlowBase:
     """Halts at halt points.
 
     Attributes:
+        run: The run's id.
         _encoder: Makes values ready to travel.
     """
 
     _encoder: PayloadEncoder
+    run: str
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
         event.end()
         yield SendEffect((self._failed_point(event, error, waits=False),))
+
+    def record_tool_call(
+        self, name: str, call: Any, at: tuple[float, float] | None = None
+    ) -> Flow[OpenEvent]:
+        """A tool invocation began at which nothing halts; it is no part of this context.
+
+        Args:
+            name: The tool's name.
+            call: The call, `{"Tool", "Argument"}`.
+            at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
+        """
+        began, began_clock = at or (time.time(), clock())
+        parent = find_innermost_event(self.run)
+        event = OpenEvent(make_id(), self.run, EventKind.TOOL_INVOCATION, name)
+        begun = EventBegun(
+            id=event.id,
+            kind=event.kind,
+            at=began,
+            clock=began_clock,
+            parent=parent.id if parent else None,
+            name=escape_surrogates(name),
+        )
+        shown = self._encoder.encode_for_display(RedactKind.TOOL_CALL, call).raw
+        point = make_point(event.id, EventSide.BEGIN, shown, waits=False)
+        yield SendEffect((begun, replace(point, at=began, clock=began_clock)))
+        return event
 
     def _await_answer(
         self,

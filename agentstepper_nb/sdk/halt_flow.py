@@ -28,6 +28,7 @@ from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Us
 from ..protocol.seams import FoundBy
 from .approvals import Approval, ApprovalCall
 from .argument_checks import check_text
+from .begun_tools import note_begun_tool
 from .edits import EditConverter, EditReader
 from .flow_effects import (
     NULL_JSON,
@@ -174,11 +175,11 @@ class HaltFlow(HaltFlowBase):
             name = find_model(packed.encoded.json)
         event = OpenEvent(make_id(), self.run, kind, name)
         scope = find_scope(self.root)
+        path, label = describe(scope)
         if kind is EventKind.TOOL_INVOCATION:
             event.scope = scope.open_call(name or "", call_id)
-        path, label = describe(scope)
-        if kind is EventKind.TOOL_INVOCATION and name:
-            self.seams.add_tool(name, found_by)
+            self.seams.add_tool(name or "", found_by)
+            note_begun_tool(self.run, name, packed.encoded.json)
         begun = EventBegun(
             id=event.id,
             kind=kind,

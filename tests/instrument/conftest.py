@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
+from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from tests.instrument.queries import TEXT
 from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +67,31 @@ def server() -> Iterator[ScriptedServer]:
     """A model that always says the same."""
     with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
         yield server
+
+
+Serve = Callable[..., AbstractContextManager[ModelProxy]]
+
+
+@pytest.fixture
+def serve(dbg: AgentStepper) -> Serve:
+    """Serves a proxy on a loop of its own."""
+
+    @contextmanager
+    def serve(url: str, heartbeat: HeartbeatTimes | None = None) -> Iterator[ModelProxy]:
+        proxy = ModelProxy(dbg, {"openai": url}, heartbeat or HeartbeatTimes())
+        ready: Future[Callable[[], None]] = Future()
+
+        async def run() -> None:
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
+            async with proxy.serve():
+                ready.set_result(lambda: loop.call_soon_threadsafe(ended.set))
+                await ended.wait()
+
+        thread = Thread(target=lambda: asyncio.run(run()))
+        thread.start()
+        end = ready.result(PATIENCE)
+        yield proxy
+        end()
+        thread.join()
+
+    return serve

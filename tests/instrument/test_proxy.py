@@ -8,9 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -23,8 +20,8 @@ from openai import OpenAI
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
-from agentstepper_nb import AgentStepper, AgentStepperCore
-from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.instrument.proxy import HeartbeatTimes
 from agentstepper_nb.models.scripted import (
     ErrorFault,
     Script,
@@ -36,6 +33,7 @@ from agentstepper_nb.models.scripted import (
 from agentstepper_nb.own_queries import mark_own_query
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
+from tests.instrument.conftest import Serve
 from tests.instrument.queries import MESSAGES, TEXT
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
@@ -140,33 +138,6 @@ def test_no_such_program(live: AgentStepperCore, server: ScriptedServer) -> None
 
 
 # ---- the proxy itself --------------------------------------------------------------------------------
-
-Serve = Callable[..., AbstractContextManager[ModelProxy]]
-
-
-@pytest.fixture
-def serve(dbg: AgentStepper) -> Serve:
-    """Serves a proxy on a loop of its own."""
-
-    @contextmanager
-    def serve(url: str, heartbeat: HeartbeatTimes | None = None) -> Iterator[ModelProxy]:
-        proxy = ModelProxy(dbg, {"openai": url}, heartbeat or HeartbeatTimes())
-        ready: Future[Callable[[], None]] = Future()
-
-        async def run() -> None:
-            loop, ended = asyncio.get_running_loop(), asyncio.Event()
-            async with proxy.serve():
-                ready.set_result(lambda: loop.call_soon_threadsafe(ended.set))
-                await ended.wait()
-
-        thread = Thread(target=lambda: asyncio.run(run()))
-        thread.start()
-        end = ready.result(PATIENCE)
-        yield proxy
-        end()
-        thread.join()
-
-    return serve
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,318 @@
+"""Tool calls that no seam of a tool sees: inferred from answers that call and requests with results.
+
+Whatever executes the call, the agent sends its result in a later request. That request halts before it
+is sent, with the result to be edited. The agent's own history keeps the original, so that an edit is
+made again in each later request that has it.
+
+In the agent's own process a call's event is recorded when its result comes: only then is it known that
+no adapter, no discovered function and no wrapped one had the call already. Its begin halts nobody: the
+end of the LLM query is where the call can be edited. Where the agent is another process (the proxy),
+nothing else could have the call. There its begin is a halt point as any tool's, so that breakpoints and
+denials hold: an edit changes the call in the answer that the agent reads, and a call that is denied,
+made to fail or given a result is taken out of the answer, with a text in its place that the model reads
+in its own history.
+
+A call whose result never comes is open until the run ends, and in the agent's own process no event.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from ..errors import InjectedError, ToolDeniedError
+from ..llm_wire.answer_events import JsonObject
+from ..llm_wire.tool_calls import (
+    WireToolCall,
+    WireToolResult,
+    edit_copy,
+    find_tool_calls,
+    find_tool_results,
+    remove_call,
+)
+from ..llm_wire.tool_names import find_offered_tools
+from ..protocol.data_model import EventKind, EventSide
+from ..sdk.base_stepper import BaseStepper
+from ..sdk.begun_tools import unwatch_tools, watch_tools
+from ..sdk.flow_effects import Flow, OpenEvent, clock
+from ..sdk.halt_flow import HaltFlow, read_tool_call
+from ..sdk.json_text import dump_json
+
+_TOOL: Final = EventKind.TOOL_INVOCATION
+#: Tool invocations that other seams began, the newest, among which a call is looked for.
+_MAX_TRACED: Final = 10_000
+
+_agent_is_elsewhere: ContextVar[bool] = ContextVar("agentstepper_agent_is_elsewhere", default=False)
+
+
+@contextmanager
+def expect_remote_agent() -> Iterator[None]:
+    """Within this the agent is another process: no seam here sees its tools."""
+    token = _agent_is_elsewhere.set(True)
+    try:
+        yield
+    finally:
+        _agent_is_elsewhere.reset(token)
+
+
+@dataclass(frozen=True)
+class _TracedCall:
+    """A tool invocation that another seam began."""
+
+    number: int
+    name: str
+    args: Any
+
+
+@dataclass(eq=False)
+class _PendingCall:
+    """A call that the model asked for, and whose result has yet to come.
+
+    Args:
+        name: The tool's name.
+        args: Its arguments, as JSON.
+        number: How many tool invocations of the run had begun before.
+        event: Its event, where the agent is another process.
+    """
+
+    name: str
+    args: Any
+    number: int
+    event: OpenEvent | None = None
+    at: float = field(default_factory=time.time)
+    clock: float = field(default_factory=clock)
+
+
+class InferredTools:
+    """The tool calls of one run, as its requests and answers have them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: dict[str, _PendingCall] = {}
+        self._traced: deque[_TracedCall] = deque(maxlen=_MAX_TRACED)
+        self._begun_count = 0
+        self._edits: dict[str, tuple[Any, Any]] = {}  # a result's key: the original, the edited one
+        self._announced: set[str] = set()
+
+    def note_traced(self, name: str, call: Any) -> None:
+        """Another seam began a tool invocation."""
+        match call:
+            case {"Argument": args}:
+                pass
+            case _:
+                args = None
+        with self._lock:
+            self._begun_count += 1
+            self._traced.append(_TracedCall(self._begun_count, name, args))
+
+    # ---- answers ------------------------------------------------------------------------------------
+
+    def begin_calls(
+        self, flow: HaltFlow, body: JsonObject, answer: Any, waits: bool = True
+    ) -> Flow[Any]:
+        """The calls of an answer begin.
+
+        Args:
+            flow: The run's.
+            body: The request's body, as the agent sent it.
+            answer: The whole answer, as the agent is to read it.
+            waits: Whether the run may halt: not where the agent has read the answer already.
+
+        Returns:
+            The answer with what the person edited; the same object where nothing was.
+        """
+        if not _agent_is_elsewhere.get():
+            for call in find_tool_calls(answer, body):
+                self._expect(call, None)
+            return answer
+        copied, calls = edit_copy(answer, partial(find_tool_calls, body=body))
+        offered = find_offered_tools(body)
+        is_edited = False
+        yield from self._announce(flow, [call.name for call in calls])
+        for call in calls:
+            if waits:
+                is_edited |= yield from self._begin_call(flow, call, offered)
+            else:
+                self._expect(call, (yield from _record_call(flow, call.name, call.args)))
+        return copied if is_edited else answer
+
+    def _begin_call(self, flow: HaltFlow, call: WireToolCall, offered: set[str]) -> Flow[bool]:
+        """Halt at a call's begin; whether the answer was edited."""
+        shown = {"Tool": call.name, "Argument": call.args}
+        check = partial(_check_call, offered | {call.name})
+        try:
+            begun = yield from flow.begin(_TOOL, shown, call.name, convert_edit=check)
+        except ToolDeniedError as denied:
+            remove_call(call, f"{call.name} was not called: {denied}")
+            return True
+        except InjectedError as injected:
+            remove_call(call, f"The call of {call.name} failed: {injected}")
+            return True
+        begun.event.detach()
+        if begun.event.skipped:
+            ended = yield from flow.end(_TOOL, None, event=begun.event)
+            said = ended.value if isinstance(ended.value, str) else dump_json(ended.value)
+            remove_call(call, f"{call.name} was not called. Take this as its result: {said}")
+            return True
+        if begun.is_edited:
+            call.edit(begun.value["Tool"], begun.value["Argument"])
+        self._expect(call, begun.event)
+        return begun.is_edited
+
+    def _expect(self, call: WireToolCall, event: OpenEvent | None) -> None:
+        with self._lock:
+            pending = _PendingCall(call.name, call.args, self._begun_count, event)
+            self._pending |= dict.fromkeys(call.keys, pending)
+
+    # ---- results ------------------------------------------------------------------------------------
+
+    def end_calls(self, flow: HaltFlow, body: JsonObject) -> Flow[JsonObject]:
+        """The calls end whose results a request brings.
+
+        Args:
+            flow: The run's.
+            body: The request's body, as the agent sends it.
+
+        Returns:
+            The body with what the person edited, now or in an earlier request; the same object where
+            nothing was.
+        """
+        results = find_tool_results(body)
+        newest = {key: result for result in results for key in result.keys}
+        edits: dict[int, Any] = {}
+        for index, result in enumerate(results):
+            pending = self._take(result) if result in newest.values() else None
+            if pending is not None:
+                yield from self._end_call(flow, pending, result)
+            for key in result.keys:
+                if key in self._edits and self._edits[key][0] == result.content:
+                    edits[index] = self._edits[key][1]
+        if not edits:
+            return body
+        copied, found = edit_copy(body, find_tool_results)
+        for index, content in edits.items():
+            found[index].edit(content)
+        return copied
+
+    def _take(self, result: WireToolResult) -> _PendingCall | None:
+        """The call that a result ends, once; None where another seam has had it."""
+        with self._lock:
+            pending = next(
+                (self._pending[key] for key in result.keys if key in self._pending), None
+            )
+            if pending is None:
+                return None
+            for key in [key for key, each in self._pending.items() if each is pending]:
+                del self._pending[key]
+            if pending.event is not None:
+                return pending
+            traced = _find_traced(self._traced, pending)
+            if traced is not None:
+                self._traced.remove(traced)
+            return pending if traced is None else None
+
+    def _end_call(
+        self, flow: HaltFlow, pending: _PendingCall, result: WireToolResult
+    ) -> Flow[None]:
+        event = pending.event
+        if event is None:
+            yield from self._announce(flow, [pending.name])
+            at = (pending.at, pending.clock)
+            event = yield from _record_call(flow, pending.name, pending.args, at)
+        original = result.content
+        try:
+            ended = yield from flow.end(_TOOL, original, event=event, convert_edit=result.check)
+        except (ToolDeniedError, InjectedError) as failed:
+            self._edits |= dict.fromkeys(result.keys, (original, result.make_content(str(failed))))
+            return
+        if ended.is_edited:
+            self._edits |= dict.fromkeys(result.keys, (original, ended.value))
+
+    def _announce(self, flow: HaltFlow, names: list[str]) -> Flow[None]:
+        """Say once of each tool how its calls are found."""
+        new = sorted(set(names) - self._announced)
+        if new:
+            self._announced.update(new)
+            yield from flow.post_debug_message(
+                f"Calls of these tools are inferred from requests and answers: {', '.join(new)}"
+            )
+
+
+_by_run: dict[str, InferredTools] = {}
+
+
+def find_inferred_tools(stepper: BaseStepper) -> InferredTools:
+    """The tool calls of a stepper's run, which are forgotten when it ends."""
+    run = stepper.run_id
+    tools = _by_run.get(run)
+    if tools is None:
+        tools = _by_run.setdefault(run, InferredTools())
+        watch_tools(run, tools.note_traced)
+        stepper._current_session().link.add_end_callback(partial(_forget, run))
+    return tools
+
+
+def may_halt_at_calls(stepper: BaseStepper, body: JsonObject) -> bool:
+    """Whether the run may halt at the begin of a call that the answer to a request has.
+
+    Args:
+        stepper: The run's.
+        body: The request's body.
+    """
+    link = stepper._current_session().link
+    offered = find_offered_tools(body) if _agent_is_elsewhere.get() else ()
+    return any(link.may_halt(_TOOL, EventSide.BEGIN, name) for name in offered)
+
+
+def _forget(run: str) -> None:
+    unwatch_tools(run)
+    _by_run.pop(run, None)
+
+
+def _record_call(
+    flow: HaltFlow, name: str, args: Any, at: tuple[float, float] | None = None
+) -> Flow[OpenEvent]:
+    return flow.record_tool_call(name, {"Tool": name, "Argument": args}, at)
+
+
+def _check_call(offered: set[str], edited: Any) -> dict[str, Any]:
+    name, args = read_tool_call(edited)
+    if name not in offered:
+        raise ValueError(f"The request offers no tool {name!r}: {', '.join(sorted(offered))}.")
+    return {"Tool": name, "Argument": args}
+
+
+def _find_traced(traced: deque[_TracedCall], pending: _PendingCall) -> _TracedCall | None:
+    """The tool invocation of another seam that this call was: of the same name where there is one."""
+    since = [each for each in traced if each.number > pending.number]
+    for is_same in (_is_named_as, _is_similar):
+        found = next((each for each in since if is_same(each, pending)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_named_as(traced: _TracedCall, pending: _PendingCall) -> bool:
+    return traced.name == pending.name
+
+
+def _is_similar(traced: _TracedCall, pending: _PendingCall) -> bool:
+    """Whether a seam may know the tool by another name: a form of it, or with these arguments."""
+    names = [_normalize(traced.name), _normalize(pending.name)]
+    if names[0] and (names[0].endswith(names[1]) or names[1].endswith(names[0])):
+        return True
+    args, called = traced.args, pending.args
+    if isinstance(args, Mapping) and isinstance(called, Mapping) and called:
+        return all(name in args and args[name] == value for name, value in called.items())
+    return bool(args == called)
+
+
+def _normalize(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()

@@ -1,0 +1,290 @@
+"""The tool calls in an answer and their results in later requests, whatever the API: read and edited.
+
+Chat Completions, Responses and Messages give each call an id, which its result names. Gemini's calls may
+have none: there a call is known by its place, which is a digest of the conversation before it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from .answer_events import JsonObject
+
+#: The items of Responses and Messages by which the client is to call a tool, each with the member that
+#: has the arguments.
+_CALL_ITEMS: Final = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "tool_use": "input",
+}
+#: The items that hold a result, each with the members that have the call's id and the content.
+_RESULT_ITEMS: Final = {
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call_output": ("call_id", "output"),
+    "tool_result": ("tool_use_id", "content"),
+}
+#: Why an answer ended that called tools, and why one that doesn't.
+_END_REASONS: Final = {"tool_calls": "stop", "function_call": "stop", "tool_use": "end_turn"}
+
+
+@dataclass(frozen=True, eq=False)
+class WireToolCall:
+    """A tool call in an answer.
+
+    Args:
+        keys: By these its result is known.
+        holder: The object that has the name and the arguments.
+        member: The member of the holder that has the arguments.
+        parts: The list that the call stands in.
+        part: The call's item of that list.
+        owner: The object that has the list, for what depends on it.
+    """
+
+    keys: tuple[str, ...]
+    holder: JsonObject
+    member: str
+    parts: list[Any]
+    part: JsonObject
+    owner: JsonObject
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return str(self.holder["name"])
+
+    @property
+    def args(self) -> Any:
+        """The arguments; JSON in a text as what it stands for."""
+        given = self.holder.get(self.member)
+        if self.member == "arguments" and isinstance(given, str):
+            try:
+                return msgspec.json.decode(given)
+            except ValueError:  # the model's own mistake
+                return given
+        return given
+
+    def edit(self, name: str, args: Any) -> None:
+        """Call another tool, or with other arguments, in place."""
+        is_text = isinstance(self.holder.get(self.member), str)
+        as_json = is_text and not isinstance(args, str)
+        self.holder["name"] = name
+        self.holder[self.member] = msgspec.json.encode(args).decode() if as_json else args
+
+
+@dataclass(frozen=True, eq=False)
+class WireToolResult:
+    """A tool's result in a request.
+
+    Args:
+        keys: By these its call is known.
+        holder: The object that has the content.
+        member: The member of the holder that has it.
+    """
+
+    keys: tuple[str, ...]
+    holder: JsonObject
+    member: str
+
+    @property
+    def content(self) -> Any:
+        """What the tool gave."""
+        return self.holder.get(self.member)
+
+    def edit(self, content: Any) -> None:
+        """Give another content, in place."""
+        self.holder[self.member] = content
+
+    def check(self, edited: Any) -> Any:
+        """See that an edited content is one that the API takes.
+
+        Raises:
+            ValueError: It isn't.
+        """
+        if self.member == "response":
+            if not isinstance(edited, dict):
+                raise ValueError("A result of Gemini's API is a JSON object.")
+        elif not isinstance(edited, str | list):
+            raise ValueError("A tool's result is a text, or a list of content parts.")
+        return edited
+
+    def make_content(self, text: str) -> Any:
+        """A text as the content."""
+        return {"error": text} if self.member == "response" else text
+
+
+# ---- calls -------------------------------------------------------------------------------------------
+
+
+def find_tool_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> list[WireToolCall]:
+    """The calls that a whole answer asks its client for, in its order.
+
+    Args:
+        answer: The answer.
+        body: The request's body, as the agent sent it.
+    """
+    calls = (*_chat_calls(answer), *_listed_calls(answer), *_gemini_calls(answer, body))
+    return [call for call in calls if isinstance(call.holder.get("name"), str)]
+
+
+def _chat_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
+    for choice in each_object(answer.get("choices")):
+        message = choice.get("message") or {}
+        calls = _list_of(message.get("tool_calls"))
+        for call in each_object(calls):
+            for kind, member in (("function", "arguments"), ("custom", "input")):
+                for holder in each_object([call.get(kind)]):
+                    yield WireToolCall(_keys(call.get("id")), holder, member, calls, call, choice)
+
+
+def _listed_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
+    """Those of Responses and of Messages, which stand among the answer's other parts."""
+    for name, key in (("output", "call_id"), ("content", "id")):
+        parts = _list_of(answer.get(name))
+        for part in each_object(parts):
+            member = _CALL_ITEMS.get(str(part.get("type")))
+            if member is not None:
+                yield WireToolCall(
+                    _keys(part.get(key)), part, member, parts, part, _dict_of(answer)
+                )
+
+
+def _gemini_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[WireToolCall]:
+    for candidate in each_object(answer.get("candidates")):
+        parts = _list_of((candidate.get("content") or {}).get("parts"))
+        called = [part for part in each_object(parts) if isinstance(part.get("functionCall"), dict)]
+        place = _digest(body.get("contents")) if called else ""
+        for index, part in enumerate(called):
+            call = part["functionCall"]
+            keys = (*_keys(call.get("id")), f"{place}/{index}")
+            yield WireToolCall(keys, call, "args", parts, part, candidate)
+
+
+def remove_call(call: WireToolCall, text: str) -> None:
+    """Take a call out of its answer, in place: the client doesn't make it, and reads a text instead.
+
+    Args:
+        call: The call, of an answer that is this side's own.
+        text: What to say in its place.
+    """
+    index = next(index for index, part in enumerate(call.parts) if part is call.part)
+    replacement = _make_text(call, text)
+    call.parts[index : index + 1] = [] if replacement is None else [replacement]
+    left = [part for part in call.parts if _is_call(part)]
+    message = call.owner.get("message")
+    if replacement is None and isinstance(message, dict):
+        message["content"] = "\n".join(filter(None, (message.get("content"), text)))
+        if not left:
+            del message["tool_calls"]
+    for reason in ("finish_reason", "stop_reason"):
+        if not left and call.owner.get(reason) in _END_REASONS:
+            call.owner[reason] = _END_REASONS[call.owner[reason]]
+
+
+def _make_text(call: WireToolCall, text: str) -> JsonObject | None:
+    """A part that says a text; None where texts stand apart from calls."""
+    if call.part.get("type") == "tool_use":
+        return {"type": "text", "text": text}
+    if call.part.get("type") in _CALL_ITEMS:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        identity = f"msg_{call.part.get('call_id', '')}"
+        kind = {"type": "message", "id": identity, "role": "assistant", "status": "completed"}
+        return {**kind, "content": content}
+    return {"text": text} if "functionCall" in call.part else None
+
+
+def _is_call(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    return part.get("type") in (*_CALL_ITEMS, "function", "custom") or "functionCall" in part
+
+
+# ---- results -----------------------------------------------------------------------------------------
+
+
+def find_tool_results(body: Mapping[str, Any]) -> list[WireToolResult]:
+    """The results that a request's conversation holds, in its order.
+
+    Args:
+        body: The request's body, as the agent sent it.
+    """
+    return [*_message_results(body), *_input_results(body), *_gemini_results(body)]
+
+
+def _message_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
+    for message in each_object(body.get("messages")):
+        if message.get("role") == "tool":
+            yield WireToolResult(_keys(message.get("tool_call_id")), message, "content")
+        else:
+            yield from _listed_results(message.get("content"))
+
+
+def _input_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
+    yield from _listed_results(body.get("input"))
+
+
+def _listed_results(parts: Any) -> Iterator[WireToolResult]:
+    for part in each_object(parts):
+        members = _RESULT_ITEMS.get(str(part.get("type")))
+        if members is not None:
+            yield WireToolResult(_keys(part.get(members[0])), part, members[1])
+
+
+def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
+    contents = list(each_object(body.get("contents")))
+    place, left = "", []
+    for index, content in enumerate(contents):
+        parts = list(each_object(content.get("parts")))
+        called = [part["functionCall"] for part in parts if "functionCall" in part]
+        if called:
+            place = _digest(contents[:index])
+            left = [(f"{place}/{number}", call.get("name")) for number, call in enumerate(called)]
+        for part in parts:
+            given = part.get("functionResponse")
+            if isinstance(given, dict):
+                at = next((each for each in left if each[1] == given.get("name")), None)
+                if at is not None:
+                    left.remove(at)
+                keys = (*_keys(given.get("id")), *([] if at is None else [at[0]]))
+                yield WireToolResult(keys, given, "response")
+
+
+# ---- edits -------------------------------------------------------------------------------------------
+
+
+def edit_copy(
+    value: Mapping[str, Any], find: Callable[[JsonObject], list[Any]]
+) -> tuple[JsonObject, list[Any]]:
+    """A copy of an answer or body, which may be edited in place, and what is found in it."""
+    copied = copy.deepcopy(dict(value))
+    return copied, find(copied)
+
+
+def each_object(items: Any) -> Iterator[JsonObject]:
+    """The objects of a list; nothing of what is none."""
+    if isinstance(items, list):
+        yield from (item for item in items if isinstance(item, dict))
+
+
+def _list_of(value: Any) -> list[Any]:
+    """The same list, as one that may be edited in place; an empty one of what is none."""
+    return value if isinstance(value, list) else []
+
+
+def _dict_of(value: Mapping[str, Any]) -> JsonObject:
+    """The same object, as one that may be edited in place."""
+    assert isinstance(value, dict)
+    return value
+
+
+def _keys(identity: Any) -> tuple[str, ...]:
+    return (identity,) if isinstance(identity, str) and identity else ()
+
+
+def _digest(contents: Any) -> str:
+    return sha256(msgspec.json.encode(contents)).hexdigest()

@@ -1,0 +1,28 @@
+"""Who watches which tool calls of a run have begun, by whatever seam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+#: Called with a tool's name and its call as JSON, `{"Tool", "Argument"}`, when the call's event begins.
+OnToolBegun = Callable[[str, Any], None]
+
+_watchers: dict[str, OnToolBegun] = {}
+
+
+def watch_tools(run: str, on_begun: OnToolBegun) -> None:
+    """Call this for each tool invocation of a run that begins from now on, on the agent's thread."""
+    _watchers[run] = on_begun
+
+
+def unwatch_tools(run: str) -> None:
+    """Watch a run's tool invocations no more."""
+    _watchers.pop(run, None)
+
+
+def note_begun_tool(run: str, name: str | None, call: Any) -> None:
+    """A tool invocation begins: tell who watches its run."""
+    on_begun = _watchers.get(run)
+    if on_begun is not None:
+        on_begun(name or "", call)
