@@ -33,7 +33,7 @@ from agentstepper_nb.instrument.adapters import (
 
 PACKAGE = str(Path(agentstepper_nb.__file__).parent)
 #: What says whether a run is open.
-LOOKUP = {"find_run", "is_run_expected", "find_current_stepper", "is_enabled"}
+LOOKUP = {"find_run", "is_run_expected", "find_current", "find_context", "is_enabled"}
 
 
 class Entered:
