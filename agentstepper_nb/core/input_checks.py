@@ -180,9 +180,9 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
     return opened
 
 
-def make_duplicate_error(what: str, id: str) -> ProtocolError:
+def make_duplicate_error(kind: str, id: str) -> ProtocolError:
     """The error for an id that a run has already."""
-    return ProtocolError("duplicate", f"{what} {id} was sent already. Give each one its own id.")
+    return ProtocolError("duplicate", f"{kind} {id} was sent already. Give each one its own id.")
 
 
 def check_step(status: RunStatus, halt_point: HaltPoint | None) -> None:

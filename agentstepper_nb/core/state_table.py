@@ -52,8 +52,8 @@ class RunSignal(Enum):
     """What can happen to a run."""
 
     HALT_POINT = auto()  # one that waits for an answer
-    HIT = auto()  # the same, and a breakpoint says that the run halts there
-    ASKED = auto()  # the same, and it asks for an approval
+    BREAKPOINT_HIT = auto()  # the same, and a breakpoint says that the run halts there
+    APPROVAL_REQUESTED = auto()  # the same, and it asks for an approval
     STEP = auto()
     CONTINUE = auto()
     APPROVE = auto()
@@ -68,12 +68,12 @@ class AnswerAction(Enum):
     """What becomes of halt points."""
 
     NOTHING = auto()
-    PEND = auto()  # the new halt point becomes pending
-    PASS = auto()  # the new halt point is answered at once
-    FOLLOW = auto()  # the new halt point: the mode says which of these two
+    SET_PENDING = auto()  # the new halt point becomes pending
+    ANSWER_AT_ONCE = auto()  # the new halt point is answered at once
+    FOLLOW_MODE = auto()  # the new halt point: the mode says which of these two
     ANSWER_ONE = auto()  # the named one
     STEP_ONE = auto()  # the named or the oldest one that asks for no approval
-    ANSWER_UNASKED = auto()  # in order, but for those that ask for an approval
+    ANSWER_ALL_WITHOUT_APPROVAL = auto()  # in order, but for those that ask for an approval
     ANSWER_ALL = auto()  # in order
     WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
     WITHDRAW_ALL = auto()
@@ -88,9 +88,9 @@ class TransitionRule(NamedTuple):
 
 TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
     RunState.STEP: {
-        RunSignal.HALT_POINT: TransitionRule(AnswerAction.PEND),
-        RunSignal.HIT: TransitionRule(AnswerAction.PEND),
-        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.SET_PENDING),
+        RunSignal.BREAKPOINT_HIT: TransitionRule(AnswerAction.SET_PENDING),
+        RunSignal.APPROVAL_REQUESTED: TransitionRule(AnswerAction.SET_PENDING),
         RunSignal.STEP: TransitionRule(AnswerAction.NOTHING),
         RunSignal.CONTINUE: TransitionRule(AnswerAction.NOTHING, RunMode.CONTINUE),
         RunSignal.APPROVE: TransitionRule(AnswerAction.NOTHING),
@@ -101,11 +101,13 @@ TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
         RunSignal.END: TransitionRule(AnswerAction.NOTHING),
     },
     RunState.HALTED: {
-        RunSignal.HALT_POINT: TransitionRule(AnswerAction.FOLLOW),  # another thread or task
-        RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
-        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.FOLLOW_MODE),  # another thread or task
+        RunSignal.BREAKPOINT_HIT: TransitionRule(AnswerAction.SET_PENDING, RunMode.STEP),
+        RunSignal.APPROVAL_REQUESTED: TransitionRule(AnswerAction.SET_PENDING),
         RunSignal.STEP: TransitionRule(AnswerAction.STEP_ONE, RunMode.STEP),
-        RunSignal.CONTINUE: TransitionRule(AnswerAction.ANSWER_UNASKED, RunMode.CONTINUE),
+        RunSignal.CONTINUE: TransitionRule(
+            AnswerAction.ANSWER_ALL_WITHOUT_APPROVAL, RunMode.CONTINUE
+        ),
         RunSignal.APPROVE: TransitionRule(AnswerAction.ANSWER_ONE),
         RunSignal.DENY: TransitionRule(AnswerAction.ANSWER_ONE),
         RunSignal.HALT: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
@@ -114,9 +116,9 @@ TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
         RunSignal.END: TransitionRule(AnswerAction.WITHDRAW_ALL),
     },
     RunState.CONTINUE: {
-        RunSignal.HALT_POINT: TransitionRule(AnswerAction.PASS),
-        RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
-        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.ANSWER_AT_ONCE),
+        RunSignal.BREAKPOINT_HIT: TransitionRule(AnswerAction.SET_PENDING, RunMode.STEP),
+        RunSignal.APPROVAL_REQUESTED: TransitionRule(AnswerAction.SET_PENDING),
         RunSignal.STEP: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
         RunSignal.CONTINUE: TransitionRule(AnswerAction.NOTHING, RunMode.CONTINUE),
         RunSignal.APPROVE: TransitionRule(AnswerAction.NOTHING),
@@ -138,8 +140,8 @@ def make_immediate_answer(
         return AnswerKind.RESUME
     if run.stopping:
         return AnswerKind.STOP
-    passes = rule.action is AnswerAction.PASS or (
-        rule.action is AnswerAction.FOLLOW and run.mode is RunMode.CONTINUE
+    passes = rule.action is AnswerAction.ANSWER_AT_ONCE or (
+        rule.action is AnswerAction.FOLLOW_MODE and run.mode is RunMode.CONTINUE
     )
     return AnswerKind.RESUME if passes else None
 
@@ -217,8 +219,8 @@ class HaltPolicy:
             for breakpoint in hit
         )
         if halts or halt_point.breakpoint_error is not None:
-            return RunSignal.HIT
-        return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.ASKED
+            return RunSignal.BREAKPOINT_HIT
+        return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.APPROVAL_REQUESTED
 
     def needs_history(self, run_id: str) -> bool:
         """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under

@@ -306,7 +306,7 @@ def _chosen(status: RunStatus, act: AnswerAction, halt_point_id: str | None) -> 
             return [] if halt_point_id is None else [halt_point_id]
         case AnswerAction.STEP_ONE:
             return [id for id in unasked if halt_point_id in (None, id)][:1]
-        case AnswerAction.ANSWER_UNASKED:
+        case AnswerAction.ANSWER_ALL_WITHOUT_APPROVAL:
             return unasked
         case AnswerAction.ANSWER_ALL:
             return list(status.pending)

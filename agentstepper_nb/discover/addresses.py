@@ -60,9 +60,9 @@ def to_agents_url(url: str) -> str:
     return f"{core}/agent" if core.endswith("/agentstepper") else core
 
 
-def is_same_url(one: str, other: str) -> bool:
+def is_same_url(left: str, right: str) -> bool:
     """Whether two URLs name one place: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
-    return one == other or _normalize(one) == _normalize(other)
+    return left == right or _normalize(left) == _normalize(right)
 
 
 def _normalize(url: str) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     return names
 
 
-def note_called_tools(run: str, answer: dict[str, Any]) -> None:
+def record_called_tools(run: str, answer: dict[str, Any]) -> None:
     """Keep for this context which tools the model calls: a function of such a name halts next.
 
     Args:

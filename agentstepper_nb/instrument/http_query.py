@@ -22,12 +22,12 @@ from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow, OpenEvent
 from ..sdk.halt_flow import HaltFlow
 from ..sdk.scopes import suspend_numbering
-from .discovery import note_called_tools
+from .discovery import record_called_tools
 from .retries import (
     FailedAttempt,
     is_repeated,
-    keep_failed_attempt,
-    take_failed_attempt,
+    pop_failed_attempt,
+    record_failed_attempt,
     will_be_repeated,
 )
 from .teed_stream import AsyncTeedStream, TeedStream
@@ -55,7 +55,7 @@ class HttpQuery:
         library: The module `httpx` or `httpx2`.
         stepper: Whose run it belongs to.
         request: The client's request.
-        known: The request as an LLM API's.
+        llm_request: The request as an LLM API's.
         send: Sends a request, with the client's own options.
         is_async: Whether `send` is a coroutine function.
         reads_stream: Whether the client reads the response's body as it comes.
@@ -65,7 +65,7 @@ class HttpQuery:
     library: Any
     stepper: BaseStepper
     request: Any
-    known: LlmRequest
+    llm_request: LlmRequest
     send: Callable[[Any], Any]
     is_async: bool
     reads_stream: bool
@@ -94,22 +94,22 @@ class HttpQuery:
 
     def _begin(self, flow: HaltFlow) -> Flow[FailedAttempt | _Attempt]:
         """Begin the event, or go on with that of an attempt before."""
-        failed = take_failed_attempt()
+        failed = pop_failed_attempt()
         if failed is not None and not failed.event.ended:
-            if is_repeated(self.request) and failed.original == self.known.body:
+            if is_repeated(self.request) and failed.original == self.llm_request.body:
                 return failed
             yield from flow.give_up(failed.event, failed.error)
         tools = find_inferred_tools(self.stepper)
-        body = yield from tools.end_calls(flow, self.known.body)
-        model = self.known.model
-        begun = yield from flow.begin(_QUERY, body, model, convert_edit=self.known.check_body)
+        body = yield from tools.end_calls(flow, self.llm_request.body)
+        model = self.llm_request.model
+        begun = yield from flow.begin(_QUERY, body, model, convert_edit=self.llm_request.check_body)
         return _Attempt(begun.event, begun.value)
 
     def _skip(self, flow: HaltFlow, event: OpenEvent) -> Flow[Any]:
         """The person gave an answer in place of the query."""
         ended = yield from self._end(flow, event, None)
         try:
-            answer = self.known.check_answer(ended.value)
+            answer = self.llm_request.check_answer(ended.value)
             answer = yield from self._begin_calls(flow, answer)
             return self._make_response(answer)
         except ValueError as problem:
@@ -117,7 +117,7 @@ class HttpQuery:
 
     def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> Flow[Any]:
         event, body = attempt.event, attempt.body
-        request = self.request if body == self.known.body else self._make_request(body)
+        request = self.request if body == self.llm_request.body else self._make_request(body)
         send = self._send_request_async if self.is_async else self._send_request
         sent: CallResult = yield CallEffect(send, (request,), {})
         if sent.error is not None:
@@ -167,8 +167,8 @@ class HttpQuery:
     def _begin_calls(self, flow: HaltFlow, answer: Any, waits: bool = True) -> Flow[Any]:
         """The tool calls of an answer begin; the answer with what the person edited in them."""
         tools = find_inferred_tools(self.stepper)
-        answer = yield from tools.begin_calls(flow, self.known.body, answer, waits)
-        note_called_tools(flow.run, answer)
+        answer = yield from tools.begin_calls(flow, self.llm_request.body, answer, waits)
+        record_called_tools(flow.run, answer)
         return answer
 
     def _fail(
@@ -193,9 +193,9 @@ class HttpQuery:
             yield from flow.post_debug_message(
                 f"An attempt failed, and the client repeats the query: {error}"
             )
-            keep_failed_attempt(FailedAttempt(event, self.known.body, body, error))
+            record_failed_attempt(FailedAttempt(event, self.llm_request.body, body, error))
         else:
-            ended = yield from flow.fail(event, error, self.known.check_answer)
+            ended = yield from flow.fail(event, error, self.llm_request.check_answer)
             if ended is not None:
                 return self._make_response(ended.value, response)
         if response is None:
@@ -203,14 +203,14 @@ class HttpQuery:
         return response
 
     def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> Flow[EndedEvent]:
-        return flow.end(_QUERY, answer, event=event, convert_edit=self.known.check_answer)
+        return flow.end(_QUERY, answer, event=event, convert_edit=self.llm_request.check_answer)
 
     def _may_halt(self) -> bool:
         """Whether the run may halt at the answer, or at a tool call that the answer has."""
         link = self.stepper._current_session().link
-        if link.may_halt(_QUERY, EventSide.END, self.known.model):
+        if link.may_halt(_QUERY, EventSide.END, self.llm_request.model):
             return True
-        return may_halt_at_calls(self.stepper, self.known.body)
+        return may_halt_at_calls(self.stepper, self.llm_request.body)
 
     # ---- live streams -------------------------------------------------------------------------------
 
@@ -287,8 +287,8 @@ class HttpQuery:
     def _decode(self, response: Any) -> JoinedAnswer | None:
         """The answer of a response that was read; None where it is no answer of the API."""
         try:
-            joined = self.known.decode_answer(_content_type(response), response.content)
-            self.known.check_answer(joined.answer)
+            joined = self.llm_request.decode_answer(_content_type(response), response.content)
+            self.llm_request.check_answer(joined.answer)
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
         return joined
@@ -318,11 +318,13 @@ class HttpQuery:
         if is_like:
             assert like is not None
             headers = [pair for pair in like.headers.raw if pair[0].lower() not in _BODY_HEADERS]
-        return self._build(200, headers, self.known.encode_answer(kind, answer, is_list), like)
+        return self._build(
+            200, headers, self.llm_request.encode_answer(kind, answer, is_list), like
+        )
 
     @property
     def _expected_content_type(self) -> str:
-        streams = self.known.body.get("stream") or self.request.url.params.get("alt") == "sse"
+        streams = self.llm_request.body.get("stream") or self.request.url.params.get("alt") == "sse"
         return _EVENT_STREAM if streams else _JSON
 
     @property

@@ -22,7 +22,7 @@ class _OpenCall:
 _open: ContextVar[tuple[_OpenCall, ...]] = ContextVar("agentstepper_open_calls", default=())
 
 
-def keep_open_call(event: OpenEvent, name: str, args: Any) -> None:
+def record_open_call(event: OpenEvent, name: str, args: Any) -> None:
     """Remember that a call is under way, in this context.
 
     Args:

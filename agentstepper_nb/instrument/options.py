@@ -6,15 +6,15 @@ import sys
 from typing import Final
 
 #: Where replacing a function's code was tried.
-TRIED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
+TESTED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
 
 
 _NOT_ASKED: Final = (
     "Plain functions that a request offers as tools aren't looked for: "
     "`instrument.enable(discovers_tools=True)` turns discovery on."
 )
-_NOT_TRIED: Final = (
-    "Plain functions that a request offers as tools aren't looked for: discovery wasn't tried on Python "
+_NOT_TESTED: Final = (
+    "Plain functions that a request offers as tools aren't looked for: discovery isn't tested on Python "
     f"{sys.version_info.major}.{sys.version_info.minor}."
 )
 
@@ -35,8 +35,8 @@ def discovers_tools() -> bool:
 
 def set_discovery(is_enabled: bool) -> None:
     """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
-    _options.discovers_tools = is_enabled and sys.version_info[:2] in TRIED_PYTHONS
-    _options.off_reason = _NOT_TRIED if is_enabled else _NOT_ASKED
+    _options.discovers_tools = is_enabled and sys.version_info[:2] in TESTED_PYTHONS
+    _options.off_reason = _NOT_TESTED if is_enabled else _NOT_ASKED
 
 
 def get_discovery_off_reason() -> str:

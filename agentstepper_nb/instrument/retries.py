@@ -43,12 +43,12 @@ class FailedAttempt:
 _failed: ContextVar[FailedAttempt | None] = ContextVar("agentstepper_failed_attempt", default=None)
 
 
-def keep_failed_attempt(attempt: FailedAttempt) -> None:
+def record_failed_attempt(attempt: FailedAttempt) -> None:
     """Expect the next attempt in this context, which the client makes in the same thread or task."""
     _failed.set(attempt)
 
 
-def take_failed_attempt() -> FailedAttempt | None:
+def pop_failed_attempt() -> FailedAttempt | None:
     """The attempt that failed before in this context, once; None where there is none."""
     attempt = _failed.get()
     if attempt is not None:

@@ -15,7 +15,7 @@ from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import read_tool_call
 from .announcement import announce
 from .current_run import raise_if_stopped
-from .open_calls import keep_open_call
+from .open_calls import record_open_call
 
 
 def _identity(value: Any) -> Any:
@@ -91,7 +91,7 @@ class TracedToolCall:
             ended = yield from flow.end(kind, None, event=event, convert_edit=self.check_result)
             return self.make_result(None, ended.value)
         args = begun.value["Argument"] if begun.is_edited else self.args
-        keep_open_call(event, self.name, args)
+        record_open_call(event, self.name, args)
         made: CallResult = yield CallEffect(self.call, (args,), {})
         if made.error is None:
             shown = self.show_result(made.value)

@@ -157,15 +157,15 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def add_usages(one: Usage | None, other: Usage | None) -> Usage | None:
+def add_usages(left: Usage | None, right: Usage | None) -> Usage | None:
     """What two answers cost together, as far as it is known."""
-    if one is None or other is None:
-        return one or other
+    if left is None or right is None:
+        return left or right
     return Usage(
-        input_tokens=_sum(one.input_tokens, other.input_tokens),
-        output_tokens=_sum(one.output_tokens, other.output_tokens),
-        cost=_sum(one.cost, other.cost),
-        estimated=one.estimated or other.estimated,
+        input_tokens=_sum(left.input_tokens, right.input_tokens),
+        output_tokens=_sum(left.output_tokens, right.output_tokens),
+        cost=_sum(left.cost, right.cost),
+        estimated=left.estimated or right.estimated,
     )
 
 

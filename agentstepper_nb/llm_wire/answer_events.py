@@ -66,26 +66,26 @@ _REPLACED: Final = frozenset(
 )
 
 
-def merge_delta(whole: JsonObject, delta: Mapping[str, Any]) -> None:
+def merge_delta(target: JsonObject, delta: Mapping[str, Any]) -> None:
     """Add a delta to what came before it, member by member, in place.
 
     Texts are continued, lists are extended, and an item that names its `index` continues the item of
     that index. An empty value replaces nothing: servers repeat names and ids as empty texts.
     """
     for name, value in delta.items():
-        before = whole.get(name)
+        before = target.get(name)
         if value is None or (value == "" and before is not None):
-            whole.setdefault(name, value)
+            target.setdefault(name, value)
         elif isinstance(value, str) and isinstance(before, str) and name not in _REPLACED:
-            whole[name] = before + value
+            target[name] = before + value
         elif isinstance(value, dict):
-            whole[name] = before if isinstance(before, dict) else {}
-            merge_delta(whole[name], value)
+            target[name] = before if isinstance(before, dict) else {}
+            merge_delta(target[name], value)
         elif isinstance(value, list):
-            whole[name] = before if isinstance(before, list) else []
-            _merge_items(whole[name], value)
+            target[name] = before if isinstance(before, list) else []
+            _merge_items(target[name], value)
         else:
-            whole[name] = value
+            target[name] = value
 
 
 def _merge_items(items: list[Any], deltas: list[Any]) -> None:

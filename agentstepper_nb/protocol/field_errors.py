@@ -12,28 +12,28 @@ _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 _NAMED: Final = re.compile(r"(?:missing required|contains unknown) field `(\w+)`")
 
 
-def find_field(message: str, under: str = "") -> str | None:
+def find_field(message: str, path_prefix: str = "") -> str | None:
     """The field that a message of msgspec's is about.
 
     Args:
         message: The message.
-        under: The field that the refused value stands in.
+        path_prefix: The field that the refused value stands in.
 
     Returns:
         The field's path, as `payload.limits.retries`; None: the whole value.
     """
     names = [found[1] for found in (_AT.search(message), _NAMED.search(message)) if found]
-    return ".".join(filter(None, [under, *names])) or None
+    return ".".join(filter(None, [path_prefix, *names])) or None
 
 
-def make_field_error(error: Exception, under: str = "") -> ProtocolError:
+def make_field_error(error: Exception, path_prefix: str = "") -> ProtocolError:
     """What to raise for a value that msgspec refused.
 
     Args:
         error: What msgspec raised.
-        under: The field that the refused value stands in.
+        path_prefix: The field that the refused value stands in.
     """
     said = str(error)
-    field = find_field(said, under)
+    field = find_field(said, path_prefix)
     what = _AT.sub("", said)
     return ProtocolError("invalid_message", f"{field}: {what}." if field else f"{what}.", field)

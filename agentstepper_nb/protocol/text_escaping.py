@@ -20,16 +20,16 @@ INVISIBLE_CHARACTERS: Final = regex.compile(
 )
 
 
-def escape_invisible(text: str, show: Callable[[str], str]) -> str:
+def escape_invisible(text: str, format_character: Callable[[str], str]) -> str:
     """A text with its hidden characters replaced.
 
     Args:
         text: Of anyone.
-        show: What stands for a character.
+        format_character: What stands for a character.
     """
     if text.isascii() and text.isprintable():
         return text
-    replaced: str = INVISIBLE_CHARACTERS.sub(lambda found: show(found[0]), text)
+    replaced: str = INVISIBLE_CHARACTERS.sub(lambda found: format_character(found[0]), text)
     return replaced
 
 

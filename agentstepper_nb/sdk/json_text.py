@@ -84,9 +84,9 @@ def load_json(text: str | bytes) -> Any:
     return json.loads(text)
 
 
-def is_same_json(one: Any, other: Any) -> bool:
+def is_same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values would be written alike: `1` is neither `1.0` nor `true`."""
-    return json.dumps(one) == json.dumps(other)
+    return json.dumps(left) == json.dumps(right)
 
 
 def dump_json(value: Any) -> str:

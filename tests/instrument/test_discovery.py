@@ -256,7 +256,7 @@ def test_nothing_is_replaced_unless_asked_for(
 
 
 def test_a_python_it_was_not_tried_on_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "TRIED_PYTHONS", ((2, 7),))
+    monkeypatch.setattr(options, "TESTED_PYTHONS", ((2, 7),))
     options.set_discovery(True)
     assert not options.discovers_tools()
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.store.lance import LanceRuntimeStore
 from tests.helpers.lance_killed import killed
-from tests.helpers.runtime_killed import LEASE, peek
+from tests.helpers.runtime_killed import LEASE, look
 from tests.soak.test_power_cut import Disk, disk
 from tests.unit.store.lance import test_conformance
 
@@ -33,7 +33,7 @@ def found(folder: Path, told: dict[str, int]) -> dict[str, int]:
     async def see() -> dict[str, int]:
         store = await LanceRuntimeStore.open(folder)
         try:
-            return await peek(store, told)
+            return await look(store, told)
         finally:
             await store.close()
 

@@ -26,14 +26,14 @@ Code = Callable[[EvaluationFrame], Any]
 class ComprehensionClause:
     """`for … in whole if tests` of a comprehension."""
 
-    def __init__(self, whole: Code, slot: int, tests: list[Code]) -> None:
-        self._whole = whole
+    def __init__(self, iterable: Code, slot: int, tests: list[Code]) -> None:
+        self._iterable = iterable
         self._slot = slot
         self._tests = tests
 
     def run(self, frame: EvaluationFrame, steps: int) -> Iterator[None]:
         """Set the variable to one item after the other."""
-        whole = self._whole(frame)
+        whole = self._iterable(frame)
         if whole is None:
             return
         if not isinstance(whole, list | dict):

@@ -100,44 +100,44 @@ def _ordered(sign: str, order: Callable[[Any, Any], bool]) -> Operation:
     return operation
 
 
-def is_within(frame: EvaluationFrame, part: Any, whole: Any) -> bool:
+def is_within(frame: EvaluationFrame, element: Any, container: Any) -> bool:
     """Whether a text has a part, a list an item, or an object a key."""
-    match whole:
+    match container:
         case None:
             return False
         case str():
-            frame.charge_value(whole)
-            if part is None:
+            frame.charge_value(container)
+            if element is None:
                 return False
-            if isinstance(part, str):
-                return part in whole
+            if isinstance(element, str):
+                return element in container
         case dict():
-            return isinstance(part, str) and part in whole
+            return isinstance(element, str) and element in container
         case list():
-            frame.charge_value(whole if isinstance(part, list | dict) else None)
-            frame.charge_steps(1 + len(whole))
-            return part in whole
-    raise _unfit("in", part, whole)
+            frame.charge_value(container if isinstance(element, list | dict) else None)
+            frame.charge_steps(1 + len(container))
+            return element in container
+    raise _unfit("in", element, container)
 
 
-def get_item(_frame: EvaluationFrame, whole: Any, key: Any) -> Any:
+def get_item(_frame: EvaluationFrame, container: Any, key: Any) -> Any:
     """What a list, a text or an object has at a place; None where it has nothing there."""
-    match whole:
+    match container:
         case dict():
-            return whole.get(key) if isinstance(key, str) else None
+            return container.get(key) if isinstance(key, str) else None
         case list() | str():
-            inside = isinstance(key, int) and -len(whole) <= key < len(whole)
-            return whole[key] if inside else None
+            inside = isinstance(key, int) and -len(container) <= key < len(container)
+            return container[key] if inside else None
     return None
 
 
-def slice_value(frame: EvaluationFrame, whole: Any, low: Any, high: Any) -> Any:
+def slice_value(frame: EvaluationFrame, sequence: Any, low: Any, high: Any) -> Any:
     """A piece of a list or a text."""
-    if not isinstance(whole, list | str):
+    if not isinstance(sequence, list | str):
         return None
     if not all(end is None or isinstance(end, int) for end in (low, high)):
         raise ConditionError("a slice begins and ends at whole numbers")
-    piece = whole[low:high]
+    piece = sequence[low:high]
     frame.charge_steps(1 + len(piece) // 16)
     return piece
 

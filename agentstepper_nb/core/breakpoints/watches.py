@@ -217,10 +217,10 @@ def make_watch(breakpoint: BreakpointRule, point_filter: PointFilter) -> WatchSt
             assert_never(other)
 
 
-def is_same_json(one: bytes, other: bytes) -> bool:
+def is_same_json(left: bytes, right: bytes) -> bool:
     """Whether two JSON texts say the same; the order of an object's keys says nothing."""
     # Texts of one writer that differ in the order of keys alone are equally long.
-    return one == other or (len(one) == len(other) and _sorted(one) == _sorted(other))
+    return left == right or (len(left) == len(right) and _sorted(left) == _sorted(right))
 
 
 def _digest(point: ObservedPoint) -> bytes:

@@ -78,10 +78,10 @@ REACHED: dict[RunState, Callable[[], Stage]] = {
 
 SENT: dict[RunSignal, Callable[[Stage], object]] = {
     RunSignal.HALT_POINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
-    RunSignal.HIT: lambda stage: stage.reach(
+    RunSignal.BREAKPOINT_HIT: lambda stage: stage.reach(
         stage.begin(id="e-new"), id="new", leased=True, breakpoint_error="It can't be told."
     ),
-    RunSignal.ASKED: lambda stage: stage.ask(id="new"),
+    RunSignal.APPROVAL_REQUESTED: lambda stage: stage.ask(id="new"),
     RunSignal.STEP: lambda stage: stage.step(),
     RunSignal.CONTINUE: lambda stage: stage.resume(),
     RunSignal.APPROVE: lambda stage: stage.approve("first"),
@@ -98,8 +98,8 @@ EXPECTED: dict[
     tuple[RunState, RunSignal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]
 ] = {
     (S, RunSignal.HALT_POINT): (H, ("new",), {}),
-    (S, RunSignal.HIT): (H, ("new",), {}),
-    (S, RunSignal.ASKED): (H, ("new",), {}),
+    (S, RunSignal.BREAKPOINT_HIT): (H, ("new",), {}),
+    (S, RunSignal.APPROVAL_REQUESTED): (H, ("new",), {}),
     (S, RunSignal.STEP): (S, (), {}),
     (S, RunSignal.CONTINUE): (C, (), {}),
     (S, RunSignal.HALT): (S, (), {}),
@@ -107,8 +107,8 @@ EXPECTED: dict[
     (S, RunSignal.WITHDRAWN): (S, (), {}),
     (S, RunSignal.END): (IDLE, (), {}),
     (H, RunSignal.HALT_POINT): (H, ("first", "new"), {}),
-    (H, RunSignal.HIT): (H, ("first", "new"), {}),
-    (H, RunSignal.ASKED): (H, ("first", "new"), {}),
+    (H, RunSignal.BREAKPOINT_HIT): (H, ("first", "new"), {}),
+    (H, RunSignal.APPROVAL_REQUESTED): (H, ("first", "new"), {}),
     (H, RunSignal.STEP): (S, (), {"first": AnswerKind.RESUME}),
     (H, RunSignal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
     (H, RunSignal.DENY): (S, (), {"first": AnswerKind.DENY}),
@@ -117,8 +117,8 @@ EXPECTED: dict[
     (H, RunSignal.WITHDRAWN): (S, (), {}),
     (H, RunSignal.END): (IDLE, (), {}),
     (C, RunSignal.HALT_POINT): (C, (), {"new": AnswerKind.RESUME}),
-    (C, RunSignal.HIT): (H, ("new",), {}),
-    (C, RunSignal.ASKED): (H, ("new",), {}),
+    (C, RunSignal.BREAKPOINT_HIT): (H, ("new",), {}),
+    (C, RunSignal.APPROVAL_REQUESTED): (H, ("new",), {}),
     (C, RunSignal.STEP): (S, (), {}),
     (C, RunSignal.CONTINUE): (C, (), {}),
     (C, RunSignal.HALT): (S, (), {}),
@@ -129,8 +129,8 @@ EXPECTED: dict[
 #: The same where it is halted by an approval alone: its mode is CONTINUE.
 ASKING: dict[RunSignal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
     RunSignal.HALT_POINT: (H, ("first",), {"new": AnswerKind.RESUME}),
-    RunSignal.HIT: (H, ("first", "new"), {}),
-    RunSignal.ASKED: (H, ("first", "new"), {}),
+    RunSignal.BREAKPOINT_HIT: (H, ("first", "new"), {}),
+    RunSignal.APPROVAL_REQUESTED: (H, ("first", "new"), {}),
     RunSignal.CONTINUE: (H, ("first",), {}),
     RunSignal.APPROVE: (C, (), {"first": AnswerKind.RESUME}),
     RunSignal.DENY: (C, (), {"first": AnswerKind.DENY}),
@@ -141,7 +141,7 @@ ASKING: dict[RunSignal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]]
 }
 #: The mode afterwards, where that isn't as before.
 SETS: dict[RunSignal, RunMode] = {
-    RunSignal.HIT: RunMode.STEP,
+    RunSignal.BREAKPOINT_HIT: RunMode.STEP,
     RunSignal.HALT: RunMode.STEP,
 }
 #: What a person decides of one halt point, where there is none that they could mean.
