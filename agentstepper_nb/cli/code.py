@@ -88,7 +88,7 @@ async def _converse(namespace: Namespace, folders: CodingDataPaths, prompt: str 
         prompts = make_prompt_options(_data(namespace), _workspace(namespace))
         typed = LinePrompter(screen, sys.stdin.fileno(), prompts)
     approver = None if typed is None else TerminalApprover(screen, typed, edit_json)
-    view = CodeView(screen, asks=approver is not None)
+    view = CodeView(screen, can_approve=approver is not None)
     reader = EventPrinter(view.show_event)
     options = CodingOptions(
         **make_options(read_settings(namespace)),

@@ -29,12 +29,12 @@ class CodeView:
 
     Args:
         screen: Where.
-        asks: Whether somebody in this terminal is asked for approvals.
+        can_approve: Whether somebody in this terminal is asked for approvals.
     """
 
-    def __init__(self, screen: Screen, *, asks: bool) -> None:
+    def __init__(self, screen: Screen, *, can_approve: bool) -> None:
         self._screen = screen
-        self._asks = asks
+        self._can_approve = can_approve
 
     def show_event(self, event: AgentEvent) -> None:
         """Show an event."""
@@ -58,7 +58,7 @@ class CodeView:
                 say(f"Error: {data.get('message')}", "red")
             case "warning":
                 say(f"Note: {data.get('message')}", "yellow")
-            case "approval_required" if not self._asks:
+            case "approval_required" if not self._can_approve:
                 say(f"Asks for approval: {data.get('why')}", "yellow")
             case "approval" if data.get("decision") == "denied":
                 say(f"  denied: {data.get('reason')}", "yellow")

@@ -46,7 +46,7 @@ class StepSession:
     Args:
         screen: Where text goes.
         send: Sends a command and returns its id; None while there is no connection.
-        wanted: The id or name of the run to look at, or its program's name, of whose runs the newest is
+        run_name: The id or name of the run to show, or its program's name, of whose runs the newest is
             looked at; None takes the one that matters most.
         discard_input: Drops what was typed before a question came that it can't answer.
     """
@@ -55,7 +55,7 @@ class StepSession:
         self,
         screen: Screen,
         send: Callable[[Struct], str | None],
-        wanted: str | None = None,
+        run_name: str | None = None,
         discard_input: Callable[[], None] = lambda: None,
     ) -> None:
         self.screen = screen
@@ -73,7 +73,7 @@ class StepSession:
         self._first_known_run: str | None = None  # runs before this one aren't known yet
         self._send = send
         self._discard_input = discard_input
-        self._wanted = wanted
+        self._run_name = run_name
         self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
 
     # ---- for what the person types ------------------------------------------------------------------
@@ -180,9 +180,9 @@ class StepSession:
     def _select_default_run(self) -> None:
         """Look at the run that was wanted, or at the one that matters most."""
         live = [run for run in self.runs.values() if run.live]
-        if self._wanted:
+        if self._run_name:
             found = [run for run in self.runs.values() if self._is_wanted(run)]
-            waiting = f"There is no run {self._wanted} yet; it is shown once it begins."
+            waiting = f"There is no run {self._run_name} yet; it is shown once it begins."
         else:
             found = sorted(live, key=lambda run: bool(run.pending))  # stable: newest last
             waiting = "No agent is running: waiting for one."
@@ -193,7 +193,7 @@ class StepSession:
             self.screen.write_line(f"{waiting}{earlier} q quits, ? lists the commands.")
 
     def _is_wanted(self, run: Run) -> bool:
-        return self._wanted in (run.id, run.name, run.program)
+        return self._run_name in (run.id, run.name, run.program)
 
     def _open(self, run: Run) -> None:
         """Open a run, of whose changes the earlier ones are known by then: they are numbered."""
@@ -282,9 +282,9 @@ class StepSession:
     def _is_awaited(self, run: Run, before: Run | None) -> bool:
         """Whether this is the run that was waited for, or a new one while nothing else goes on."""
         current = self.run
-        if self._wanted and not self._is_wanted(run):
+        if self._run_name and not self._is_wanted(run):
             return False
-        if self._wanted and current is None:
+        if self._run_name and current is None:
             return True
         return before is None and run.live and (current is None or not current.live)
 

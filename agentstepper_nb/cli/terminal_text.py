@@ -77,22 +77,19 @@ def _broken(line: str) -> str:
     return _LINE_ENDS.sub(lambda end: f"{end[1]}\n{indent}", line)
 
 
-def fold_text(text: str, how_to_see_all: str) -> str:
+def fold_text(text: str, hint: str) -> str:
     """A text, cut to what is read at a glance.
 
     Args:
         text: The text.
-        how_to_see_all: How to see all of it.
+        hint: How to see all of it.
     """
-    lines = [
-        line if len(line) <= MAX_LINE_CHARS else _cut(line, how_to_see_all)
-        for line in text.split("\n")
-    ]
+    lines = [line if len(line) <= MAX_LINE_CHARS else _cut(line, hint) for line in text.split("\n")]
     hidden = len(lines) - MAX_FOLDED_LINES
     if hidden <= 0:
         return "\n".join(lines)
     head, tail = lines[: MAX_FOLDED_LINES - _TAIL_LINES], lines[-_TAIL_LINES:]
-    return "\n".join([*head, f"… {hidden} more lines: {how_to_see_all}", *tail])
+    return "\n".join([*head, f"… {hidden} more lines: {hint}", *tail])
 
 
 def _cut(line: str, how_to_see_all: str) -> str:

@@ -31,7 +31,7 @@ class SessionEventFeed:
     """
 
     def __init__(self, max_events: int = MAX_EVENTS, max_bytes: int = MAX_BYTES) -> None:
-        self.life = secrets.token_hex(4)
+        self.stream_id = secrets.token_hex(4)
         self._events: deque[tuple[ServerEvent, int]] = deque()
         self._bytes = 0
         self._last = 0  # the number of the newest event
@@ -92,25 +92,27 @@ class SessionEventFeed:
     async def _read_from(
         self, at: int, last_event_id: str | None, reader: object
     ) -> AsyncGenerator[NumberedCodingEvent, None]:
-        yield NumberedCodingEvent(stream_id=self.life, n=at)
+        yield NumberedCodingEvent(stream_id=self.stream_id, n=at)
         if last_event_id is not None and self._parse_event_id(last_event_id) is None:
             message = "The session was opened again: its events begin anew."
             yield NumberedCodingEvent(
-                stream_id=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST_KIND, data=message)
+                stream_id=self.stream_id,
+                n=at,
+                event=CodingTrace(kind=EVENTS_LOST_KIND, data=message),
             )
         while self._reader is reader:
             if at < self._oldest - 1:
                 message = f"{self._oldest - 1 - at} older events are no longer stored."
                 at = self._oldest - 1
                 yield NumberedCodingEvent(
-                    stream_id=self.life,
+                    stream_id=self.stream_id,
                     n=at,
                     event=CodingTrace(kind=EVENTS_LOST_KIND, data=message),
                 )
             elif at < self._last:
                 at += 1
                 event, _ = self._events[at - self._oldest]
-                yield NumberedCodingEvent(stream_id=self.life, n=at, event=event)
+                yield NumberedCodingEvent(stream_id=self.stream_id, n=at, event=event)
             elif self._is_closed:
                 return
             else:
@@ -118,7 +120,9 @@ class SessionEventFeed:
                 await self._changed.wait()
         message = "Another request has taken over this session's events."
         yield NumberedCodingEvent(
-            stream_id=self.life, n=at, event=CodingTrace(kind=STREAM_TAKEN_OVER_KIND, data=message)
+            stream_id=self.stream_id,
+            n=at,
+            event=CodingTrace(kind=STREAM_TAKEN_OVER_KIND, data=message),
         )
 
     @property
@@ -128,8 +132,8 @@ class SessionEventFeed:
 
     def _parse_event_id(self, last_event_id: str | None) -> int | None:
         """The number in an id of this life; None of all else."""
-        life, _, number = (last_event_id or "").partition("-")
-        if life != self.life or not number.isascii() or not number.isdecimal():
+        stream_id, _, number = (last_event_id or "").partition("-")
+        if stream_id != self.stream_id or not number.isascii() or not number.isdecimal():
             return None
         return min(int(number[:20]), self._last)
 

@@ -122,12 +122,14 @@ class LogLine(Struct, frozen=True, kw_only=True):
     data: Entry
 
 
-class PromptEdit(Struct, frozen=True, kw_only=True, rename={"unchanged_count": "kept"}):
+class PromptEdit(
+    Struct, frozen=True, kw_only=True, rename={"unchanged_count": "kept", "edited_part": "what"}
+):
     """The data of a trace that says that a person edited a prompt's conversation."""
 
     unchanged_count: int  # messages of the conversation that stay
     messages: tuple[ChatMessage, ...]  # what follows them now
-    what: Literal["prompt"] = "prompt"
+    edited_part: Literal["prompt"] = "prompt"
 
 
 def make_message_entry(message: UserMessage | AssistantMessage) -> MessageEntry:

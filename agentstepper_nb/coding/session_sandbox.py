@@ -82,7 +82,7 @@ class SessionSandbox:
         settings: What a person set.
         hidden: Folders that commands never see.
         rules: The book whose deny rules keep files from commands; None: there is none.
-        why_not: Why better sandboxes don't work here, each a sentence.
+        unavailable_reasons: Why better sandboxes don't work here, each a sentence.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SessionSandbox:
         *,
         hidden: tuple[Path, ...] = (),
         rules: PolicyRulesFile | None = None,
-        why_not: tuple[str, ...] = (),
+        unavailable_reasons: tuple[str, ...] = (),
     ) -> None:
         self.sandbox = sandbox
         self.mode = settings.mode
@@ -104,7 +104,7 @@ class SessionSandbox:
         self._settings = settings
         self._hidden = hidden
         self._rules = rules
-        self._why_not = why_not
+        self._unavailable_reasons = unavailable_reasons
 
     @classmethod
     def open(
@@ -157,7 +157,7 @@ class SessionSandbox:
             settings,
             hidden=hidden,
             rules=rules,
-            why_not=chosen.rejection_reasons,
+            unavailable_reasons=chosen.rejection_reasons,
         )
 
     @property
@@ -201,9 +201,9 @@ class SessionSandbox:
             mode=self.mode.value,
             name=self.sandbox.name,
             network=not self.is_confined or self.grants.network,
-            gaps=self.sandbox.missing_protections,
+            missing_protections=self.sandbox.missing_protections,
             limits=self.sandbox.limits,
-            why_not=self._why_not,
+            unavailable_reasons=self._unavailable_reasons,
             warning=self._warning(),
         )
 
@@ -221,9 +221,15 @@ def format_report(report: SandboxReport) -> list[str]:
     """A report as lines for a person; the first says which sandbox there is."""
     first = [f"Sandbox: {report.name}", report.mode, "network" if report.network else "no network"]
     lines = [" · ".join(first)]
-    lines += [report.warning] if report.warning else [f"Not confined: {gap}" for gap in report.gaps]
+    lines += (
+        [report.warning]
+        if report.warning
+        else [f"Not confined: {gap}" for gap in report.missing_protections]
+    )
     lines += [f"Limit: {limit}" for limit in report.limits]
-    return lines + [f"Better sandboxes don't work here: {why}" for why in report.why_not]
+    return lines + [
+        f"Better sandboxes don't work here: {why}" for why in report.unavailable_reasons
+    ]
 
 
 def _folders(given: Sequence[str | Path], setting: str) -> tuple[Path, ...]:

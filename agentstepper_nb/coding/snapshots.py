@@ -27,17 +27,17 @@ class Snapshots:
     Args:
         folder: The workspace, without links.
         data_dir: The folder that keeps private repositories.
-        most: The largest workspace of which snapshots are taken.
+        scan_limits: The largest workspace of which snapshots are taken.
     """
 
-    def __init__(self, folder: Path, data_dir: Path, most: ScanLimits = SCAN_LIMITS) -> None:
+    def __init__(self, folder: Path, data_dir: Path, scan_limits: ScanLimits = SCAN_LIMITS) -> None:
         self._folder = folder
         self._data_dir = data_dir
-        self._scan_limits = most
+        self._scan_limits = scan_limits
         self._lock = threading.Lock()
         self._debugger_workspace: Workspace | None = None
         self._own: Workspace | None = None
-        self._why_not: str | None = None
+        self._unavailable_reason: str | None = None
         self._is_closed = False
 
     @property
@@ -48,7 +48,7 @@ class Snapshots:
     @property
     def unavailable_reason(self) -> str | None:
         """Why the newest look stored nothing; None where it did."""
-        return self._why_not
+        return self._unavailable_reason
 
     def use_debugger_workspace(self, workspace: Workspace | None) -> None:
         """Continue the snapshots of a debugger's run; None: it has ended, or watches another folder."""
@@ -69,9 +69,9 @@ class Snapshots:
                 workspace = self._get_workspace()
                 workspace.record_changes()
             except WorkspaceError as error:
-                self._why_not = str(error)
+                self._unavailable_reason = str(error)
                 return None
-            self._why_not = None
+            self._unavailable_reason = None
             return workspace
 
     def is_recoverable(self, path: Path) -> bool:

@@ -122,7 +122,7 @@ class ToolCallRunner:
         args, problem = _parsed(call)
         requested = self._resolve_call(call.name, args, problem)
         completed = await self._execute_resolved(
-            call.call_id, requested, await self._judge(requested)
+            call.call_id, requested, await self._evaluate(requested)
         )
         return await self._offer_retry(call.call_id, completed)
 
@@ -152,7 +152,7 @@ class ToolCallRunner:
         if not retry or (self._dbg is None and self._requester.approver is None):
             return first.result
         requested = self._resolve_call(RunCommand.name, retry.args)
-        evaluation = await self._judge(requested)
+        evaluation = await self._evaluate(requested)
         if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return first.result
         reason = (
@@ -274,9 +274,9 @@ class ToolCallRunner:
         requested = self._resolve_call(name, args)
         data = {"what": "call", "call_id": call_id, "name": name, "args": args}
         self._transcript.record_event(TraceEvent(EDITED_KIND, data))
-        return requested, await self._judge(requested)
+        return requested, await self._evaluate(requested)
 
-    async def _judge(self, requested: RequestedCall) -> PolicyEvaluation:
+    async def _evaluate(self, requested: RequestedCall) -> PolicyEvaluation:
         if requested.tool is None or requested.problem is not None:
             return PolicyEvaluation(
                 decision=PolicyDecision.ALLOWED, reason="It can't be carried out."
@@ -356,11 +356,11 @@ class ToolCallRunner:
         if self._snapshots is None:
             return
         await asyncio.to_thread(self._snapshots.save_snapshot)
-        why_not = self._snapshots.unavailable_reason
-        if why_not is not None and why_not != self._warned:
-            text = f"No snapshots are made before changes: {why_not}"
+        reason = self._snapshots.unavailable_reason
+        if reason is not None and reason != self._warned:
+            text = f"No snapshots are made before changes: {reason}"
             self._transcript.record_event(TraceEvent("warning", {"message": text}))
-        self._warned = why_not
+        self._warned = reason
 
 
 def _parsed(call: ToolCall) -> tuple[Any, str | None]:

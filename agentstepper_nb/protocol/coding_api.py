@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from .coding_settings import CamelSettings
 from .data_model import Usage
@@ -35,9 +35,9 @@ class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
         mode: The session's mode.
         name: The sandbox; `none` where there is none.
         network: Whether commands have the network without asking.
-        gaps: What the sandbox cannot hold here, each a sentence.
+        missing_protections: What the sandbox cannot hold here, each a sentence.
         limits: Which limits hold, and by what, each a sentence.
-        why_not: Why better sandboxes don't work here, each a sentence.
+        unavailable_reasons: Why better sandboxes don't work here, each a sentence.
         warning: What a person must know where nothing holds commands; before its first colon the
             shortest form. Empty where a sandbox holds them.
     """
@@ -45,9 +45,9 @@ class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
     mode: str
     name: str
     network: bool = False
-    gaps: tuple[str, ...] = ()
+    missing_protections: tuple[str, ...] = field(default=(), name="gaps")
     limits: tuple[str, ...] = ()
-    why_not: tuple[str, ...] = ()
+    unavailable_reasons: tuple[str, ...] = field(default=(), name="whyNot")
     warning: str = ""
 
 

@@ -34,7 +34,7 @@ from agentstepper_nb.protocol.data_model import Usage
 
 def shown(*events: Any, asks: bool = True) -> str:
     out = io.StringIO()
-    view = CodeView(Screen(out, is_coloured=False, terminal=False), asks=asks)
+    view = CodeView(Screen(out, is_coloured=False, terminal=False), can_approve=asks)
     for event in events:
         view.show_event(event)
     return out.getvalue()

@@ -43,7 +43,7 @@ async def test_a_reader_gets_what_was_and_what_comes() -> None:
     feed = filled(SessionEventFeed(), 2)
     async with aclosing(feed.read(None)) as reader:
         first = await anext(reader)
-        assert (first.n, first.event, first.id) == (0, None, f"{feed.life}-0")
+        assert (first.n, first.event, first.id) == (0, None, f"{feed.stream_id}-0")
         assert [(await anext(reader)).n for _ in range(2)] == [1, 2]
         coming = asyncio.ensure_future(anext(reader))
         await asyncio.sleep(0)
@@ -58,7 +58,14 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
     feed = filled(SessionEventFeed(), 3)
     old = feed.read(None)
     items = [await anext(old) for _ in range(3)]
-    for stranger in (None, "", "other-1", feed.life, f"{feed.life}-", f"{feed.life}-x"):
+    for stranger in (
+        None,
+        "",
+        "other-1",
+        feed.stream_id,
+        f"{feed.stream_id}-",
+        f"{feed.stream_id}-x",
+    ):
         with pytest.raises(CommandError) as caught:
             await anext(feed.read(stranger))
         assert caught.value.code == "stream_taken"
@@ -81,7 +88,7 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
 async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     feed = filled(SessionEventFeed(max_events=4), 10)
     feed.close()
-    items = await rest(feed, f"{feed.life}-3")
+    items = await rest(feed, f"{feed.stream_id}-3")
     assert isinstance(items[1].event, CodingTrace)
     assert (items[1].event.kind, items[1].n) == (EVENTS_LOST_KIND, 6)
     assert "3 older events" in items[1].event.data
@@ -102,7 +109,7 @@ async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     assert isinstance(items[1].event, CodingTrace)
     assert items[1].event.kind == EVENTS_LOST_KIND
     assert texts(items) == ["1", "2"]
-    assert texts(await rest(feed, f"{feed.life}-999999999999999999999999")) == []
+    assert texts(await rest(feed, f"{feed.stream_id}-999999999999999999999999")) == []
 
 
 class ReaderThatComesBack:

@@ -85,7 +85,7 @@ def test_where_no_snapshot_can_be_made_only_what_is_committed_is_saved(
     (repo / "odd[name]").write_text("1\n")
     git(repo, "add", "odd[name]")
     git(repo, "commit", "--quiet", "--message=second", "odd[name]")
-    snapshots = Snapshots(repo, data, most=ScanLimits(max_files=3, max_unread_bytes=2**30))
+    snapshots = Snapshots(repo, data, scan_limits=ScanLimits(max_files=3, max_unread_bytes=2**30))
     assert snapshots.save_snapshot() is None
     assert "more than 3 files" in (snapshots.unavailable_reason or "")
     assert not snapshots.is_recoverable(repo / "LICENSE")
@@ -102,7 +102,7 @@ def test_a_folder_with_too_much_to_store_is_refused(tmp_path: Path, data: Path) 
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "large").write_bytes(os.urandom(2000))
-    snapshots = Snapshots(folder, data, most=ScanLimits(max_files=10, max_unread_bytes=1000))
+    snapshots = Snapshots(folder, data, scan_limits=ScanLimits(max_files=10, max_unread_bytes=1000))
     assert snapshots.save_snapshot() is None
     assert not snapshots.is_recoverable(folder / "large")
     snapshots.close()

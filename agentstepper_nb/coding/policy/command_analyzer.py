@@ -61,11 +61,11 @@ class CommandAnalyzer:
     """Judges one command, with all that stands in it.
 
     Args:
-        judge_call: What looks at each call.
+        call_analyzer: What looks at each call.
     """
 
-    def __init__(self, judge_call: CallAnalyzer) -> None:
-        self._judge_call = judge_call
+    def __init__(self, call_analyzer: CallAnalyzer) -> None:
+        self._call_analyzer = call_analyzer
         self._tree = cache(parse_tree)
         self._depth = 0
         self._text_count = 0
@@ -91,23 +91,23 @@ class CommandAnalyzer:
     # ---- what the looks at programs say ----
 
     def add_dangerous_finding(
-        self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH
+        self, part: ProgramCall | str, reason: str, risk: Risk = Risk.HIGH
     ) -> None:
         """Find something of the dangerous list.
 
         Args:
             part: Where.
-            why: What it does, as the end of a sentence that begins with the part.
+            reason: What it does, as the end of a sentence that begins with the part.
             risk: High where it destroys something.
         """
-        self._find(CommandFinding(risk, _part(part), why))
+        self._find(CommandFinding(risk, _part(part), reason))
 
-    def add_unclear_finding(self, part: ProgramCall | str, why: str) -> None:
+    def add_unclear_finding(self, part: ProgramCall | str, reason: str) -> None:
         """Find what may be on the dangerous list, and only running it would show.
 
         See `add_dangerous_finding`.
         """
-        self._find(CommandFinding(Risk.MEDIUM, _part(part), why, is_unclear=True))
+        self._find(CommandFinding(Risk.MEDIUM, _part(part), reason, is_unclear=True))
 
     def record_download(self, call: ProgramCall) -> None:
         """Note that a call brings files from elsewhere."""
@@ -138,9 +138,9 @@ class CommandAnalyzer:
                 self.add_unclear_finding("", str(error))
                 continue
             if shell_text is not None:
-                self._judge_shell_text(shell_text)
+                self._analyze_shell_text(shell_text)
 
-    def _judge_shell_text(self, shell_text: ParsedShellText) -> None:
+    def _analyze_shell_text(self, shell_text: ParsedShellText) -> None:
         """Judge what stands in a text."""
         self._depth += 1
         self._assign(shell_text.assignments)
@@ -181,7 +181,7 @@ class CommandAnalyzer:
         self._calls[call] = None
         name = call.words[0]
         if name.is_certain:
-            self._judge_call(call, self)
+            self._call_analyzer(call, self)
         elif "/" not in name.text or _SYSTEM.match(name.text):
             self.add_unclear_finding(call, "runs a program whose name is known only when it runs")
 

@@ -215,18 +215,18 @@ class CommandFinding(Struct, frozen=True):
     Args:
         risk: High where it destroys something.
         source_text: The part of the command, as it stands there.
-        why: What the part does, as the end of a sentence that begins with the part.
+        reason: What the part does, as the end of a sentence that begins with the part.
         is_unclear: Whether only running the command would show what it does.
     """
 
     risk: Risk
     source_text: str
-    why: str
+    reason: str
     is_unclear: bool = False
 
     def __str__(self) -> str:
         """The finding as a sentence."""
-        text = f"`{self.source_text}` {self.why}" if self.source_text else self.why
+        text = f"`{self.source_text}` {self.reason}" if self.source_text else self.reason
         return f"{text[:1].upper()}{text[1:]}."
 
 

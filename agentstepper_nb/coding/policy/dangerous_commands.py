@@ -27,10 +27,10 @@ from .shell_parser import MAX_TEXT_CHARS
 from .wrapper_programs import (
     SHELLS,
     WRAPPERS,
-    judge_eval,
-    judge_shell,
-    judge_trap,
-    make_wrapper_judge,
+    analyze_eval,
+    analyze_shell,
+    analyze_trap,
+    make_wrapper_analyzer,
     record_executed_file,
 )
 
@@ -50,12 +50,12 @@ _ALWAYS: Final = {
 
 
 def _make_danger_judge(why: str) -> CallAnalyzer:
-    def judge_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+    def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         informs = [word.text for word in call.args] in (["--version"], ["--help"])
         if not informs:
             analyzer.add_dangerous_finding(call, why)
 
-    return judge_one
+    return analyze_one
 
 
 # ---- files and processes ---------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _git(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         analyzer.add_dangerous_finding(call, "throws away stashed changes")
     texts = bool(command) and command[0].text in _GIT_TEXTS
     own = call.args[: len(call.args) - len(command)]
-    _judge_mentions(
+    _analyze_mentions(
         ProgramCall((call.words[0], *own), call.source_text) if texts else call, analyzer
     )
 
@@ -197,7 +197,7 @@ def _manager(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         elif word.text in _VERBS:
             analyzer.add_dangerous_finding(call, _INSTALLS, Risk.MEDIUM)
         elif name in _RUNS.get(word.text, ()):
-            _judge_after_options(call, call.args[index + 1 :], analyzer)
+            _analyze_after_options(call, call.args[index + 1 :], analyzer)
         elif word.text.startswith(("-", "+")):
             behind_option = word.text.startswith("-") and "=" not in word.text
             continue
@@ -205,10 +205,10 @@ def _manager(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
             behind_option = False  # `uv pip`; the value of an option
             continue
         break
-    _judge_mentions(call, analyzer)
+    _analyze_mentions(call, analyzer)
 
 
-def _judge_after_options(
+def _analyze_after_options(
     call: ProgramCall, words: tuple[CommandWord, ...], analyzer: CommandAnalyzer
 ) -> None:
     """Judge what a manager runs, from each word on that may be the program."""
@@ -222,7 +222,7 @@ def _judge_after_options(
 
 def _fetcher(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     analyzer.add_unclear_finding(call, "fetches packages, and runs them")
-    _judge_mentions(call, analyzer)
+    _analyze_mentions(call, analyzer)
 
 
 # ---- programs that run programs --------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _interpreter(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         analyzer.add_dangerous_finding(call, _INSTALLS, Risk.MEDIUM)
     if not (call.stdin and call.stdin.is_certain):
         record_executed_file(call, select_operands(call.args), analyzer)
-    _judge_mentions(call, analyzer)
+    _analyze_mentions(call, analyzer)
 
 
 def _fetch(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
@@ -247,7 +247,7 @@ def _fetch(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     _device(call, analyzer)
 
 
-def _judge_mentions(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+def _analyze_mentions(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Look for the list in what a program is given: the program may run it."""
     texts = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
     if any(_RECURSION.search(text) for text in texts):
@@ -257,7 +257,7 @@ def _judge_mentions(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     for mention in analyzer.find_possible_calls(call):
         if mention.name in _DANGEROUS_PROGRAMS or mention.unversioned_name in _DANGEROUS_PROGRAMS:
             _DANGEROUS_PROGRAMS.get(
-                mention.name, _DANGEROUS_PROGRAMS.get(mention.unversioned_name, _judge_mentions)
+                mention.name, _DANGEROUS_PROGRAMS.get(mention.unversioned_name, _analyze_mentions)
             )(mention, analyzer)
 
 
@@ -270,13 +270,13 @@ def _device(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 def _small_language(runs: re.Pattern[str]) -> CallAnalyzer:
     """What judges `sed` and `awk`, whose scripts run programs only by a few signs."""
 
-    def judge_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+    def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         if any(not word.is_certain or runs.search(word.text) for word in call.args):
-            _judge_mentions(call, analyzer)
+            _analyze_mentions(call, analyzer)
         else:
             _device(call, analyzer)
 
-    return judge_one
+    return analyze_one
 
 
 def analyze_call(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
@@ -306,7 +306,7 @@ def analyze_call(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     elif name not in _TEXTS:
         if "/" in call.words[0].text:
             analyzer.record_execution(call, name)
-        _judge_mentions(call, analyzer)
+        _analyze_mentions(call, analyzer)
 
 
 #: Programs that run nothing that they are given, and open no device.
@@ -334,8 +334,8 @@ _CALL_JUDGES: Final[dict[str, CallAnalyzer]] = {
     **dict.fromkeys(_INTERPRETERS, _interpreter),
     **_DANGEROUS_PROGRAMS,
     **dict.fromkeys(_FETCHERS, _fetcher),
-    **dict.fromkeys(WRAPPERS, make_wrapper_judge(_judge_mentions)),
-    **dict.fromkeys(SHELLS, judge_shell),
+    **dict.fromkeys(WRAPPERS, make_wrapper_analyzer(_analyze_mentions)),
+    **dict.fromkeys(SHELLS, analyze_shell),
     **dict.fromkeys(
         ("source", "."), lambda call, analyzer: record_executed_file(call, call.args, analyzer)
     ),
@@ -346,8 +346,8 @@ _CALL_JUDGES: Final[dict[str, CallAnalyzer]] = {
     **dict.fromkeys(
         ("awk", "gawk", "mawk", "nawk"), _small_language(re.compile(r"system|\||get|@"))
     ),
-    "eval": judge_eval,
-    "trap": judge_trap,
+    "eval": analyze_eval,
+    "trap": analyze_trap,
 }
 
 
@@ -365,11 +365,11 @@ def analyze_command(command: str | Sequence[str], *, shell: bool = False) -> Com
     elif shell:
         analyzer.analyze_text(text)
     else:
-        _judge_argv(command, analyzer)
+        _analyze_argv(command, analyzer)
     return analyzer.report()
 
 
-def _judge_argv(command: str | Sequence[str], analyzer: CommandAnalyzer) -> None:
+def _analyze_argv(command: str | Sequence[str], analyzer: CommandAnalyzer) -> None:
     try:
         argv = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:

@@ -176,9 +176,9 @@ class DefaultPolicyEngine:
         except (ValueError, RecursionError) as error:
             return _denied(tool, f"The arguments are not JSON ({error}).")
         # Files are read and commands parsed: not on the loop that serves everybody.
-        return await asyncio.to_thread(self._judge, tool, args)
+        return await asyncio.to_thread(self._evaluate, tool, args)
 
-    def _judge(self, tool: Tool, args: Any) -> PolicyEvaluation:
+    def _evaluate(self, tool: Tool, args: Any) -> PolicyEvaluation:
         refusal = self._find_path_refusal(tool, args) or self._denied_by_mode(tool, args)
         if refusal:
             return _denied(tool, refusal)
@@ -203,7 +203,7 @@ class DefaultPolicyEngine:
         if not questions:
             return _allowed(tool, self._why_allowed(tool))
         return (
-            self._judge_unattended(tool, questions)
+            self._evaluate_unattended(tool, questions)
             if self.auto_approve
             else _make_question(tool, questions)
         )
@@ -261,7 +261,7 @@ class DefaultPolicyEngine:
             return "The command runs in the sandbox."
         return "The command only reads, or runs builds and tests that a person granted."
 
-    def _judge_unattended(self, tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
+    def _evaluate_unattended(self, tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
         """What `--yes` makes of questions."""
         for question in questions:
             if question.unattended_denial is not None:

@@ -87,25 +87,27 @@ WRAPPERS: Final[dict[str, WrapperSyntax]] = {
 }
 
 
-def make_wrapper_judge(fallback: CallAnalyzer) -> CallAnalyzer:
+def make_wrapper_analyzer(fallback: CallAnalyzer) -> CallAnalyzer:
     """What judges a call of a wrapper.
 
     Args:
         fallback: What judges one that has options that aren't known.
     """
 
-    def judge_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+    def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         name = call.name if call.name in WRAPPERS else call.unversioned_name
         start = _start(call, WRAPPERS[name])
         if start is None:
             fallback(call, analyzer)
         else:
-            _judge_inner_call(call, name, start, analyzer)
+            _analyze_inner_call(call, name, start, analyzer)
 
-    return judge_one
+    return analyze_one
 
 
-def _judge_inner_call(call: ProgramCall, name: str, start: int, analyzer: CommandAnalyzer) -> None:
+def _analyze_inner_call(
+    call: ProgramCall, name: str, start: int, analyzer: CommandAnalyzer
+) -> None:
     words = call.words[start:]
     if any(word.can_split for word in call.words[1:start]):
         analyzer.add_unclear_finding(call, "runs a program whose name is known only when it runs")
@@ -195,7 +197,7 @@ SHELLS: Final[dict[str, tuple[Dialect, ...]]] = {
 _INPUT: Final = ("-", "--", "/dev/stdin")
 
 
-def judge_shell(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+def analyze_shell(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `sh -c TEXT`, `sh FILE`, or `sh` that reads its input.
 
     Args:
@@ -248,7 +250,7 @@ def _operand(
         )
 
 
-def judge_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+def analyze_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `eval TEXT…`; see `shell`."""
     args = [word for word in call.args if not (word.is_certain and word.text == "--")]
     if all(word.is_certain for word in args):
@@ -258,7 +260,7 @@ def judge_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         analyzer.add_unclear_finding(call, _UNKNOWN)
 
 
-def judge_trap(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
+def analyze_trap(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
     """Judge `trap TEXT SIGNAL…`; see `shell`."""
     args = [
         word for word in call.args if not (word.is_certain and word.text in ("--", "-", "-l", "-p"))
