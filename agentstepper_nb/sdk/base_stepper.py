@@ -233,13 +233,14 @@ class BaseStepper(CallTracer, SeamReporter):
         return self._context.session is not None and self._context.session.is_ended
 
     def _find_run_of_call(self) -> BaseStepper | None:
-        """The AgentStepper in whose run a function that this one wrapped halts, when it is called now.
+        """The AgentStepper in whose run a call of what this one wrapped halts; None where in no run.
 
-        A cell's wraps outlive its run: later they halt in the run of the cell that calls them.
+        A cell's wraps outlive its run: they halt in the run of the cell that calls them.
         """
-        if self._is_of_context and (context := _open_runs.find_context()) is not None:
-            return context
-        return find_current_stepper() if self._is_closed() else self
+        if not self._is_of_context:
+            return None if self._is_closed() else self
+        context = _open_runs.find_context()
+        return context or (_open_runs.find_current() if self._is_closed() else self)
 
     def _find_watched_workspace(self, folder: Path) -> Workspace | None:
         """The workspace of this folder, where its changes are told already."""

@@ -25,7 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 class OpenStepper(Protocol):
     """An AgentStepper, as traced calls need it."""
 
-    def _is_closed(self) -> bool: ...
+    _is_of_context: bool
+
+    def _find_run_of_call(self) -> OpenStepper | None: ...
 
     def _current_session(self) -> RunSession: ...
 
@@ -36,7 +38,7 @@ class TracedFunction:
     """How the calls of one function become events.
 
     Args:
-        stepper: Whose run they belong to.
+        stepper: Whose run they belong to, while it is open.
         kind: What they are.
         name: The tool's or model's name.
     """
@@ -44,11 +46,17 @@ class TracedFunction:
     def __init__(self, stepper: OpenStepper, kind: EventKind, name: str | None) -> None:
         check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
         self.stepper = stepper
+        self.undo: Callable[[], None] | None = None  # takes a wrap in its place back
         self._kind = kind
         self._name = name
 
+    def is_replaced_by(self, later: TracedFunction) -> bool:
+        """Whether a later wrap of the function takes this one's place: that of another cell's run."""
+        return self.stepper._is_of_context and self.stepper is not later.stepper
+
     def call(
         self,
+        stepper: OpenStepper,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -58,6 +66,7 @@ class TracedFunction:
         """One call, from its begin halt point to its end.
 
         Args:
+            stepper: The AgentStepper in whose run it halts.
             function: What is called, for its name and parameters.
             args: Its positional arguments.
             kwargs: Its keyword arguments.
@@ -67,7 +76,7 @@ class TracedFunction:
         Returns:
             How it went; an exception of the call's own is a value here.
         """
-        flow = self.stepper._open_flow()
+        flow = stepper._open_flow()
         call = CallArguments(function, args, kwargs)
         begun = yield from self._begin(flow, call, self._title(function, call))
         result = CallResult(begun.event.result)
@@ -149,7 +158,8 @@ class CallTracer(OpenStepper):
 
         Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
         function may be synchronous, async, a method, or a generator (sync or async: its items are
-        collected, and travel as a list). After `close()` it runs as if it weren't decorated.
+        collected, and travel as a list). After `close()` it runs as if it weren't decorated; what a
+        notebook's cell decorated under `%%step` halts in the run of each later such cell that calls it.
 
         Args:
             function: The function, when used without brackets.
@@ -195,6 +205,9 @@ class CallTracer(OpenStepper):
     ) -> Callable[[], None]:
         """Trace a method of an object, class or module that isn't yours to decorate.
 
+        It ends and outlives a cell as `traced_llm` says. A wrap of the same method in a later cell under
+        `%%step` takes its place, so that the cell can be executed again.
+
         Args:
             obj: The object.
             method: The method's name, or the way to it: `"chat.completions.create"`.
@@ -212,35 +225,50 @@ class CallTracer(OpenStepper):
 
 def trace_function(traced: TracedFunction, function: Any) -> Any:
     """Give the function whose calls are traced."""
-
-    @wrapt.decorator
-    def around(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return _call(traced, wrapped, args, kwargs)
-
-    return around(function)
+    earlier = _find_replaced(traced, function)
+    return _make_wrapper(traced, function if earlier is None else function.__wrapped__)
 
 
 def wrap_method(traced: TracedFunction, obj: Any, method: str) -> Callable[[], None]:
     """Trace a method in its place; gives the function that takes it back."""
     parent, name, original = wrapt.resolve_path(obj, method)
+    while (earlier := _find_replaced(traced, original)) is not None and earlier.undo is not None:
+        earlier.undo()
+        original = wrapt.resolve_path(obj, method)[2]
     own = name in vars(parent) if hasattr(parent, "__dict__") else False
-
-    def around(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return _call(traced, wrapped, args, kwargs)
-
-    setattr(parent, name, wrapt.FunctionWrapper(original, around))
+    setattr(parent, name, _make_wrapper(traced, original))
 
     def undo() -> None:
+        if traced.undo is None:
+            return
+        traced.undo = None
         if own:
             setattr(parent, name, original)
         else:
             delattr(parent, name)
 
+    traced.undo = undo
     return undo
+
+
+def _make_wrapper(traced: TracedFunction, function: Any) -> Any:
+    def around(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _call(traced, wrapped, args, kwargs)
+
+    wrapper: Any = wrapt.FunctionWrapper(function, around)
+    wrapper._self_traced = traced
+    return wrapper
+
+
+def _find_replaced(traced: TracedFunction, function: Any) -> TracedFunction | None:
+    """The wrap of an earlier cell around a function, in whose place this one comes."""
+    if not isinstance(function, wrapt.FunctionWrapper):
+        return None
+    earlier = getattr(function, "_self_traced", None)
+    is_replaced = isinstance(earlier, TracedFunction) and earlier.is_replaced_by(traced)
+    return earlier if is_replaced else None
 
 
 def _call(
@@ -250,29 +278,32 @@ def _call(
     kwargs: dict[str, Any],
 ) -> Any:
     """Make one traced call, in the function's own manner."""
-    if traced.stepper._is_closed():
+    stepper = traced.stepper._find_run_of_call()
+    if stepper is None:
         return function(*args, **kwargs)
     if _is_of_kind(function, inspect.isasyncgenfunction):
-        return _call_async_generator(traced, function, args, kwargs)
+        return _call_async_generator(stepper, traced, function, args, kwargs)
     if _is_of_kind(function, inspect.isgeneratorfunction):
-        return _call_generator(traced, function, args, kwargs)
+        return _call_generator(stepper, traced, function, args, kwargs)
     if _is_of_kind(function, inspect.iscoroutinefunction):
-        return _call_async(traced, function, args, kwargs)
-    link = traced.stepper._current_session().link
-    return _unwrap(run_flow(link, traced.call(function, args, kwargs)))
+        return _call_async(stepper, traced, function, args, kwargs)
+    link = stepper._current_session().link
+    return _unwrap(run_flow(link, traced.call(stepper, function, args, kwargs)))
 
 
 async def _call_async(
+    stepper: OpenStepper,
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    link = traced.stepper._current_session().link
-    return _unwrap(await run_flow_async(link, traced.call(function, args, kwargs)))
+    link = stepper._current_session().link
+    return _unwrap(await run_flow_async(link, traced.call(stepper, function, args, kwargs)))
 
 
 def _call_generator(
+    stepper: OpenStepper,
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -290,8 +321,8 @@ def _call_generator(
         items.extend(all_of())
         return items
 
-    link = traced.stepper._current_session().link
-    result = run_flow(link, traced.call(function, args, kwargs, collect, _check_list))
+    link = stepper._current_session().link
+    result = run_flow(link, traced.call(stepper, function, args, kwargs, collect, _check_list))
     yield from items if result.error is not None else _check_list(result.value)
     if result.error is not None:
         raise result.error
@@ -299,6 +330,7 @@ def _call_generator(
 
 
 async def _call_async_generator(
+    stepper: OpenStepper,
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -311,8 +343,10 @@ async def _call_async_generator(
             items.append(item)
         return items
 
-    link = traced.stepper._current_session().link
-    result = await run_flow_async(link, traced.call(function, args, kwargs, collect, _check_list))
+    link = stepper._current_session().link
+    result = await run_flow_async(
+        link, traced.call(stepper, function, args, kwargs, collect, _check_list)
+    )
     for item in items if result.error is not None else _check_list(result.value):
         yield item
     if result.error is not None:

@@ -112,6 +112,57 @@ def test_blocks_of_a_cell_that_awaits(kernel: Kernel, person: Person) -> None:
     assert "Write `async with dbg.llm(…)`" in ran.value
 
 
+WRAPS = """%%step {name}
+class Client:
+    def ask(self, text):
+        return text + "?"
+
+client = globals().get("client") or Client()
+undo = dbg.wrap(client, "ask", kind="llm")
+
+@dbg.traced_tool
+def add(a, b):
+    return a + b
+
+def work():
+    return client.ask("one"), add(1, 2)
+
+print("READY")
+work()
+"""
+
+
+def test_wraps_outlive_their_cell(kernel: Kernel, person: Person) -> None:
+    """They halt in the run of the cell that calls them, also in a thread of it; elsewhere nowhere."""
+    first = kernel.run(WRAPS.format(name="first"), lambda: [person.step() for _ in range(4)])
+    assert (first.status, first.value) == ("ok", "('one?', 3)")
+    assert kernel.run("work()").value == "('one?', 3)", "it halts nowhere"
+
+    code = "%%step second\nimport threading\nprint('READY')\ngot = []\n"
+    code += "t = threading.Thread(target=lambda: got.append(work()))\nt.start(); t.join()\ngot"
+
+    def edit() -> None:
+        assert person.when_halted().program == "second"
+        person.answer(person.halted(), '{"text": "two"}')
+        for _ in range(3):
+            person.step()
+
+    second = kernel.run(code, edit)
+    assert (second.status, second.value) == ("ok", "[('two?', 3)]")
+    assert kernel.run("work()").value == "('one?', 3)"
+
+
+def test_a_cell_that_wraps_is_executed_again(kernel: Kernel, person: Person) -> None:
+    """Its wraps take the place of the earlier ones: a call is one event."""
+    for name in ("first", "again"):
+        ran = kernel.run(WRAPS.format(name=name), lambda: [person.step() for _ in range(4)])
+        assert (ran.status, ran.value) == ("ok", "('one?', 3)")
+    kernel.run("undo(); undo(); plain = 'ask' in vars(client)")
+    assert kernel.run("plain").value == "False"
+    ran = kernel.run("%%step after\nclient.ask('three')")
+    assert ran.value == "'three?'"
+
+
 def test_variables_in_the_line(kernel: Kernel, person: Person, folder: object) -> None:
     kernel.run("import pathlib; place = pathlib.Path('place'); place.mkdir(exist_ok=True)")
     assert kernel.run("%%step --workspace {place}\npass").status == "ok"
