@@ -11,15 +11,18 @@ import wrapt
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.data_model import EventKind
-from .argument_checks import check_optional_text
+from .argument_checks import check_optional_text, check_text
 from .arguments import CallArguments
 from .drivers import is_loop_running, run_flow, run_flow_async
 from .edits import EditConverter
 from .flow_effects import BegunEvent, CallEffect, CallResult, Flow, OpenEvent
 from .halt_flow import HaltFlow, read_tool_call
 from .run_session import RunSession
+from .value_hooks import format_error
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: A tool's or model's name, or a function that makes it: called with the arguments of each traced call.
+Name = str | Callable[..., str]
 
 
 class OpenStepper(Protocol):
@@ -40,11 +43,12 @@ class TracedFunction:
     Args:
         stepper: Whose run they belong to, while it is open.
         kind: What they are.
-        name: The tool's or model's name.
+        name: The tool's or model's name, or a function that makes it of a call's arguments.
     """
 
-    def __init__(self, stepper: OpenStepper, kind: EventKind, name: str | None) -> None:
-        check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
+    def __init__(self, stepper: OpenStepper, kind: EventKind, name: Name | None) -> None:
+        if not callable(name):
+            check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
         self.stepper = stepper
         self.undo: Callable[[], None] | None = None  # takes a wrap in its place back
         self._kind = kind
@@ -78,7 +82,10 @@ class TracedFunction:
         """
         flow = stepper._open_flow()
         call = CallArguments(function, args, kwargs)
-        begun = yield from self._begin(flow, call, self._title(function, call))
+        title = yield from self._make_title(flow, call)
+        if title is None:
+            title = self._default_title(function, call)
+        begun = yield from self._begin(flow, call, title)
         result = CallResult(begun.event.result)
         if not begun.event.skipped:
             if begun.is_edited:
@@ -89,9 +96,22 @@ class TracedFunction:
         ended = yield from flow.end(self._kind, result.value, None, begun.event, convert_edit)
         return CallResult(ended.value)
 
-    def _title(self, function: Callable[..., Any], call: CallArguments) -> str | None:
-        if self._name is not None:
+    def _make_title(self, flow: HaltFlow, call: CallArguments) -> Flow[str | None]:
+        """The name that was passed; None where none was, or the function for it failed."""
+        if not callable(self._name):
             return self._name
+        try:
+            title = self._name(*call.args, **call.kwargs)
+            check_text("The name of a call", title)
+        except Exception as error:
+            hook = getattr(self._name, "__name__", type(self._name).__name__)
+            yield from flow.post_debug_message(
+                f"A call is named as if name= were absent: name={hook} raised {format_error(error)}."
+            )
+            return None
+        return title
+
+    def _default_title(self, function: Callable[..., Any], call: CallArguments) -> str | None:
         if self._kind is EventKind.LLM_QUERY:
             model = call.named.get("model")
             return model if isinstance(model, str) else None
@@ -148,11 +168,11 @@ class CallTracer(OpenStepper):
 
     @overload
     def traced_llm(
-        self, function: None = None, /, *, model: str | None = None
+        self, function: None = None, /, *, model: Name | None = None
     ) -> Callable[[F], F]: ...
 
     def traced_llm(
-        self, function: Callable[..., Any] | None = None, /, *, model: str | None = None
+        self, function: Callable[..., Any] | None = None, /, *, model: Name | None = None
     ) -> Any:
         """Decorate a function that asks a model: each call is an LLM query.
 
@@ -163,7 +183,9 @@ class CallTracer(OpenStepper):
 
         Args:
             function: The function, when used without brackets.
-            model: The model's name; the call's own `model` argument where none is given.
+            model: The model's name, or a function that makes it: called as the function is, it gives
+                a text. What it raises is shown to the person. The call's own `model` argument where none
+                is given.
         """
         traced = TracedFunction(self, EventKind.LLM_QUERY, model)
         return (
@@ -177,17 +199,18 @@ class CallTracer(OpenStepper):
 
     @overload
     def traced_tool(
-        self, function: None = None, /, *, name: str | None = None
+        self, function: None = None, /, *, name: Name | None = None
     ) -> Callable[[F], F]: ...
 
     def traced_tool(
-        self, function: Callable[..., Any] | None = None, /, *, name: str | None = None
+        self, function: Callable[..., Any] | None = None, /, *, name: Name | None = None
     ) -> Any:
         """Decorate a tool: each call is a tool invocation. As `traced_llm`.
 
         Args:
             function: The function, when used without brackets.
-            name: The tool's name; the function's where none is given.
+            name: The tool's name, or a function that makes it, as for `traced_llm`; the function's where
+                none is given.
         """
         traced = TracedFunction(self, EventKind.TOOL_INVOCATION, name)
         return (
@@ -201,7 +224,7 @@ class CallTracer(OpenStepper):
         obj: Any,
         method: str,
         kind: Literal["tool", "llm"] = "tool",
-        name: str | None = None,
+        name: Name | None = None,
     ) -> Callable[[], None]:
         """Trace a method of an object, class or module that isn't yours to decorate.
 
@@ -212,7 +235,8 @@ class CallTracer(OpenStepper):
             obj: The object.
             method: The method's name, or the way to it: `"chat.completions.create"`.
             kind: What its calls are.
-            name: The tool's or model's name; a tool's is the method's where none is given.
+            name: The tool's or model's name, or a function that makes it, as for `traced_llm`; a tool's
+                is the method's where none is given.
 
         Returns:
             A function that takes the wrapping back.

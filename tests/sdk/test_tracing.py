@@ -5,17 +5,27 @@ import functools
 import json
 import types
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
-from agentstepper_nb import AgentStepper, AsyncAgentStepper
+from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
+from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import Thing, data, edits, mark
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
 
 # ---- kinds of functions -----------------------------------------------------------------------------
 
@@ -234,6 +244,78 @@ def test_cancelling_a_traced_call(core: ScriptedCore) -> None:
     peer.ends()
     last = peer.points[-1]
     assert (last.outcome, last.waits) == (EventOutcome.STOPPED, False)
+
+
+# ---- names ------------------------------------------------------------------------------------------
+
+
+@both
+def test_a_name_is_made_of_a_call_s_arguments(
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    class Http:
+        async def request(self, method: str, url: str = "") -> str:
+            return f"{method} {url}"
+
+    async def scenario(dbg: Any) -> Any:
+        http = Http()
+        dbg.wrap(http, "request", name=lambda method, url="": f"{method.lower()} {url}".strip())
+
+        @dbg.traced_llm(model=lambda prompt, size: f"gpt-{size}")
+        async def ask(prompt: str, size: int) -> str:
+            return prompt
+
+        @dbg.traced_tool(name=lambda x: f"by {x}")
+        async def by(x: int) -> int:
+            return x
+
+        return [await http.request("GET", url="a"), await ask("p", size=4), await by(1)]
+
+    working = started(pool, stepper_kind, live, scenario)
+    person.step()  # the start
+    begin = person.halted()
+    call = person.body(person.rows()[-1])
+    assert call == {"Tool": "get a", "Argument": {"method": "GET", "url": "a"}}
+    call["Argument"]["url"] = "b"
+    person.step(call)
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.go_on()
+    assert working.result(PATIENCE) == ["GET b", "p", 1]
+    person.over()
+    assert [row.name for row in person.rows()[1:-1:2]] == ["get a", "gpt-4", "by 1"]
+
+
+@both
+@pytest.mark.parametrize(
+    ("made", "said"), [(1 / 3, "TypeError: The name of a call"), (None, "Key")]
+)
+def test_a_name_that_can_not_be_made_is_said_and_the_call_is_made(
+    stepper_kind: str,
+    made: Any,
+    said: str,
+    live: AgentStepperCore,
+    person: Person,
+    pool: ThreadPoolExecutor,
+) -> None:
+    def name_call(x: int) -> Any:
+        return made or {}[x]
+
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_tool(name=name_call)
+        async def add(x: int) -> int:
+            return x + 1
+
+        return await add(1)
+
+    working = started(pool, stepper_kind, live, scenario)
+    person.step()
+    person.halted()
+    person.go_on()
+    assert working.result(PATIENCE) == 2
+    person.over()
+    _, told, begin, *_ = person.rows()
+    assert f"name= were absent: name=name_call raised {said}" in person.body(told)
+    assert begin.name == "add"
 
 
 # ---- wrap -------------------------------------------------------------------------------------------
