@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from ..sdk.base_stepper import BaseStepper
+if TYPE_CHECKING:
+    from ..sdk.base_stepper import BaseStepper
 
 log = logging.getLogger("agentstepper_nb.instrument")
 

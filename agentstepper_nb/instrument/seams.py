@@ -16,7 +16,6 @@ from typing import Final
 import wrapt
 
 from ..protocol.seams import Seam, SeamKind
-from ..sdk.seam_report import register_source
 from .options import get_discovery_off_reason, set_discovery
 from .patches import Patches
 
@@ -73,7 +72,8 @@ class _State:
 
 
 _state = _State()
-register_source(_state)
+#: Is told of the seams when it is imported, which an agent that opens a run does: not before.
+_REPORTER: Final = f"{__package__.rpartition('.')[0]}.sdk.seam_report"
 
 
 def enable(*, discovers_tools: bool = False) -> None:
@@ -91,6 +91,8 @@ def enable(*, discovers_tools: bool = False) -> None:
         _state.generation += 1
         _state.is_enabled = True
         has_hooks, _state.has_hooks = _state.has_hooks, True
+    if not has_hooks:
+        wrapt.register_post_import_hook(lambda found: found.register_source(_state), _REPORTER)
     for library, module, seam in _SEAMS:
         hook = partial(_on_import, library, seam)
         if not has_hooks:

@@ -419,3 +419,41 @@ def test_a_core_that_does_not_answer(kernel: Kernel) -> None:
     assert (ran.status, ran.error) == ("error", "UsageError")
     assert "127.0.0.1:9" in str(ran.outputs)
     assert "ran all the same" not in ran.text
+
+
+# ---- what a cell says of where it halts --------------------------------------------------------------
+
+#: Asks a model that is a function, through a client that an SDK has.
+ASK_A_MODEL = """
+import contextlib, io, json, httpx2
+
+def reply(request):
+    return httpx2.Response(200, json={"choices": [{"message": {"content": "hi"}}]})
+
+def add(a, b):
+    return a + b
+
+def ask():
+    spec = {"type": "function", "function": {"name": "add", "parameters": {}}}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "tools": [spec]}
+    with httpx2.Client(transport=httpx2.MockTransport(reply)) as client:
+        return client.post("https://example.com/chat/completions", json=body).json()
+"""
+
+
+def test_one_line_says_where_the_cell_halts(kernel: Kernel, person: Person) -> None:
+    assert kernel.run(ASK_A_MODEL).status == "ok"
+    cell = (
+        "%%step\nprint('READY')\nwith contextlib.redirect_stdout(io.StringIO()) as out:\n    ask()\n"
+        "ask()\nout.getvalue()"
+    )
+    ran = kernel.run(cell, lambda: [person.step() for _ in range(4)])
+    assert ran.status == "ok", ran
+    assert ran.value == "''"  # what an agent redirects is its own
+    shown = [c["data"]["text/plain"] for kind, c in ran.outputs if kind == "display_data"]
+    (line,) = (text for text in shown if "alting at" in text)
+    assert re.fullmatch(
+        r"Halting at queries of httpx2 [\d.]+; also halting at: add \(discovered\)\.", line
+    )
+    listed = kernel.run("%agentstepper seams").text
+    assert re.search(r"^add +discovery$", listed, re.MULTILINE), listed
