@@ -24,7 +24,7 @@ _MAX_FAILURE_MESSAGE_CHARS: Final = 10_000
 #: Seams, and tools, of a run, and characters of each of their texts.
 MAX_SEAMS: Final = 50
 MAX_FOUND_TOOLS: Final = 100
-_MAX_SEAM_CHARS: Final = 200
+MAX_SEAM_CHARS: Final = 200
 #: Characters of a traceback.
 MAX_TRACEBACK_CHARS: Final = 20_000
 
@@ -48,17 +48,17 @@ def _truncate_seams(seams: RunSeams) -> RunSeams:
         seams=tuple(
             replace(
                 each,
-                library=truncate_text(each.library, _MAX_SEAM_CHARS),
-                version=truncate_text(each.version, _MAX_SEAM_CHARS),
-                reason=truncate_text(each.reason, _MAX_SEAM_CHARS),
+                library=truncate_text(each.library, MAX_SEAM_CHARS),
+                version=truncate_text(each.version, MAX_SEAM_CHARS),
+                reason=truncate_text(each.reason, MAX_SEAM_CHARS),
             )
             for each in seams.seams[:MAX_SEAMS]
         ),
         tools=tuple(
-            replace(each, name=truncate_text(each.name, _MAX_SEAM_CHARS))
+            replace(each, name=truncate_text(each.name, MAX_SEAM_CHARS))
             for each in seams.tools[:MAX_FOUND_TOOLS]
         ),
-        discovery_off_reason=truncate_text(seams.discovery_off_reason, _MAX_SEAM_CHARS),
+        discovery_off_reason=truncate_text(seams.discovery_off_reason, MAX_SEAM_CHARS),
     )
 
 

@@ -11,8 +11,9 @@ from typing import Final, Protocol
 
 from msgspec import UNSET, UnsetType
 
-from ..protocol.header_limits import MAX_FOUND_TOOLS
+from ..protocol.header_limits import MAX_FOUND_TOOLS, MAX_SEAM_CHARS, truncate_text
 from ..protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
+from .payload import escape_surrogates
 
 _OFF: Final = (
     "Instrumentation is off: calls halt only where they are traced by hand. "
@@ -164,7 +165,8 @@ class SeamRecorder:
             found_by: The method that found it.
         """
         if len(self._tools) < MAX_FOUND_TOOLS:
-            self._tools.setdefault(FoundTool(name=name, found_by=found_by))
+            shown = escape_surrogates(truncate_text(name, MAX_SEAM_CHARS))
+            self._tools.setdefault(FoundTool(name=shown, found_by=found_by))
 
     def take_changed(self) -> RunSeams | UnsetType:
         """What the Core wasn't sent yet: the seams and tools, where either has changed.

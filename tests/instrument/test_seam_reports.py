@@ -17,6 +17,7 @@ from agentstepper_nb.instrument.proxy import ModelProxy
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Event, EventKind, Run
+from agentstepper_nb.protocol.header_limits import MAX_FOUND_TOOLS
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, SeamKind
 from agentstepper_nb.store import archive
 from tests.frameworks.agent_process import SCRIPT
@@ -136,6 +137,19 @@ def test_a_library_that_cannot_be_wrapped_is_named(
         assert "can't be wrapped: AttributeError" in failed.reason
         assert "can't be wrapped" in repr(dbg.seams())
     assert failed in get_seams(person.over()).seams
+
+
+def test_a_tools_name_may_be_any_text(live: AgentStepperCore, seams: None, person: Person) -> None:
+    names = ["\ud800", "long" * 100, *(f"tool {number}" for number in range(200))]
+    with open_run(live) as dbg:
+        for name in names[:2]:
+            with dbg.tool(name, {}) as call:
+                call.result = "done"
+        for name in names[2:]:
+            dbg._current_session().seam_recorder.add_tool(name, FoundBy.HAND)
+        assert len(dbg.seams().tools) == MAX_FOUND_TOOLS
+    first, second, *_ = get_seams(person.over()).tools
+    assert (first.name, second.name) == ("\\ud800", ("long" * 50)[:199] + "…")
 
 
 # ---- what is said ------------------------------------------------------------------------------------
