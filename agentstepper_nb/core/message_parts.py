@@ -144,6 +144,13 @@ def read_framework_message(value: Any) -> LlmMessage | None:
     return None
 
 
+def count_messages(value: Any) -> int:
+    """How many messages a list of a framework's messages has, or a graph's state; else 0."""
+    held = value.get("messages") if isinstance(value, Mapping) else value
+    messages = as_list(held)
+    return len(messages) if messages and read_framework_message(messages) is not None else 0
+
+
 def _is_of_framework(item: Mapping[str, Any]) -> bool:
     """Whether a JSON object is a dumped message, and no data of a tool that look like one."""
     if isinstance(item.get("parts"), list):

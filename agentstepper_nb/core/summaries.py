@@ -21,6 +21,7 @@ from .message_parts import (
     LlmMessage,
     Part,
     PartKind,
+    count_messages,
     find_messages,
     read_answer,
     read_framework_message,
@@ -304,6 +305,8 @@ def _short(value: Any) -> str:
         if (lines := count_lines(value)) > 1:
             return f"{lines} lines"
         text = value.rstrip("\n")
+    elif messages := count_messages(value):
+        return f"{messages} message{'s' if messages > 1 else ''}"
     else:
         text = _json(value)
     return text if len(text) <= 60 else text[:59] + "…"

@@ -212,7 +212,11 @@ function blockFields(value: Value, id: string, group: Group): Field[] {
       return callFields(block, id);
     case "result":
       return block.content
-        ? resultFields(block.content, `${id}.content`, { ...group, title: "tool" })
+        ? resultFields(block.content, `${id}.content`, {
+            ...group,
+            title: "tool",
+            name: block.name ?? group.name,
+          })
         : [];
     case "content":
       return contentFields(block.content, `${id}.content`, { ...group, title: block.role });

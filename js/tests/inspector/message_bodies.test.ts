@@ -140,7 +140,7 @@ describe("each API's bodies", () => {
       "user text=please add",
       "calls add a=2",
       "calls add b=3",
-      "tool content=5",
+      "tool add content=5",
     ]);
     expect(edited("answer", last)).toEqual(["model text=The tools say: 5"]);
     expect(messagesOf("prompt", documentOf(prompt))?.list.items).toHaveLength(3);
@@ -223,8 +223,8 @@ describe("frameworks' messages", () => {
       "calls add a=2",
       "calls add b=3",
       "calls add a=1",
-      "tool content=5",
-      "tool content=a is missing",
+      "tool add content=5",
+      "tool add content=a is missing",
     ]);
   });
 

@@ -108,6 +108,14 @@ def test_a_graphs_command_says_what_its_tool_gave() -> None:
     assert given({"update": {"step": 1}, "goto": "end"}) == '{"update":{"step":1},"goto":"end"}'
 
 
+def test_a_conversation_among_arguments_is_counted() -> None:
+    state, messages = BODIES["langchain"]["state"], BODIES["langchain"]["messages"]
+    call = {"Tool": "node", "Argument": {"state": state, "step": 3}}
+    assert said(TOOL, EventSide.BEGIN, call) == "node(state=5 messages, step=3)"
+    call = {"Tool": "node", "Argument": {"messages": messages[:1], "to": ["a"]}}
+    assert said(TOOL, EventSide.BEGIN, call) == 'node(messages=1 message, to=["a"])'
+
+
 def test_a_call_that_stands_twice_in_a_message_is_said_once() -> None:
     call = {"name": "ls", "args": {"path": "."}, "id": "c1", "type": "tool_call"}
     block = {"type": "tool_use", "id": "c1", "name": "ls", "input": {"path": "."}}

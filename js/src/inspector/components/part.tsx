@@ -269,7 +269,7 @@ export function ValueView({ value }: { value: Value }) {
   const messages = parseFrameworkMessages(value);
   if (messages) return <Nested messages={messages} />;
   if (value.members?.some(([, one]) => parseFrameworkMessages(one)))
-    return <Entries entries={value.members.map(([name, one]) => ({ name, value: one }))} />;
+    return <Holding members={value.members} />;
   const line = inline(value);
   if (line !== undefined)
     return <code class={cx("as-Code", classOf(value))}>{escapeInvisible(line)}</code>;
@@ -283,11 +283,20 @@ const MOST_NESTED = 30;
 function Nested({ messages }: { messages: readonly Message[] }) {
   const hidden = Math.max(0, messages.length - MOST_NESTED);
   return (
-    <div class="as-Box">
+    <div class="as-Nested">
       {hidden > 0 && <p class="as-Note">{`${hidden} earlier messages: see Raw.`}</p>}
       {messages.slice(hidden).map((message, at) => (
         <MessageView key={at} message={message} />
       ))}
+    </div>
+  );
+}
+
+/** A value that holds messages, by its members. */
+function Holding({ members }: { members: readonly [string, Value][] }) {
+  return (
+    <div class="as-Nested">
+      <Entries entries={members.map(([name, value]) => ({ name, value }))} />
     </div>
   );
 }
