@@ -103,8 +103,8 @@ def test_stop_ends_an_agent_that_repeats_a_denied_query(halts: AtHalts) -> None:
 
 def test_several_calls_are_made_one_after_the_other(halts: AtHalts) -> None:
     halts.start("sync", "both")
-    for name in (QUERY, ANSWER, TOOL, RESULT, TOOL, RESULT):
-        halts.step(name)
+    stepped = [halts.step(name) for name in (QUERY, ANSWER, TOOL, RESULT, TOOL, RESULT)]
+    assert [set(body["Argument"]) for body in stepped[2::2]] == [{"command"}, {"command"}]
     assert end(halts) == {"output": "The tools say: 5, found boats"}
 
 

@@ -27,6 +27,13 @@ client = OpenAI(base_url=sys.argv[1], api_key="any")
 answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello"}])
 print(answer.choices[0].message.content)
 """
+#: The same, ended by an exception by which LangGraph waits for a person, or by a bug.
+SIGNAL = """
+raise type("GraphBubbleUp", (Exception,), {"__module__": "langgraph.errors"})("Really?")
+"""
+BUG = """
+raise ValueError("a bug")
+"""
 #: The same, with the one line that attaches it.
 ATTACHED = "import agentstepper_nb.auto" + AGENT
 #: A sitecustomize of the program's own, which `agentstepper run` itself imports too.
@@ -76,6 +83,28 @@ def test_a_programs_query_halts_under_run(
     out, err = program.communicate(timeout=PATIENCE)
     assert (out, err, program.returncode) == ("edited\n", "", 0)
     assert person.over().ending is RunEnding.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("last", "ending"),
+    [(SIGNAL, RunEnding.FINISHED), (BUG, RunEnding.CRASHED)],
+    ids=["signal", "bug"],
+)
+def test_a_frameworks_own_end_is_no_crash(
+    last: str,
+    ending: RunEnding,
+    announced: None,
+    agent: Path,
+    server: ScriptedServer,
+    person: Person,
+) -> None:
+    agent.write_text(AGENT + last)
+    program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
+    person.step()
+    person.step()
+    program.communicate(timeout=PATIENCE)
+    assert program.returncode == 1
+    assert person.over().ending is ending
 
 
 def test_no_attach_leaves_the_program_alone(

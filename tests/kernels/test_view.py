@@ -193,6 +193,17 @@ def test_an_exception_in_the_background(front: Front) -> None:
     assert person.when_over().ending is RunEnding.CRASHED
 
 
+def test_an_exception_by_which_a_framework_waits_is_no_crash(front: Front) -> None:
+    front.run("kind = type('GraphBubbleUp', (Exception,), {'__module__': 'langgraph.errors'})")
+    cell = front.start(f"%%step --background\n{ASK}\nraise kind('Really?')")
+    front.ended(cell)
+    person = Person(CommLine(front, front.model_of(cell)))
+    person.answer(person.halted())
+    person.step()
+    front.prints(cell, "Really?")
+    assert person.when_over().ending is RunEnding.FINISHED
+
+
 def test_stop_in_the_background(front: Front) -> None:
     cell = front.start(f"%%step --background\n{ASK}")
     front.ended(cell)

@@ -41,16 +41,26 @@ def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
     if stepper is None:
         return execute(action, *args, **kwargs)
 
+    shown = _hide_call_id(action)
     return TracedToolCall(
         name=_NAME,
-        args=action,
-        call=lambda edited: execute(edited, *args, **kwargs),
+        args=shown,
+        call=lambda edited: execute(
+            action if edited is shown else {**action, **edited}, *args, **kwargs
+        ),
         is_async=False,
         check_args=_check_args,
         check_result=_check_result,
         make_result=lambda original, edited: _make_output(edited),
         make_denial=_make_denial,
     ).run(stepper)
+
+
+def _hide_call_id(action: Any) -> Any:
+    """An action as the model wrote it."""
+    if not isinstance(action, dict):
+        return action
+    return {name: value for name, value in action.items() if name != "tool_call_id"}
 
 
 def _check_args(edited: Any) -> Any:
