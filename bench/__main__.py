@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from . import (
     many_agents,
     report,
     round_trip,
+    seam,
     storing,
     wire,
 )
@@ -52,10 +54,18 @@ def main(arguments: list[str] | None = None) -> None:
         if options.actions
         else None,
         flooded.measure(options.steps) if options.steps else (),
+        _attached(options.queries, effort),
     )
     print(page)
     if options.write:
         PAGE.write_text(page, encoding="utf-8")
+
+
+def _attached(queries: int, effort: round_trip.Effort) -> list[seam.Attached]:
+    if not queries:
+        return []
+    of_queries = replace(effort, turns=queries)
+    return [each for size in SIZES for each in seam.measure(size, of_queries)]
 
 
 def _clicks(number: int) -> list[float]:
@@ -96,6 +106,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=500,
         help="steps among many agents, and beside a flood; 0: none (%(default)s)",
+    )
+    add(
+        "--queries",
+        type=int,
+        default=20,
+        help="of each block, by the seam and beside it; 0: none (%(default)s)",
     )
     add(
         "--actions",

@@ -113,9 +113,9 @@ def _open(socket: ClientConnection, conversation: Conversation) -> None:
 
 
 @contextmanager
-def process(module: str, *arguments: str) -> Iterator[str]:
+def process(module: str, *arguments: str, python: str = sys.executable) -> Iterator[str]:
     """A module of the bench in a process of its own, and its first line; it ends with its input."""
-    command = [sys.executable, "-m", f"bench.{module}", *arguments]
+    command = [python, "-m", f"bench.{module}", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout

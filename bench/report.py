@@ -17,6 +17,7 @@ from .lease import Leased
 from .long_runs import Long
 from .looks import Look
 from .round_trip import RoundTrip, Spread
+from .seam import PLAIN, RATE, Attached
 from .storing import Opening, Rate, Room, Storing
 from .wire import Travelled
 
@@ -104,6 +105,15 @@ that the SDK sends, and what a view gets that looks at each prompt, one after th
 (docs/design/0012-pieces.md). The other conversations are as long.
 """
 
+_SEAM = """
+## A query that isn't halted
+
+What the seam at the HTTP client (docs/design/0022-zero-lines.md) costs OpenAI's client in a run that
+continues, beside OpenInference's passive instrumentor, which records the same and can neither halt nor
+edit. The model answers at once, with 200 tokens: of a real one's seconds these are thousandths. Each
+query is followed by a rest of 10 ms. (`python -m bench.seam` is the agent's process.)
+"""
+
 _OPENED = """
 ## A long run in the browser
 
@@ -144,6 +154,7 @@ def page(
     steps: Sequence[float] = (),
     background: Background | None = None,
     flooded: Sequence[float] = (),
+    attached: Sequence[Attached] = (),
 ) -> str:
     """The whole page.
 
@@ -160,12 +171,14 @@ def page(
         steps: Seconds from a Step until its agent goes on, while many others do.
         background: What agents that run on their own cost the queue.
         flooded: As `steps`, while another agent sends as fast as it can.
+        attached: What a query costs that isn't halted.
     """
     return "\n".join(
         [
             _HEAD + "## Round trips\n",
             *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
             *([_LEASE, *_table(("", "body", "time", "goal"), _leased(leased))] if leased else []),
+            *attached_section(attached),
             _STORING,
             *_table(("", "a halt point", "of the floor"), map(_rate, storing.rates)),
             "",
@@ -281,6 +294,22 @@ def _leased(leased: Iterable[Leased]) -> Iterator[tuple[str, ...]]:
         yield "version 1", body, _spread(each.version_1, 1e6, "µs"), ""
         yield "version 2, by a lease", body, _spread(each.seconds, 1e6, "µs"), "; ".join(verdicts)
         yield "the same, in a long block", body, _spread(each.steady, 1e6, "µs"), ""
+
+
+def attached_section(attached: Sequence[Attached]) -> list[str]:
+    """The section about queries that aren't halted; empty where none was measured."""
+    if not attached:
+        return []
+    return [
+        _SEAM,
+        *_table(("", "", "prompt", "measured", "of the plain client"), map(_query, attached)),
+    ]
+
+
+def _query(each: Attached) -> tuple[str, ...]:
+    measured = _spread(each.values, *((1, "a second") if each.measure == RATE else (1e6, "µs")))
+    ratio = "1" if each.arm == PLAIN else _ratio(each.ratio)
+    return each.measure, each.arm, f"{each.size // 1000} KB", measured, ratio
 
 
 def _rate(rate: Rate) -> tuple[str, ...]:

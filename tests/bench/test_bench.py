@@ -2,9 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
+from agentstepper_nb.protocol.data_model import EventKind
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from bench import (
     arms,
     background,
@@ -14,11 +19,13 @@ from bench import (
     many_agents,
     report,
     round_trip,
+    seam,
     storing,
     talks,
     wire,
 )
 from bench.__main__ import main
+from bench.access import TOKENS
 from bench.conversation import body
 from bench.imports import Snippet, Start
 from bench.lease import Leased
@@ -27,6 +34,8 @@ from bench.looks import Look
 from bench.open_long import Opened
 from bench.round_trip import RoundTrip, Spread
 from bench.storing import Opening, Room, Storing
+from tests.helpers.core_announcement import announce_core
+from tests.sdk.person import Person
 
 
 @pytest.mark.soak
@@ -39,7 +48,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
             *("--files", "50", "--clicks", "0", "--opens", "0", "--rest", "0"),
-            *("--halt-points", "0", "--steps", "0", "--actions", "0"),
+            *("--halt-points", "0", "--steps", "0", "--actions", "0", "--queries", "0"),
         ]
     )
     page = capsys.readouterr().out
@@ -77,6 +86,50 @@ def test_what_travels_is_weighed() -> None:
 def test_a_leased_agent_waits_for_nobody() -> None:
     with lease.agent(1_000, 2) as leased:
         assert len(leased.block(3)) == 2 * 3
+
+
+def test_queries_by_the_seam_are_recorded_and_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    with ExitStack() as stack:
+        core = stack.enter_context(
+            AgentStepperCore("127.0.0.1", 0, 0, token=TOKENS.agent, control_token=TOKENS.control)
+        )
+        announce_core(core)
+        stack.enter_context(arms.process("viewer", str(core.ui_port), SUBPROTOCOL))
+        model = int(stack.enter_context(arms.process("model")))
+        agent = seam.Agent(model, 1_000, (seam.PLAIN, seam.SEAM))
+        stack.callback(agent.close)
+        port = core.client_port
+        dbg = stack.enter_context(AgentStepper("bench", "127.0.0.1", port, token=TOKENS.agent))
+        rounds = [agent.round(index, 2, dbg) for index in range(2)]
+        person = stack.enter_context(Person(core.ui_port))
+        queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+    assert len(queries) == 2 * 2 * (2 + 1)  # rounds, sides, queries of the seam's blocks alone
+    assert all(row.failure is None for row in queries)
+    assert not instrument.is_enabled()
+    results = seam.summarize(1_000, rounds)
+    assert [each.measure for each in results[::2]] == list(seam.MEASURES)
+    assert all(each.values.middle > 0 for each in results)
+
+
+def test_what_a_query_costs_is_said() -> None:
+    rounds = [
+        {
+            seam.PLAIN: dict.fromkeys(seam.MEASURES, 0.001) | {seam.RATE: 9000.0},
+            seam.PASSIVE: dict.fromkeys(seam.MEASURES, 0.0015) | {seam.RATE: 4500.0},
+        }
+    ]
+    empty = Storing([], Room(1, 1, 1), Opening(1, Spread(1, 2, 3)))
+    page = report.page([], empty, [], [], [], attached=seam.summarize(1_000, rounds))
+    for words in (
+        "| a whole answer | plain client | 1 KB | 1000 µs [1000 – 1000] | 1 |",
+        "| a stream's first token | OpenInference | 1 KB | 1500 µs [1500 – 1500] | 1.50 × ",
+        "| a stream's tokens a second | OpenInference | 1 KB | 4500 a second [4500 – 4500] | 0.50 × ",
+    ):
+        assert words in re.sub(" +", " ", page)
+    assert "isn't halted" not in report.page([], empty, [], [], [])
 
 
 @pytest.mark.soak

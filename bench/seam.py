@@ -1,0 +1,216 @@
+"""What the seam at the HTTP client costs a query that isn't halted, beside a passive instrumentor.
+
+The agent is OpenAI's client, in a process of its own and an environment that has OpenInference's
+instrumentor. Blocks of the plain client, of the same client in a run that continues, and of the client
+as OpenInference instruments it take turns. A passive instrumentor exports spans, here to nowhere.
+
+Agents wait for their model most of the time, which answers at once here: a rest after each query stands
+for that. What the seam and the instrumentor do on threads of their own is over by its end.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from agentstepper_nb import AgentStepper, instrument
+from agentstepper_nb.protocol.envelope import SUBPROTOCOL
+
+from .access import TOKENS
+from .arms import process
+from .conversation import body
+from .lease import STORE
+from .model import TOKENS as MODEL_TOKENS
+from .round_trip import Effort, Spread
+
+#: Of one round: the medians of each arm's block, by measure.
+Round = dict[str, dict[str, float]]
+
+#: Where `make bench` installs what is compared with.
+PYTHON: Final = Path(__file__).parents[1] / ".make" / "bench" / "bin" / "python"
+PLAIN, SEAM, PASSIVE = "plain client", "in a run that continues", "OpenInference"
+ARMS: Final = (PLAIN, SEAM, PASSIVE)
+#: What is measured: seconds, and tokens a second from the first one on.
+WHOLE, FIRST, STREAM = "a whole answer", "a stream's first token", "a stream, until it is closed"
+RATE: Final = "a stream's tokens a second"
+MEASURES: Final = (WHOLE, FIRST, STREAM, RATE)
+#: Seconds after each query.
+_REST: Final = 0.01
+#: Streams of a block, in whole answers: each takes longer.
+_FEWER: Final = 4
+
+
+@dataclass(frozen=True)
+class Attached:
+    """One measure of one arm at one size."""
+
+    arm: str
+    measure: str
+    size: int  # bytes of a prompt
+    values: Spread  # of the blocks' medians
+    ratio: Spread  # to the plain client's block beside it
+
+
+def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[Attached]:
+    """Measure all arms at one size.
+
+    Args:
+        size: Of each prompt, in bytes.
+        effort: How much.
+        python: The environment's interpreter.
+    """
+    assert python.exists(), "What it is compared with isn't installed: run `make bench`."
+    rounds = [each for _ in range(effort.sets) for each in _set(size, effort, python)]
+    return summarize(size, rounds)
+
+
+def summarize(size: int, rounds: Sequence[Round]) -> list[Attached]:
+    """The results of rounds, each with its measures by arm."""
+    return [
+        Attached(
+            arm,
+            measure,
+            size,
+            Spread.of([each[arm][measure] for each in rounds]),
+            Spread.of([each[arm][measure] / each[PLAIN][measure] for each in rounds]),
+        )
+        for measure in MEASURES
+        for arm in rounds[0]
+    ]
+
+
+def _set(size: int, effort: Effort, python: Path) -> list[Round]:
+    """The rounds of one set of processes."""
+    with ExitStack() as stack:
+        client_port, ui_port = json.loads(stack.enter_context(process("server", STORE)))
+        stack.enter_context(process("viewer", str(ui_port), SUBPROTOCOL))
+        model = int(stack.enter_context(process("model")))
+        numbers = (model, client_port, size, effort.blocks, effort.turns, effort.rest)
+        agent = process("seam", *map(str, numbers), python=str(python))
+        rounds: list[Round] = json.loads(stack.enter_context(agent))
+        return rounds
+
+
+# ---- the agent's process ----------------------------------------------------------------------------
+
+
+class Agent:
+    """OpenAI's client, whose queries are timed.
+
+    Args:
+        model: The model's port.
+        size: Of each prompt, in bytes.
+        arms: The ways in which it is attached.
+    """
+
+    def __init__(self, model: int, size: int, arms: Sequence[str] = ARMS) -> None:
+        from openai import OpenAI
+
+        self._client = OpenAI(base_url=f"http://127.0.0.1:{model}/v1", api_key="any")
+        self._bodies = (body(size, number) for number in count())
+        self._arms = arms
+        self._passive = _make_passive() if PASSIVE in arms else None
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+    def round(self, index: int, turns: int, dbg: AgentStepper) -> Round:
+        """One block of each arm, another one first each time: its measures' medians."""
+        measured: Round = {}
+        for shift in range(len(self._arms)):
+            arm = self._arms[(index + shift) % len(self._arms)]
+            with self._attached(arm, dbg):
+                measured[arm] = self._block(turns)
+        return {arm: measured[arm] for arm in self._arms}
+
+    @contextmanager
+    def _attached(self, arm: str, dbg: AgentStepper) -> Iterator[None]:
+        if arm == SEAM:
+            instrument.enable()
+            yield
+            instrument.disable()
+            dbg.post_debug_message("")  # which waits until all is written
+        elif arm == PASSIVE:
+            instrumentor, provider = self._passive
+            instrumentor.instrument(tracer_provider=provider)
+            yield
+            instrumentor.uninstrument()
+            provider.force_flush()
+        else:
+            yield
+
+    def _block(self, turns: int) -> dict[str, float]:
+        whole = [self._ask_whole() for _ in range(turns)]
+        streams = [self._ask_stream() for _ in range(max(1, turns // _FEWER))]
+        medians = map(statistics.median, (whole, *zip(*streams, strict=True)))
+        return dict(zip(MEASURES, medians, strict=True))
+
+    def _ask_whole(self) -> float:
+        prompt = self._rest()
+        begin = time.perf_counter()
+        answer = self._client.chat.completions.create(**prompt)
+        seconds = time.perf_counter() - begin
+        assert answer.choices[0].message.content
+        return seconds
+
+    def _ask_stream(self) -> tuple[float, float, float]:
+        """Seconds to the first token and until the stream is closed, and tokens a second."""
+        prompt = self._rest()
+        clock = time.perf_counter
+        begin = clock()
+        with self._client.chat.completions.create(**prompt, stream=True) as stream:
+            times = [clock() for chunk in stream if chunk.choices[0].delta.content]
+        closed = clock()
+        assert len(times) == MODEL_TOKENS
+        return times[0] - begin, closed - begin, (len(times) - 1) / (times[-1] - times[0])
+
+    def _rest(self) -> dict[str, Any]:
+        """Rest, and give the next prompt."""
+        time.sleep(_REST)
+        return next(self._bodies)
+
+
+def _make_passive() -> tuple[Any, Any]:
+    """OpenInference's instrumentor, and a provider of tracers whose spans are exported to nowhere."""
+    from openinference.instrumentation.openai import OpenAIInstrumentor
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import (
+        BatchSpanProcessor,
+        SpanExporter,
+        SpanExportResult,
+    )
+
+    class Nowhere(SpanExporter):
+        def export(self, spans: Any) -> Any:
+            return SpanExportResult.SUCCESS
+
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    return OpenAIInstrumentor(), provider
+
+
+def main(arguments: list[str]) -> None:
+    model, core, size, blocks, turns = map(int, arguments[:5])
+    with AgentStepper("bench", "127.0.0.1", core, token=TOKENS.agent) as dbg:
+        agent = Agent(model, size)
+        agent.round(0, turns, dbg)  # to warm up
+        rounds = []
+        for index in range(blocks):
+            time.sleep(float(arguments[5]))
+            rounds.append(agent.round(index, turns, dbg))
+        agent.close()
+    print(json.dumps(rounds), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
