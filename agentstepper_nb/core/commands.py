@@ -27,7 +27,7 @@ from ..protocol.records import (
     SummarySaved,
 )
 from .breakpoints import check_breakpoint
-from .input_checks import NO_APPROVAL_PENDING, check_denial, check_edit, check_step
+from .input_checks import NO_APPROVAL_PENDING, check_denial, check_edit, check_step, check_sticky
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
 from .summaries import describe_call
@@ -191,16 +191,25 @@ class DebuggerCommands:
         return self._transitions.drain()
 
     def edit(
-        self, run_id: str, halt_point_id: str, edit: str | None, revision: int | None = None
+        self,
+        run_id: str,
+        halt_point_id: str,
+        edit: str | None,
+        revision: int | None = None,
+        *,
+        sticky: bool = False,
     ) -> list[Output]:
         """Set a pending halt point's edit, or take it back with None, without answering.
 
         Raises:
-            CommandError: `unknown_run`; `not_pending` where no revision is given, else `stale`.
+            CommandError: `unknown_run`, `cannot_stick`; `not_pending` without a revision, or `stale`.
             ProtocolError: `invalid_edit`.
         """
         status = self._transitions.status(run_id)
-        self._transitions.edit(status, self._editable(status, halt_point_id, revision), edit)
+        current = self._editable(status, halt_point_id, revision)
+        if sticky:
+            check_sticky(status, current)
+        self._transitions.edit(status, current, edit, sticky=sticky)
         return self._transitions.drain()
 
     def is_new_edit(

@@ -196,6 +196,22 @@ def check_step(status: RunStatus, halt_point: HaltPoint | None) -> None:
         raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
 
 
+def check_sticky(status: RunStatus, current: HaltPoint) -> None:
+    """Refuse to keep an edit in force that is none of a prompt, or whose agent can't do that.
+
+    Raises:
+        CommandError: `cannot_stick`.
+    """
+    is_prompt = current.kind is EventKind.LLM_QUERY and current.side is EventSide.BEGIN
+    if not is_prompt or status.run.can_stick_edits is not True:
+        raise CommandError(
+            "cannot_stick",
+            "This edit can't be made in later prompts too: only a prompt's edit can, of an agent "
+            "whose AgentStepper is new enough. Send the edit for this message alone.",
+            status.run.id,
+        )
+
+
 def check_denial(status: RunStatus, current: HaltPoint) -> None:
     """Refuse a denial of what is no call, or of which the agent can't be told.
 

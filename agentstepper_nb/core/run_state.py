@@ -247,6 +247,7 @@ class RunStates:
             pending[record.halt_point],
             revision=record.revision,
             edit=record.edit,
+            sticky=record.sticky,
             model_summary=None,  # it was about what stood there before
         )
         pending[record.halt_point] = edited

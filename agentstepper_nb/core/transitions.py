@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
@@ -238,6 +239,7 @@ class Transitions:
         current: HaltPoint,
         edit: str | None,
         check: Callable[[str, HaltPoint], object] = check_edit,
+        sticky: bool = False,
     ) -> None:
         """Check and record the edit of a pending halt point.
 
@@ -246,13 +248,19 @@ class Transitions:
             current: The halt point.
             edit: JSON text; None, or what the agent sent, takes the edit back.
             check: Raises what is wrong with an edit.
+            sticky: Whether a prompt's messages are edited so in later ones, too.
         """
         if edit == current.data:
             edit = None
         if edit is not None:
             check(edit, current)
         record = HaltPointEdited(
-            run=status.run.id, halt_point=current.id, revision=current.revision + 1, edit=edit
+            run=status.run.id,
+            halt_point=current.id,
+            revision=current.revision + 1,
+            edit=edit,
+            # Once it was said either way, the agent needs to hear what holds.
+            sticky=UNSET if not sticky and current.sticky is UNSET else sticky,
         )
         self.emit(record)
 

@@ -77,6 +77,8 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         side=message.side,
         at=message.at,
         data="null" if message.data is UNSET else str(message.data, "utf-8"),
+        edit=None if message.edit is UNSET else str(message.edit, "utf-8"),
+        sticky=UNSET if message.edit is UNSET else True,
         waits=message.waits,
         summary=message.summary,
         outcome=message.outcome,
@@ -102,8 +104,11 @@ def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> v2.Answer:
         return v2.StopAnswer()
     if answer is AnswerKind.DENY:
         return v2.DenyAnswer(reason=halt_point.reason or "")
+    # Without data the agent's own sticky edit would stand, which was taken back.
+    is_told = halt_point.edit is not None or halt_point.sticky is not UNSET
     return v2.ResumeAnswer(
-        data=UNSET if halt_point.edit is None else Raw(halt_point.edit.encode()),
+        data=Raw(halt_point.current.encode()) if is_told else UNSET,
+        sticky=halt_point.sticky is True,
         approved=halt_point.approval is not None,
         always=halt_point.always,
     )
@@ -140,5 +145,6 @@ def make_run(message: v2.Hello, at: float) -> Run:
         workspace=message.workspace,
         pid=message.pid,
         host=message.host,
+        can_stick_edits=message.can_stick_edits,
         notice=message.notice,
     )

@@ -76,6 +76,7 @@ async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
             revision=found.revision,
             data=found.data,
             edit=found.edit,
+            sticky=found.sticky,
             is_strict_json=found.is_strict_json,
             approval=found.approval,
             reason=found.reason,

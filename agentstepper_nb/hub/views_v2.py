@@ -329,7 +329,7 @@ def _outputs(commands: DebuggerCommands, command: Struct, at: float) -> list[Out
         case v2.DenyCall(run=run, halt_point=named, revision=revision, reason=reason):
             return commands.deny(run, at, named, revision, reason)
         case v2.SetEdit(run=run, halt_point=named, edit=edit, revision=revision):
-            return commands.edit(run, named, edit, revision)
+            return commands.edit(run, named, edit, revision, sticky=command.sticky is True)
         case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
             return _of_run(commands, command, at)
         case v2.SetBreakpoint() | v2.DeleteBreakpoint() | v2.SetPrices():

@@ -66,6 +66,7 @@ class Hello(
     mode: RunMode = RunMode.STEP
     can_reconnect: bool = True  # whether it connects again by itself where the connection is lost
     can_check_edits: bool = False  # whether it answers `CheckEdit`
+    can_stick_edits: bool | UnsetType = UNSET  # whether it takes `ResumeAnswer.sticky`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
     shares_connection: bool | UnsetType = (
         UNSET  # further runs of the process may say hello on this connection
@@ -105,6 +106,7 @@ class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE
     clock: float  # the agent's monotonic clock, seconds
     data: Raw | UnsetType = UNSET  # left out where it travels in pieces
     pieces: EncodedContent | UnsetType = UNSET  # of its JSON text
+    edit: Raw | UnsetType = UNSET  # of a prompt: sticky edits that stand unless the answer has data
     epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
     breakpoints: breakpoint_rules.Hits = ()  # that hit here
     breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
@@ -299,6 +301,7 @@ class ResumeAnswer(
     data: Raw | UnsetType = UNSET
     approved: bool = False  # what the halt point asks: without this nobody has approved it
     always: bool = False  # and from now on without being asked
+    sticky: bool = False  # the edited messages are edited so in later prompts, too
 
 
 class SkipAnswer(Struct, frozen=True, kw_only=True, tag="skip", tag_field="kind"):

@@ -206,6 +206,7 @@ class Run(Struct, frozen=True, kw_only=True):
     ending: RunEnding | None = None  # None while it lives, and for imported runs
     failure: Failure | None = None  # what ended it, where an exception did
     can_stop: bool = True  # agents of version 1 can't be stopped
+    can_stick_edits: bool | UnsetType = UNSET  # a prompt's edit may stay in force for later prompts
     stopping: bool = False  # Stop was pressed; the next waiting halt point is answered with it
     rows: int = 0
     #: As a list of changes shows them: commits that the agent asked for, and the snapshots after the
@@ -297,6 +298,9 @@ class HaltPoint(
     duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
     revision: int = 1  # grows with every edit
     edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
+    #: Of a prompt: whether the edit is made again in later ones; UNSET where nobody said so. At revision
+    #: 1 the agent has made the edit, since an earlier one was sticky.
+    sticky: bool | UnsetType = UNSET
     model_summary: str | None = None  # what a model made of it in one sentence
     answer: AnswerKind | None = None  # None while it is pending
     answered_at: float | None = None  # POSIX seconds, the Core's clock

@@ -171,6 +171,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The halt point has no call to deny, or its agent speaks version 1.",
         "Deny a call before it is made; otherwise edit the data, or step.",
     ),
+    "cannot_stick": (
+        "The edit to be made in later prompts too is none of a prompt, or its agent can't do that.",
+        "Send the edit without `sticky`.",
+    ),
     "extension_failed": (
         "The extension that provides the command failed.",
         "Report the traceback in the Core's log to the author of the extension.",

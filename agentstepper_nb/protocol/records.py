@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import dropwhile
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from .breakpoint_rules import BreakpointRule, Price
 from .data_model import AnswerKind, Commit, Event, HaltPoint, HashKey, RowNote, Run
@@ -119,6 +119,7 @@ class HaltPointEdited(
     halt_point: str
     revision: int
     edit: str | None
+    sticky: bool | UnsetType = UNSET  # as `HaltPoint.sticky`
 
 
 class HaltPointAnswered(

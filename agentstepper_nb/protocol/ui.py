@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .breakpoint_rules import BreakpointChanged as BreakpointChanged
 from .breakpoint_rules import BreakpointGone as BreakpointGone
@@ -147,6 +147,7 @@ class SetEdit(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoi
     halt_point: str
     revision: int
     edit: str | None
+    sticky: bool | UnsetType = UNSET  # of a prompt: its messages are edited so in later ones, too
 
 
 class RenameRun(Struct, frozen=True, kw_only=True):
@@ -301,6 +302,7 @@ class MessageBody(Struct, frozen=True, kw_only=True, rename={"is_strict_json": "
     data: str  # JSON text as the agent sent it; "" where it travels in pieces
     pieces: EncodedContent | None = None  # of this text
     edit: str | None  # JSON text; null where there is no edit
+    sticky: bool | UnsetType = UNSET  # as `HaltPoint.sticky`
     is_strict_json: bool  # false: the text is not strict JSON (NaN, from version 1)
     approval: ApprovalPrompt | None = None  # what it asks, or asked, a person
     reason: str | None = None  # why it was denied

@@ -52,6 +52,7 @@ from .framework_signals import is_framework_signal
 from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
 from .scopes import Scope, describe, find_scope, set_scope
 from .seam_report import SeamRecorder
+from .sticky_edits import StickyPrompt
 from .value_encoder import EncodedValue
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -194,6 +195,10 @@ class HaltFlow(HaltFlowBase):
             seams=self.seams.take_changed(),
         )
         point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
+        prompt = None
+        if kind is EventKind.LLM_QUERY:
+            prompt = StickyPrompt(self.run, packed.raw, reader.find_problem)
+            point = replace(point, edit=prompt.edit)
         if approval is None:
             answer = yield from self._await_answer((begun, point), point, reader, closing=event)
         else:
@@ -203,6 +208,7 @@ class HaltFlow(HaltFlowBase):
                 (begun, point), point, reader, event, approval, asked
             )
             reader = reader.for_payload(asked.find_displayed_payload(answer, packed))
+        answer = answer if prompt is None else prompt.accept(answer)
         if isinstance(answer, SkipAnswer):
             event.skipped = True
             event.result = packed.restore_secrets(answer.result)

@@ -29,6 +29,7 @@ from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
 from .scopes import open_root
 from .seam_report import SeamRecorder, SeamReport, make_report
+from .sticky_edits import forget_sticky_edits
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
@@ -86,11 +87,13 @@ class RunSession:
             mode=mode,
             can_reconnect=on_disconnect != "raise",
             can_check_edits=True,
+            can_stick_edits=True,
             shares_connection=True,
             wants_hash_key=True,
             notice=escape_surrogates(notice),
         )
         self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)
+        self.link.add_end_callback(partial(forget_sticky_edits, self.run))
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""

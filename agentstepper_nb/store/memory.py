@@ -214,7 +214,8 @@ class MemoryStore:
         stored_run.rows[halt_point.seq] = halt_point.id
 
     def _edit(self, record: HaltPointEdited) -> None:
-        self._update(record, revision=record.revision, edit=record.edit, model_summary=None)
+        changes = {"edit": record.edit, "sticky": record.sticky, "model_summary": None}
+        self._update(record, revision=record.revision, **changes)
 
     def _answer(self, record: HaltPointAnswered) -> None:
         self._update(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
@@ -79,10 +79,10 @@ class Person:
             ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision, edit=text),
         )
 
-    def edit(self, value: Any) -> None:
+    def edit(self, value: Any, *, sticky: bool = False) -> None:
         """Edit the oldest pending halt point for the first time, and leave it pending."""
-        halt_point, text = self.halted(), json.dumps(value)
-        self._command(ui.SetEdit(run=self.run.id, halt_point=halt_point, revision=1, edit=text))
+        meant = {"run": self.run.id, "halt_point": self.halted(), "revision": 1}
+        self._command(ui.SetEdit(**meant, edit=json.dumps(value), sticky=sticky or UNSET))
 
     def approve(
         self, edit: Any = ..., revision: int = 1, *, always: bool = False, confirmed: bool = True

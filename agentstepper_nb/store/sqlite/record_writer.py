@@ -272,7 +272,9 @@ class RecordWriter:
     def _edit(self, record: HaltPointEdited) -> None:
         run = self._touch(record.run)
         n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.replace_fields(body, revision=record.revision, model_summary=None)
+        body = HALT_POINT.replace_fields(
+            body, revision=record.revision, sticky=record.sticky, model_summary=None
+        )
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
 

@@ -239,6 +239,7 @@ export interface SetEdit {
   breakpoint: string;
   revision: number;
   edit: string | null;
+  sticky?: boolean;
 }
 /**
  * Set a breakpoint, in place of the one with its id; agents that run get it at once.
@@ -434,6 +435,7 @@ export interface Run {
   ending: RunEnding | null;
   failure: Failure | null;
   can_stop: boolean;
+  can_stick_edits?: boolean;
   stopping: boolean;
   rows: number;
   commits: number;
@@ -734,6 +736,7 @@ export interface MessageBody {
   data: string;
   pieces: EncodedContent | null;
   edit: string | null;
+  sticky?: boolean;
   strict: boolean;
   approval: ApprovalPrompt | null;
   reason: string | null;

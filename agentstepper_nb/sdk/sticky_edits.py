@@ -1,0 +1,165 @@
+"""Edits of prompts' messages that a person made sticky: each is made again wherever the message stands.
+
+An agent's own history keeps the message as it was. The table of a run says by what each such message is
+replaced; a later prompt that has the message travels with the edit already made, so that a person sees
+it, may take it back, or edit further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
+from hashlib import sha256
+from typing import Any, Final
+
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from ..protocol.agent import Answer, ResumeAnswer
+from .json_text import dump_json, load_json
+
+#: The members of a prompt that hold no messages, whatever is in them.
+_OTHER_MEMBERS: Final = frozenset({"tools", "functions", "model"})
+
+#: By what a message is replaced: nothing, itself edited, or several messages.
+_Replacement = tuple[Any, ...]
+
+_tables: dict[str, dict[str, _Replacement]] = {}
+
+
+def forget_sticky_edits(run: str) -> None:
+    """A run is over: forget its sticky edits."""
+    _tables.pop(run, None)
+
+
+class StickyPrompt:
+    """One prompt, and the sticky edits of its run.
+
+    Args:
+        run: The run's id.
+        shown: The prompt as it is shown to a person.
+        find_problem: Why the agent can't take an edit; None where it can.
+    """
+
+    def __init__(self, run: str, shown: Raw, find_problem: Callable[[Raw], str | None]) -> None:
+        self._run = run
+        self._shown = shown
+        self.edit: Raw | UnsetType = UNSET
+        """The prompt with the sticky edits made again; UNSET where it has no such message."""
+        table = _tables.get(run)
+        if table:
+            edited = _replace_messages(load_json(bytes(shown)), table)
+            made = UNSET if edited is None else Raw(dump_json(edited).encode())
+            if made is not UNSET and find_problem(made) is None:
+                self.edit = made
+
+    def accept(self, answer: Answer) -> Answer:
+        """Note what a person made sticky, or no longer is.
+
+        Args:
+            answer: The halt point's. Without data it leaves `edit` as it is.
+
+        Returns:
+            The answer with the edit that is in force.
+        """
+        if not isinstance(answer, ResumeAnswer):
+            return answer
+        if answer.data is UNSET:
+            return answer if self.edit is UNSET else replace(answer, data=self.edit)
+        if answer.sticky or self.edit is not UNSET:
+            self._note(answer.data if answer.sticky else None)
+        return answer
+
+    def _note(self, edited: Raw | None) -> None:
+        """The edits of this prompt's messages are these; none where None."""
+        prompt = load_json(bytes(self._shown))
+        table = dict(_tables.get(self._run, {}))
+        for message in (each for _, messages in _list_messages(prompt) for each in messages):
+            table.pop(_hash(message), None)
+        if edited is not None:
+            table |= _compare(prompt, load_json(bytes(edited)))
+        _tables[self._run] = table
+
+
+def _list_messages(prompt: Any) -> Iterator[tuple[str | None, list[Any]]]:
+    """A prompt's lists of messages, each with the member that holds it; a text alone is one message."""
+    if isinstance(prompt, list):
+        yield None, prompt
+    elif isinstance(prompt, str):
+        yield None, [prompt]
+    elif isinstance(prompt, dict):
+        for name, value in prompt.items():
+            if name in _OTHER_MEMBERS:
+                continue
+            if isinstance(value, list):
+                yield name, value
+            elif isinstance(value, str | dict):
+                yield name, [{name: value}]  # the member's name tells a text from another member's
+
+
+def _replace_messages(prompt: Any, table: dict[str, _Replacement]) -> Any | None:
+    """A prompt with each message replaced that the table has; None where it has none of them."""
+    edited, is_edited = prompt, False
+    for name, messages in _list_messages(prompt):
+        found = [table.get(_hash(message)) for message in messages]
+        if all(each is None for each in found):
+            continue
+        pairs = zip(messages, found, strict=True)
+        made = [new for old, each in pairs for new in ((old,) if each is None else each)]
+        is_edited = True
+        edited = _put(edited, name, made)
+    return edited if is_edited else None
+
+
+def _put(prompt: Any, name: str | None, messages: list[Any]) -> Any:
+    """A prompt with other messages in one of its places."""
+    if name is None:
+        return messages if isinstance(prompt, list) else messages[0]
+    if isinstance(prompt[name], list):
+        return {**prompt, name: messages}
+    return {**prompt, **messages[0]}
+
+
+def _compare(prompt: Any, edited: Any) -> dict[str, _Replacement]:
+    """By what each message of a prompt was replaced that was edited."""
+    if type(prompt) is not type(edited):
+        return {}
+    after = dict(_list_messages(edited))
+    table: dict[str, _Replacement] = {}
+    for name, messages in _list_messages(prompt):
+        if name in after:
+            is_whole = isinstance(prompt[name] if name is not None else prompt, list)
+            table |= _compare_lists(messages, after[name], is_whole)
+    return table
+
+
+def _compare_lists(before: list[Any], after: list[Any], is_list: bool) -> dict[str, _Replacement]:
+    hashes = [_hash(each) for each in before], [_hash(each) for each in after]
+    if not is_list:
+        same = hashes[0] == hashes[1] or len(after) != 1
+        return {} if same else {hashes[0][0]: tuple(after)}
+    table: dict[str, _Replacement] = {}
+    matcher = SequenceMatcher(None, *hashes, autojunk=False)
+    for kind, first, last, new_first, new_last in matcher.get_opcodes():
+        new = after[new_first:new_last]
+        if kind == "insert" and before:
+            _insert(table, before, hashes[0], first, new)
+        elif kind != "equal":
+            for index in range(first, last):
+                at = index - first
+                # What is more than was there follows the last that was replaced.
+                table[hashes[0][index]] = tuple(new[at:] if index == last - 1 else new[at : at + 1])
+    return table
+
+
+def _insert(
+    table: dict[str, _Replacement], before: list[Any], hashes: list[str], at: int, new: list[Any]
+) -> None:
+    """New messages follow the message before them; the first ones stand before the first."""
+    index = max(at - 1, 0)
+    known = table.get(hashes[index], (before[index],))
+    table[hashes[index]] = (*new, *known) if at == 0 else (*known, *new)
+
+
+def _hash(message: Any) -> str:
+    return sha256(dump_json(message).encode()).hexdigest()
