@@ -12,18 +12,18 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
-from ..llm_wire.tool_names import find_called_tools, find_offered_tools
+from ..llm_wire.tool_names import CalledTool, find_offered_tools
 from ..protocol.data_model import EventKind
 from ..protocol.seams import FoundBy
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from ..sdk.flow_effects import find_innermost_event
+from .called_tools import get_called_tools, set_called_tools, take_named_call
 from .options import discovers_tools
 from .tool_call import TracedToolCall
 
@@ -34,6 +34,7 @@ _MAX_ITEMS: Final = 200
 _MAX_DEPTH: Final = 2
 #: The variable of a replaced function that has what is called; first a constant of this text.
 _HANDLE: Final = "_agentstepper_handle"
+_RECEIVERS: Final = ("self", "cls")
 _OWN_FOLDER: Final = str(Path(__file__).parents[1])
 _LIBRARY_FOLDERS: Final = (
     _OWN_FOLDER,
@@ -45,10 +46,6 @@ _LIBRARY_FOLDERS: Final = (
 
 #: The functions whose code is replaced, with their own code and the run that found them.
 _replaced: dict[FunctionType, tuple[_OwnCode, str]] = {}
-#: Names that the model has called in this context, and that nothing has executed yet.
-_called: ContextVar[list[str] | None] = ContextVar("agentstepper_called_tools", default=None)
-#: The same by run, for threads that copied no context.
-_called_in_run: dict[str, list[str]] = {}
 
 
 def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
@@ -79,19 +76,6 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     return names
 
 
-def record_called_tools(run: str, answer: dict[str, Any]) -> None:
-    """Keep for this context which tools the model calls: a function of such a name halts next.
-
-    Args:
-        run: The run in which the model was asked.
-        answer: The whole answer, as the agent reads it.
-    """
-    if discovers_tools():
-        names = find_called_tools(answer)
-        _called.set(names)
-        _called_in_run[run] = names
-
-
 def restore_functions(run: str | None = None) -> None:
     """Put functions' own code back.
 
@@ -102,7 +86,6 @@ def restore_functions(run: str | None = None) -> None:
         if run in (None, finder):
             own.put_back(function)
             _replaced.pop(function, None)
-            _called_in_run.pop(finder, None)
 
 
 # ---- finding -----------------------------------------------------------------------------------------
@@ -238,12 +221,14 @@ def _call(
     """Make a call of a function whose code was replaced; an event where the model asked for it."""
     name = original.__name__
     stepper = find_current_stepper() if _replaced else None
-    if stepper is None or _is_inside(stepper, name) or not _take_called(stepper.run_id, name):
+    if stepper is None:
         return original(*args, **kwargs)
-    before = _called.get()
     arguments = CallArguments(original, args, kwargs)
-    hidden = {key: value for key, value in arguments.named.items() if key in ("self", "cls")}
-    shown = {key: value for key, value in arguments.named.items() if key not in hidden}
+    hidden, shown = _split_receiver(arguments.named)
+    called = _take_call(stepper, name, shown)
+    if called is None:
+        return original(*args, **kwargs)
+    before = get_called_tools()
 
     def check(edited: Any) -> Any:
         if not isinstance(edited, dict):
@@ -262,13 +247,13 @@ def _call(
         try:
             return call(edited)
         finally:
-            _called.set(before)  # the tool may have asked a model of its own
+            set_called_tools(before)  # the tool may have asked a model of its own
 
     async def call_async(edited: Any) -> Any:
         try:
             return await call(edited)
         finally:
-            _called.set(before)
+            set_called_tools(before)
 
     return TracedToolCall(
         name=name,
@@ -277,19 +262,19 @@ def _call(
         is_async=is_async,
         check_args=check,
         found_by=FoundBy.DISCOVERY,
+        call_id=called.id,
     ).run(stepper)
 
 
-def _take_called(run: str, name: str) -> bool:
-    """Whether the model called this tool, and nothing has executed that call yet."""
-    called = _called.get()
-    if called is None:
-        called = _called_in_run.get(run, [])
-    try:
-        called.remove(name)
-    except ValueError:
-        return False
-    return True
+def _split_receiver(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a method is called on, and the arguments that the model writes."""
+    hidden = {key: value for key, value in named.items() if key in _RECEIVERS}
+    return hidden, {key: value for key, value in named.items() if key not in _RECEIVERS}
+
+
+def _take_call(stepper: BaseStepper, name: str, args: dict[str, Any]) -> CalledTool | None:
+    """The model's call that is executed now; None where it made none, or another seam has it."""
+    return None if _is_inside(stepper, name) else take_named_call(stepper.run_id, name, args)
 
 
 def _is_inside(stepper: BaseStepper, name: str) -> bool:

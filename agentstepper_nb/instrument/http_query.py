@@ -22,7 +22,7 @@ from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow, OpenEvent
 from ..sdk.halt_flow import HaltFlow
 from ..sdk.scopes import suspend_numbering
-from .discovery import record_called_tools
+from .called_tools import record_called_tools
 from .retries import (
     FailedAttempt,
     is_repeated,
@@ -168,7 +168,7 @@ class HttpQuery:
         """The tool calls of an answer begin; the answer with what the person edited in them."""
         tools = find_inferred_tools(self.stepper)
         answer = yield from tools.begin_calls(flow, self.llm_request.body, answer, waits)
-        record_called_tools(flow.run, answer)
+        record_called_tools(self.stepper, answer)
         return answer
 
     def _fail(

@@ -14,6 +14,7 @@ from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import read_tool_call
 from .announcement import announce
+from .called_tools import find_call_id
 from .current_run import raise_if_stopped
 from .open_calls import record_open_call
 
@@ -40,7 +41,7 @@ class TracedToolCall:
         make_result: Makes the framework's result from the original (None without one) and the edit.
         check_result: Gives an edited result as `make_result` takes it, or raises ValueError.
         make_denial: Makes the result that the model reads where a person denies the call.
-        call_id: The id that the model gave the call, where the framework has it.
+        call_id: The id by which the framework knows the call, where it has one.
         found_by: The method that found the tool.
     """
 
@@ -74,6 +75,7 @@ class TracedToolCall:
         flow = stepper._open_flow()
         if line := announce(stepper):
             yield from flow.post_debug_message(line)
+        call_id = find_call_id(flow.run, self.name, self.args, self.call_id)
         kind, value = EventKind.TOOL_INVOCATION, {"Tool": self.name, "Argument": self.args}
         try:
             begun = yield from flow.begin(
@@ -81,7 +83,7 @@ class TracedToolCall:
                 value,
                 self.name,
                 convert_edit=self._accept,
-                call_id=self.call_id,
+                call_id=call_id,
                 found_by=self.found_by,
             )
         except ToolDeniedError as denied:

@@ -59,12 +59,18 @@ class WireToolCall:
         return str(self.holder["name"])
 
     @property
+    def given_id(self) -> str | None:
+        """The id that the model gave the call, by which a result names it."""
+        ids = (self.part.get("call_id"), self.part.get("id"), self.holder.get("id"))
+        return next((id for id in ids if isinstance(id, str) and id), None)
+
+    @property
     def args(self) -> Any:
         """The arguments; JSON in a text as what it stands for."""
         given = self.holder.get(self.member)
         if self.member == "arguments" and isinstance(given, str):
             try:
-                return msgspec.json.decode(given)
+                return msgspec.json.decode(given or "{}")
             except ValueError:  # the model's own mistake
                 return given
         return given

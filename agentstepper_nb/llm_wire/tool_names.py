@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .tool_calls import each_object, find_tool_calls
+
+
+@dataclass(frozen=True)
+class CalledTool:
+    """A tool that an answer calls.
+
+    Args:
+        name: Its name.
+        args: What it is called with: a JSON value, or the text where the model wrote no JSON.
+        id: The call's id; None where the model gave none.
+    """
+
+    name: str
+    args: Any
+    id: str | None
 
 
 def find_offered_tools(body: Mapping[str, Any]) -> set[str]:
@@ -20,6 +36,7 @@ def find_offered_tools(body: Mapping[str, Any]) -> set[str]:
     return names
 
 
-def find_called_tools(answer: Mapping[str, Any]) -> list[str]:
-    """The names of the functions that a whole answer calls, in its order."""
-    return [call.name for call in find_tool_calls(answer, {})]
+def find_called_tools(answer: Mapping[str, Any]) -> list[CalledTool]:
+    """The tools that a whole answer calls, in its order."""
+    calls = find_tool_calls(answer, {})
+    return [CalledTool(call.name, call.args, call.given_id) for call in calls]

@@ -1,0 +1,141 @@
+"""The tools that models have called in their answers, until something executes the calls.
+
+By these a call that a framework makes gets the id that its model gave it, whether the framework hands
+the id to the tool or not, and no id that a framework made up: a replay would have another.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from ..llm_wire.tool_names import CalledTool, find_called_tools
+from ..sdk.base_stepper import BaseStepper
+
+#: Answers of a run whose calls are remembered; what calls of older ones is executed isn't known.
+_MAX_ANSWERS: Final = 100
+
+
+@dataclass
+class _RunCalls:
+    """What models called in one run."""
+
+    answers: deque[list[CalledTool]] = field(default_factory=lambda: deque(maxlen=_MAX_ANSWERS))
+    ids: set[str] = field(default_factory=set)
+
+
+_lock = threading.Lock()
+_runs: dict[str, _RunCalls] = {}
+#: The calls of the answer that this context has read, which nothing has executed yet.
+_called: ContextVar[list[CalledTool] | None] = ContextVar("agentstepper_called_tools", default=None)
+
+
+def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
+    """Remember which tools an answer calls.
+
+    Args:
+        stepper: Of the run in which the model was asked.
+        answer: The whole answer, as the agent reads it.
+    """
+    calls = find_called_tools(answer)
+    _called.set(calls)
+    run = stepper.run_id
+    with _lock:
+        known = _runs.get(run)
+        if known is None:
+            known = _runs[run] = _RunCalls()
+            stepper._current_session().link.add_end_callback(lambda: _forget(run))
+        known.answers.append(calls)
+        known.ids.update(call.id for call in calls if call.id)
+
+
+def get_called_tools() -> list[CalledTool] | None:
+    """The calls of this context that nothing has executed; None where it has read no answer."""
+    return _called.get()
+
+
+def set_called_tools(calls: list[CalledTool] | None) -> None:
+    """Let this context go on with calls of an answer from before."""
+    _called.set(calls)
+
+
+def take_named_call(run: str, name: str, args: Any) -> CalledTool | None:
+    """The next call of a tool in this context's answer, or in the run's newest where it has none.
+
+    Args:
+        run: The run's id.
+        name: The tool's name.
+        args: What it is called with: of several calls, that one is preferred.
+
+    Returns:
+        None where the answer doesn't call the tool, or each of its calls was executed.
+    """
+    with _lock:
+        calls = _called.get()
+        if calls is None:
+            known = _runs.get(run)
+            calls = known.answers[-1] if known is not None else []
+        named = [(calls, call) for call in calls if call.name == name]
+        return _remove_first(named, partial(_has_args, args)) or _remove_first(
+            named, lambda call: True
+        )
+
+
+def find_call_id(run: str, name: str, args: Any, given: str | None) -> str | None:
+    """The id that the model gave a call which is executed now.
+
+    Args:
+        run: The run's id.
+        name: The tool's name.
+        args: What it is called with.
+        given: The id by which the framework knows the call, where it has one.
+
+    Returns:
+        None where the model gave none, or nothing says which of several calls this is.
+    """
+    with _lock:
+        known = _runs.get(run)
+        if known is None:
+            return given
+        calls = list(_list_calls(known, name))
+        if given in known.ids:
+            _remove_first(calls, lambda call: call.id == given)
+            return given
+        taken = _remove_first(calls, partial(_has_args, args))
+        if taken is not None:
+            return taken.id
+        return None if calls else given
+
+
+def _list_calls(known: _RunCalls, name: str) -> Iterator[tuple[list[CalledTool], CalledTool]]:
+    """The calls of a tool that nothing has executed, with their lists; this context's come first."""
+    own = _called.get() or []
+    for calls in (own, *(calls for calls in reversed(known.answers) if calls is not own)):
+        yield from ((calls, call) for call in calls if call.name == name)
+
+
+def _remove_first(
+    calls: list[tuple[list[CalledTool], CalledTool]], fits: Callable[[CalledTool], bool]
+) -> CalledTool | None:
+    for owner, call in calls:
+        if fits(call):
+            owner.remove(call)
+            return call
+    return None
+
+
+def _has_args(args: Any, call: CalledTool) -> bool:
+    try:
+        return bool(call.args == args)
+    except Exception:  # of arguments of the agent's own types, which may be compared in other ways
+        return False
+
+
+def _forget(run: str) -> None:
+    with _lock:
+        _runs.pop(run, None)
