@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -54,14 +55,14 @@ def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
         known.ids.update(call.id for call in calls if call.id)
 
 
-def get_called_tools() -> list[CalledTool] | None:
-    """The calls of this context that nothing has executed; None where it has read no answer."""
-    return _called.get()
-
-
-def set_called_tools(calls: list[CalledTool] | None) -> None:
-    """Let this context go on with calls of an answer from before."""
-    _called.set(calls)
+@contextmanager
+def keep_called_tools() -> Iterator[None]:
+    """Let this context go on afterwards with the calls that it has now, whatever was asked inside."""
+    before = _called.get()
+    try:
+        yield
+    finally:
+        _called.set(before)
 
 
 def take_named_call(run: str, name: str, args: Any) -> CalledTool | None:

@@ -23,7 +23,7 @@ from ..protocol.seams import FoundBy
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from ..sdk.flow_effects import find_innermost_event
-from .called_tools import get_called_tools, set_called_tools, take_named_call
+from .called_tools import keep_called_tools, take_named_call
 from .options import discovers_tools
 from .tool_call import TracedToolCall
 
@@ -220,7 +220,7 @@ def _call(
 ) -> Any:
     """Make a call of a function whose code was replaced; an event where the model asked for it."""
     name = original.__name__
-    stepper = find_current_stepper() if _replaced else None
+    stepper = find_current_stepper()
     if stepper is None:
         return original(*args, **kwargs)
     arguments = CallArguments(original, args, kwargs)
@@ -228,42 +228,40 @@ def _call(
     called = _take_call(stepper, name, shown)
     if called is None:
         return original(*args, **kwargs)
-    before = get_called_tools()
-
-    def check(edited: Any) -> Any:
-        if not isinstance(edited, dict):
-            raise ValueError(f"The arguments of {name} are a JSON object.")
-        try:
-            arguments.with_named({**hidden, **edited})
-        except TypeError as problem:
-            raise ValueError(f"{name} doesn't take these arguments: {problem}.") from None
-        return edited
 
     def call(edited: Any) -> Any:
         given = arguments if edited is shown else arguments.with_named({**hidden, **edited})
         return original(*given.args, **given.kwargs)
 
     def call_sync(edited: Any) -> Any:
-        try:
+        with keep_called_tools():  # the tool may ask a model of its own
             return call(edited)
-        finally:
-            set_called_tools(before)  # the tool may have asked a model of its own
 
     async def call_async(edited: Any) -> Any:
-        try:
+        with keep_called_tools():
             return await call(edited)
-        finally:
-            set_called_tools(before)
 
     return TracedToolCall(
         name=name,
         args=shown,
         call=call_async if is_async else call_sync,
         is_async=is_async,
-        check_args=check,
+        check_args=functools.partial(_check_args, name, arguments, hidden),
         found_by=FoundBy.DISCOVERY,
         call_id=called.id,
     ).run(stepper)
+
+
+def _check_args(
+    name: str, arguments: CallArguments, hidden: dict[str, Any], edited: Any
+) -> dict[str, Any]:
+    if not isinstance(edited, dict):
+        raise ValueError(f"The arguments of {name} are a JSON object.")
+    try:
+        arguments.with_named({**hidden, **edited})
+    except TypeError as problem:
+        raise ValueError(f"{name} doesn't take these arguments: {problem}.") from None
+    return edited
 
 
 def _split_receiver(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,6 +14,7 @@ from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.flow_effects import find_innermost_event
+from ..sdk.scope_hooks import leave_unnumbered
 from .announcement import announce
 from .current_run import find_run, is_run_expected, raise_if_stopped
 from .discovery import discover_tools
@@ -32,6 +33,8 @@ def install(library: ModuleType, patches: Patches) -> None:
     """
     patches.wrap(library.Client, "send", partial(_send, library, False))
     patches.wrap(library.AsyncClient, "send", partial(_send, library, True))
+    # SDKs close clients in a task, when these are collected.
+    leave_unnumbered(library.AsyncClient.aclose)
 
 
 def _send(

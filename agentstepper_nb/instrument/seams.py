@@ -47,6 +47,15 @@ _OTHER_DISTRIBUTIONS: Final = {
 _NOT_IMPORTED: Final = "Nothing has imported it yet."
 _IS_OFF: Final = "Instrumentation is off: `instrument.enable()` turns it on."
 
+#: Of each framework that has agents, the module whose import loads what says whose an event is.
+_AGENT_SEAMS: Final = (
+    ("langgraph", "langgraph.pregel", "adapters.langchain"),
+    ("openai-agents", "agents.tracing.scope", "adapters.openai_agents"),
+    ("google-adk", "google.adk.agents.base_agent", "adapters.google_adk"),
+    ("agent-framework", "agent_framework._agents", "adapters.agent_framework"),
+    ("crewai", "crewai.agent.core", "adapters.crewai"),
+)
+
 Install = Callable[[ModuleType, Patches], None]
 
 
@@ -93,12 +102,13 @@ def enable(*, discovers_tools: bool = False) -> None:
         has_hooks, _state.has_hooks = _state.has_hooks, True
     if not has_hooks:
         wrapt.register_post_import_hook(lambda found: found.register_source(_state), _REPORTER)
-    for library, module, seam in _SEAMS:
-        hook = partial(_on_import, library, seam)
-        if not has_hooks:
-            wrapt.register_post_import_hook(hook, module)
-        elif module in sys.modules:
-            hook(sys.modules[module])
+    for seams, on_import in ((_SEAMS, _on_import), (_AGENT_SEAMS, _on_import_of_agents)):
+        for library, module, seam in seams:
+            hook = partial(on_import, library, seam)
+            if not has_hooks:
+                wrapt.register_post_import_hook(hook, module)
+            elif module in sys.modules:
+                hook(sys.modules[module])
 
 
 def disable() -> None:
@@ -192,3 +202,19 @@ def _on_import(library: str, seam: str, module: ModuleType) -> None:
             "Calls of %s won't halt: this version can't be wrapped.", library, exc_info=True
         )
     _state.generation += 1
+
+
+def _on_import_of_agents(library: str, seam: str, module: ModuleType) -> None:
+    """As `_on_import`, for what says whose an event is. Without it, calls halt all the same."""
+    if not _state.is_enabled:
+        return
+    try:
+        install: Install = import_module(f"{__package__}.{seam}").install_agents
+        with _state.lock:
+            install(module, _state.patches)
+    except Exception:
+        log.warning(
+            "Events of %s won't name their agents: this version can't be wrapped.",
+            library,
+            exc_info=True,
+        )

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from functools import cache, partial
+from types import CodeType
 from typing import Any, Final
 
 import wrapt
@@ -22,6 +23,19 @@ from .scopes import Scope, _current, find_numbering_scope, suspend_numbering
 _carried: list[ContextVar[Any]] = []
 #: Threads of this package, and of libraries that start them on demand, aren't the program's own.
 _UNNUMBERED_NAMES: Final = ("agentstepper", "AnyIO worker")
+
+
+#: The code of functions that a library calls in tasks and jobs when others have something to wait for.
+_unnumbered: set[CodeType] = set()
+
+
+def leave_unnumbered(function: Callable[..., Any]) -> None:
+    """Number no task and no job that only calls this function: how often that is depends on timing.
+
+    Args:
+        function: The function, a method of its class, or a coroutine function.
+    """
+    _unnumbered.add(function.__code__)
 
 
 def carry_into_threads(variable: ContextVar[Any]) -> None:
@@ -43,7 +57,7 @@ def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
 
 def _create_task(create: Any, loop: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     scope = find_numbering_scope()
-    if scope is None:
+    if scope is None or (args and getattr(args[0], "cr_code", None) in _unnumbered):
         return create(*args, **kwargs)
     context = kwargs.get("context")
     if context is not None:
@@ -72,8 +86,8 @@ def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[s
 
 def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     scope = find_numbering_scope()
-    if scope is not None and args:
-        contexts = _find_contexts(args)
+    contexts, function = _find_contexts(args)
+    if scope is not None and args and getattr(function, "__code__", None) not in _unnumbered:
         if contexts:
             _set_in_copies(contexts, scope, "pool")
         else:
@@ -82,9 +96,10 @@ def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return submit(*args, **kwargs)
 
 
-def _find_contexts(args: tuple[Any, ...]) -> list[Context]:
-    """The contexts that a job enters by itself: `copy_context().run`, one in the other."""
+def _find_contexts(args: tuple[Any, ...]) -> tuple[list[Context], Any]:
+    """The contexts that a job enters by itself, one in the other, and what it calls in them."""
     found: list[Context] = []
+    function = None
     while args:
         function, *rest = args
         if isinstance(function, partial):
@@ -95,7 +110,7 @@ def _find_contexts(args: tuple[Any, ...]) -> list[Context]:
             break
         found.append(owner)
         args = tuple(rest)
-    return found
+    return found, function
 
 
 def _set_in_copies(contexts: list[Context], scope: Scope, kind: str) -> None:

@@ -43,9 +43,10 @@ CALLS = {
     "add": (ADD,),
     "both": (ADD, ScriptedCall("search", {"text": "boats"})),
     "work": (ScriptedCall("slow"),),
-    "delegate": (ScriptedCall("delegate"),),
+    "delegate": (ScriptedCall("delegate", {"": "add"}),),
     "expert": (ScriptedCall("transfer_to_expert"),),
     "confirm": (ScriptedCall("confirm", {"question": "Really?"}),),
+    "team": (ScriptedCall("delegate", {"": "add"}), ScriptedCall("colleague", {"": "kindly add"})),
 }
 
 
@@ -65,11 +66,17 @@ def _reply(request: ChatCompletionRequest, dialect: Dialect) -> ScriptedReply:
     tools = {tool["function"]["name"]: tool["function"] for tool in request.tools or ()}
     if not calls or calls[0].tool not in (*tools, *dialect.tools):
         return say(f"Well: {asked}")
-    if calls[0].tool == "delegate":  # a question, by whatever name the framework gives the argument
-        parameters = tools["delegate"]["parameters"] if tools else {"properties": ["task"]}
-        argument = next(iter(parameters["properties"]))
-        calls = (ScriptedCall("delegate", {argument: "add"}),)
+    if calls[0].tool == "delegate":
+        calls = tuple(_delegate(call, tools) for call in calls)
     return say(None, *calls)
+
+
+def _delegate(call: ScriptedCall, tools: dict[str, Any]) -> ScriptedCall:
+    """A question, by whatever name the framework gives the argument; where there is one sub-agent, its."""
+    name = call.tool if call.tool in tools else "delegate"
+    parameters = tools[name]["parameters"] if tools else {"properties": ["task"]}
+    assert isinstance(call.arguments, dict)
+    return ScriptedCall(name, {next(iter(parameters["properties"])): call.arguments[""]})
 
 
 SCRIPT = Script(

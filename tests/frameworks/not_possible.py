@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 _SUB_AGENT = "test_a_sub_agent_halts_inside_of_its_call"
+_AGENTS = (
+    "test_events_say_whose_they_are",
+    "test_parallel_sub_agents_are_told_apart",
+    "test_a_run_is_where_it_was_before",
+)
 _SYNC = "its agents run synchronously alone"
 _DENIED_QUERY = "test_a_denied_query_is_not_repeated"
 
@@ -19,6 +24,14 @@ NOT_POSSIBLE = {
     ("mini-swe-agent", "stream"): "its models give whole answers",
     ("mini-swe-agent", _SUB_AGENT): "its agents have no sub-agents: the one tool is bash",
     ("smolagents", "asynchronous"): _SYNC,
+    **{
+        ("mcp", row): "a server is another program: it has no agents that are seen here"
+        for row in _AGENTS
+    },
+    **{
+        ("anthropic", row): "its runner has no agents with names: `dbg.agent` names one"
+        for row in _AGENTS
+    },
 }
 
 

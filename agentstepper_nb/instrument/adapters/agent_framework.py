@@ -1,4 +1,4 @@
-"""Tools of Microsoft's Agent Framework: `invoke` of `FunctionTool`, which sub-agents are too."""
+"""Tools of Microsoft's Agent Framework: `invoke` of `FunctionTool`, as sub-agents are; and agents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from ...sdk.scopes import Scope, enter_scope
+from ..agent_scope import call_in_scope, open_agent
 from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -19,6 +21,33 @@ def install(library: ModuleType, patches: Patches) -> None:
         patches: Where to wrap.
     """
     patches.wrap(library.FunctionTool, "invoke", _invoke)
+
+
+def install_agents(library: ModuleType, patches: Patches) -> None:
+    """Let what an agent does be its own.
+
+    Args:
+        library: `agent_framework._agents`.
+        patches: Where to wrap.
+    """
+    patches.wrap(library.Agent, "run", _run_agent)
+
+
+def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    scope = open_agent(getattr(agent, "name", None))
+    if scope is None:
+        return run(*args, **kwargs)
+    if not kwargs.get("stream"):
+        return call_in_scope(scope, run, args, kwargs)
+    with enter_scope(scope):
+        stream = run(*args, **kwargs)
+    # Each step of it is the agent's, and what is begun between them is not.
+    stream.with_pull_context_manager(partial(enter_scope, scope))
+    return stream.with_cleanup_hook(partial(_close, scope))
+
+
+def _close(scope: Scope) -> None:
+    scope.is_closed = True
 
 
 def _invoke(invoke: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -38,6 +67,7 @@ def _invoke(invoke: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args=shown,
         call=call,
         is_async=True,
+        call_id=kwargs.get("tool_call_id"),
         check_args=partial(_check_args, tool),
         show_result=_show_result,
         make_result=_make_result,

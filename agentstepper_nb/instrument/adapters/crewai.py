@@ -12,6 +12,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
+from ..agent_scope import call_agent
 from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -35,6 +36,21 @@ def install(library: ModuleType, patches: Patches) -> None:
         patches.wrap(owner, "arun", partial(_call_layer, f"{owner.__name__}.arun", True))
     patches.wrap(library.CrewStructuredTool, "invoke", partial(_call_layer, "invoke", False))
     patches.wrap(library.CrewStructuredTool, "ainvoke", partial(_call_layer, "ainvoke", True))
+
+
+def install_agents(library: ModuleType, patches: Patches) -> None:
+    """Let what an agent does be its own, in a crew's task or by itself.
+
+    Args:
+        library: `crewai.agent.core`.
+        patches: Where to wrap.
+    """
+    for name in ("execute_task", "aexecute_task", "kickoff", "kickoff_async"):
+        patches.wrap(library.Agent, name, _run_agent)
+
+
+def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return call_agent(str(getattr(agent, "role", "")).strip(), run, args, kwargs)
 
 
 def _call_layer(

@@ -1,4 +1,4 @@
-"""Tools of Google's ADK: `run_async` of each class of tools, since each has its own.
+"""Tools of Google's ADK: `run_async` of each class of tools, since each has its own; and agents.
 
 A class that is made later is wrapped when the first tool of it is.
 """
@@ -10,6 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
+from ..agent_scope import call_agent
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -33,6 +34,21 @@ def install(library: ModuleType, patches: Patches) -> None:
     patches.wrap(base, "__init__", init)
     for kind in _list_subclasses(base):
         _wrap(kind, patches)
+
+
+def install_agents(library: ModuleType, patches: Patches) -> None:
+    """Let what an agent does be its own.
+
+    Args:
+        library: `google.adk.agents.base_agent`.
+        patches: Where to wrap.
+    """
+    for name in (_RUN, "run_live"):
+        patches.wrap(library.BaseAgent, name, _run_agent)
+
+
+def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return call_agent(getattr(agent, "name", None), run, args, kwargs)
 
 
 def _list_subclasses(base: Any) -> Iterator[type]:
@@ -68,6 +84,7 @@ def _run_tool(
         is_async=True,
         check_args=_check_args,
         make_denial=_make_denial,
+        call_id=getattr(kwargs.get("tool_context"), "function_call_id", None),
     ).run(stepper)
 
 

@@ -1,4 +1,5 @@
-"""Tools of LangChain and LangGraph: `BaseTool.run` and `arun`, which each call of a tool passes.
+"""Tools of LangChain and LangGraph: `BaseTool.run` and `arun`, which each call of a tool passes; and
+agents: graphs to which their author gave a name.
 
 Arguments that the graph injects (state, store, runtime) aren't the model's: no person sees them.
 """
@@ -7,11 +8,18 @@ from __future__ import annotations
 
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
+from ...protocol.data_model import AgentLabel
+from ...sdk.scope_hooks import leave_unnumbered
+from ...sdk.scopes import add_label_source
+from ..agent_scope import call_agent
 from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
+
+#: A graph of whose name its author said nothing.
+_UNNAMED: Final = "LangGraph"
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -23,6 +31,41 @@ def install(library: ModuleType, patches: Patches) -> None:
     """
     patches.wrap(library.BaseTool, "run", partial(_run, False))
     patches.wrap(library.BaseTool, "arun", partial(_run, True))
+
+
+def install_agents(library: ModuleType, patches: Patches) -> None:
+    """Let what an agent does be its own, and an event say at which node of a graph it is.
+
+    Args:
+        library: `langgraph.pregel`.
+        patches: Where to wrap.
+    """
+    for name in ("stream", "astream"):  # `invoke` and `ainvoke` pass them
+        patches.wrap(library.Pregel, name, _stream_graph)
+    add_label_source(_find_node)
+    from langgraph._internal import _queue
+
+    for queue in (_queue.SyncQueue, _queue.AsyncQueue):  # a stream waits for its next chunk
+        leave_unnumbered(queue.wait)
+
+
+def _stream_graph(stream: Any, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from langgraph.graph.state import CompiledStateGraph
+
+    # A workflow, which is a function of its own, isn't one: its name is the function's.
+    is_agent = isinstance(graph, CompiledStateGraph) and graph.name != _UNNAMED
+    return call_agent(graph.name if is_agent else None, stream, args, kwargs)
+
+
+def _find_node() -> AgentLabel | None:
+    """The node of the graph that the calling code is in."""
+    from langgraph.config import get_config
+
+    try:
+        node = get_config().get("metadata", {}).get("langgraph_node")
+    except RuntimeError:  # it is in none
+        return None
+    return AgentLabel(name="", node=node) if isinstance(node, str) else None
 
 
 def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

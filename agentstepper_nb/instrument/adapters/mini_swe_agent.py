@@ -49,6 +49,7 @@ def _execute(execute: Any, action: Any, *args: Any, **kwargs: Any) -> Any:
             action if edited is shown else {**action, **edited}, *args, **kwargs
         ),
         is_async=False,
+        call_id=action.get("tool_call_id") if isinstance(action, dict) else None,
         check_args=_check_args,
         check_result=_check_result,
         make_result=lambda original, edited: _make_output(edited),

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import copy
 import json
+from contextvars import ContextVar
 from functools import partial
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from ...errors import ToolDeniedError
+from ...sdk.scopes import Scope, set_scope
+from ..agent_scope import open_agent
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
 #: The attribute of a tool that has its copy: a run compares tools by identity.
 _COPY: Final = "_agentstepper_copy"
+#: The spans of agents that are open in this context: the token of each, and the agent's scope.
+_agents: ContextVar[tuple[tuple[Any, Scope], ...]] = ContextVar(
+    "agentstepper_openai_agents", default=()
+)
 _NO_OTHER_AGENT: Final = "The handoff has happened: its agent can't be edited. Edit the next query."
 
 
@@ -33,6 +40,40 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     patches.wrap(library.AgentBase, "get_all_tools", _get_all_tools)
     patches.wrap(Handoff, "__init__", _init_handoff)
+
+
+def install_agents(library: ModuleType, patches: Patches) -> None:
+    """Let what an agent does be its own: a run opens a span for each agent that it goes on with.
+
+    Args:
+        library: `agents.tracing.scope`.
+        patches: Where to wrap.
+    """
+    patches.wrap(library.Scope, "set_current_span", _enter_span)
+    patches.wrap(library.Scope, "reset_current_span", _leave_span)
+
+
+def _enter_span(enter: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    token = enter(*args, **kwargs)
+    span = args[0] if args else kwargs.get("span")
+    data = getattr(span, "span_data", None)
+    is_agent = getattr(data, "type", None) == "agent"
+    scope = open_agent(getattr(data, "name", None)) if is_agent else None
+    if scope is not None:
+        _agents.set((*_agents.get(), (token, scope)))
+        set_scope(scope)
+    return token
+
+
+def _leave_span(leave: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    token = args[0] if args else kwargs.get("token")
+    for index, (entered, scope) in enumerate(_agents.get()):
+        if entered is token and scope.parent is not None:
+            scope.is_closed = True
+            set_scope(scope.parent)
+            _agents.set(_agents.get()[:index])
+            break
+    return leave(*args, **kwargs)
 
 
 async def _get_all_tools(
@@ -72,7 +113,12 @@ async def _invoke_tool(tool: Any, context: Any, arguments: str) -> Any:
     if stepper is None:
         return await call(shown)
     return await TracedToolCall(
-        name=tool.name, args=shown, call=call, is_async=True, check_args=_check_args
+        name=tool.name,
+        args=shown,
+        call=call,
+        is_async=True,
+        check_args=_check_args,
+        call_id=getattr(context, "tool_call_id", None),
     ).run(stepper)
 
 

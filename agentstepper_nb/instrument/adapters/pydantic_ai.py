@@ -1,10 +1,11 @@
-"""Tools of pydantic-ai, by a capability that each new agent is given: the framework's own way in."""
+"""Tools and agents of pydantic-ai, by a capability that each new agent has: the framework's own way."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
+from ..agent_scope import call_agent
 from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -30,7 +31,10 @@ def _make_capability() -> Any:
     from pydantic_ai.capabilities import AbstractCapability
 
     class Debugger(AbstractCapability[Any]):
-        """Halts before and after each tool call."""
+        """Halts before and after each tool call, and says whose a run's events are."""
+
+        async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
+            return await call_agent(getattr(ctx.agent, "name", None), handler, (), {})
 
         async def wrap_tool_execute(
             self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
@@ -43,6 +47,7 @@ def _make_capability() -> Any:
                 args=args,
                 call=handler,
                 is_async=True,
+                call_id=call.tool_call_id,
             ).run(stepper)
 
     return Debugger()

@@ -11,6 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
+from ..agent_scope import call_agent
 from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
@@ -31,6 +32,7 @@ def install(library: ModuleType, patches: Patches) -> None:
     patches.wrap(library.Tool, "__call__", _call_tool)
     patches.wrap(PipelineTool, "__call__", _call_tool)
     patches.wrap(library.MultiStepAgent, "__call__", _call_agent)
+    patches.wrap(library.MultiStepAgent, "run", _run_agent)
     patches.wrap(library.LocalPythonExecutor, "__call__", _run_code)
 
 
@@ -98,6 +100,10 @@ def _call_agent(call: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, 
         is_async=False,
         check_args=partial(_check_args, agent),
     ).run(stepper)
+
+
+def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return call_agent(getattr(agent, "name", None), run, args, kwargs)
 
 
 def _run_code(run: Any, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

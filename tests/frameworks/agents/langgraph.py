@@ -37,7 +37,7 @@ def confirm(question: str) -> str:
 class Agent:
     def __init__(self, url):
         model = ChatOpenAI(model="m", base_url=url, api_key="any")
-        helper = create_agent(model, tools=[add])
+        helper = create_agent(model, tools=[add], name="helper")
 
         @tool
         def delegate(question: str) -> str:
@@ -45,7 +45,7 @@ class Agent:
             state = helper.invoke({"messages": [("user", question)]})
             return state["messages"][-1].content
 
-        self._agent = create_agent(model, tools=[add, search, slow, delegate])
+        self._agent = create_agent(model, tools=[add, search, slow, delegate], name="main")
         self._confirming = create_agent(model, tools=[confirm], checkpointer=InMemorySaver())
 
     def sync(self, text):

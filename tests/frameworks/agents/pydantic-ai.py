@@ -17,8 +17,8 @@ class Agent:
 
     def _agent(self):
         model = self._model()
-        helper = AiAgent(model)
-        agent = AiAgent(model)
+        helper = AiAgent(model, name="helper")
+        agent = AiAgent(model, name="main")
 
         @helper.tool_plain
         @agent.tool_plain

@@ -48,8 +48,18 @@ class Agent:
             [add], self._model, name="delegate", description="Answers.", verbosity_level=QUIET
         )
         helper.prompt_templates["managed_agent"] = TEMPLATES
+        # An agent has one memory, so that two of its runs at once would mix theirs.
+        colleague = ToolCallingAgent(
+            [add], self._model, name="colleague", description="Answers.", verbosity_level=QUIET
+        )
+        colleague.prompt_templates["managed_agent"] = TEMPLATES
         return ToolCallingAgent(
-            TOOLS, self._model, managed_agents=[helper], verbosity_level=QUIET, **options
+            TOOLS,
+            self._model,
+            name="main",
+            managed_agents=[helper, colleague],
+            verbosity_level=QUIET,
+            **options,
         )
 
     def sync(self, text):
