@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from ..core import RecordOutput
 from ..core.summaries import summarize_without_contents
 from ..errors import CommandError
@@ -21,8 +23,10 @@ from ..protocol.data_model import (
     EventSide,
     FileChange,
     HaltPoint,
+    ScopePath,
     TimelineRow,
 )
+from ..protocol.lanes import MAIN_LANE, Lane, find_label, find_lane
 from ..store.search.documents import MAX_DOCUMENT_CHARS, extract_strings
 from . import pagination
 from .run_service import RunService
@@ -44,9 +48,11 @@ class RowFilter:
 
     Args:
         text: Words, all of which a row or the files that it changed have to hold, each somewhere.
+        lanes: The lanes whose rows it leaves, beside rows that wait; UNSET: all.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, lanes: Iterable[ScopePath] | UnsetType = UNSET) -> None:
+        self._lanes = None if isinstance(lanes, UnsetType) else frozenset(lanes)
         self._words = tuple(word for word in _SPACE.split(text.lower()) if word)
         self._shown: dict[str, int] = {}  # the row at which the files of an event stand
         self._stale: set[int] = set()
@@ -95,6 +101,8 @@ class RowFilter:
 
     def matches(self, row: TimelineRow) -> bool:
         """Whether it leaves a row of the last page."""
+        if self._lanes is not None and not row.pending and find_lane(row) not in self._lanes:
+            return False
         files: Sequence[FileChange] = ()
         if self._shown.get(row.event) == row.seq:
             files = self._files.get(row.event, ())
@@ -130,6 +138,10 @@ def _parts(row: TimelineRow) -> Iterator[str]:
     yield _ACTORS[row.target]
     yield row.name or ""
     yield row.summary
+    label = find_label(row)
+    if label is not None:
+        yield label.name
+        yield label.node or ""
     if row.edited:
         yield "edited"
     if row.outcome is EventOutcome.ERROR:
@@ -153,13 +165,25 @@ _MAX_CHANGED: Final = 20_000
 class _SearchState:
     """How far a filter has looked at a run, and what it has found."""
 
-    run: str
-    text: str
+    command: v2.FindRows
     filter: RowFilter
+    lanes: dict[ScopePath, Lane] = field(default_factory=dict)  # each at its first known row
     last_seq: int = 0  # the number of the last row
     seqs: array[int] = field(default_factory=lambda: array("q"))  # rising
     changed: set[int] = field(default_factory=set)  # rows to be looked at again, by number
     events: set[str] = field(default_factory=set)  # those that changed files since
+
+    @property
+    def run(self) -> str:
+        return self.command.run
+
+    def add_lanes(self, rows: Iterable[TimelineRow]) -> None:
+        """Note where the lanes of some rows begin."""
+        for row in rows:
+            path = find_lane(row)
+            known = self.lanes.get(path)
+            if path != MAIN_LANE and (known is None or row.seq < known.seq):
+                self.lanes[path] = Lane(path=path, seq=row.seq, label=find_label(row))
 
 
 class RowSearch:
@@ -186,15 +210,17 @@ class RowSearch:
         """
         self._hub.run(command.run)
         state = self._state
-        if state is None or (state.run, state.text) != (command.run, command.text):
-            state = self._state = _SearchState(command.run, command.text, RowFilter(command.text))
+        if state is None or state.command != command:
+            filter = RowFilter(command.text, command.lanes)
+            state = self._state = _SearchState(command, filter)
         try:
             await _SearchPass(self._hub, state, is_wanted).on()
         except BaseException:
             self.forget(command.run)  # it has looked at a part
             raise
         seqs = tuple(state.seqs[-_MAX_FOUND:])
-        return v2.RowsFound(run=command.run, seqs=seqs, total=len(state.seqs))
+        lanes = tuple(sorted(state.lanes.values(), key=lambda lane: lane.seq))
+        return v2.RowsFound(run=command.run, seqs=seqs, total=len(state.seqs), lanes=lanes or UNSET)
 
     def notify(self, output: RecordOutput) -> None:
         """Hear what was recorded: a row that was looked at may be another now."""
@@ -253,6 +279,7 @@ class _SearchPass:
             first = max(1, since + 1 if last > since else 1, last - _PAGE_ROWS + 1)
             rows, commits = await self._page(first, last)
             state.filter.add_page(rows, commits)
+            state.add_lanes(rows)
             if last == state.last_seq:  # less of it may be recorded
                 state.last_seq = rows[-1].seq if rows else since
             found += [each.seq for each in reversed(rows) if state.filter.matches(each)]

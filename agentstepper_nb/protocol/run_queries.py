@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from .data_model import Commit, Count, RowNote, Run, TimelineRow
+from .data_model import Commit, Count, RowNote, Run, ScopePath, TimelineRow
+from .lanes import Lane
 
 #: What a person looks for.
 Query = Annotated[str, Meta(max_length=1000)]
@@ -53,10 +54,12 @@ class GetRows(Struct, frozen=True, kw_only=True):
 
 
 class FindRows(Struct, frozen=True, kw_only=True):
-    """Answered by `RowsFound`: the rows that a timeline filtered by a text shows."""
+    """Answered by `RowsFound`: the rows that a timeline filtered by a text and by agents shows."""
 
     run: str
     text: Query
+    #: The lanes of those agents, the main one too; absent: all. Rows that wait are shown of each.
+    lanes: Annotated[tuple[ScopePath, ...], Meta(max_length=1000)] | UnsetType = UNSET
 
 
 class GetCommits(Struct, frozen=True, kw_only=True):
@@ -108,6 +111,7 @@ class RowsFound(Struct, frozen=True, kw_only=True):
     run: str
     seqs: tuple[int, ...]  # rising; the last ten thousand
     total: Count
+    lanes: tuple[Lane, ...] | UnsetType = UNSET  # all of the run, the first first; absent: no agent
 
 
 class CommitsPage(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from agentstepper_nb.hub.row_search import RowFilter
 from agentstepper_nb.protocol.data_model import Commit, TimelineRow
@@ -37,12 +38,15 @@ def commits() -> list[Commit]:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-@pytest.mark.parametrize("case", TABLE["cases"], ids=lambda case: ascii(case["filter"]))
+@pytest.mark.parametrize(
+    "case", TABLE["cases"], ids=lambda case: ascii(f"{case['filter']} {case.get('lanes', '')}")
+)
 def test_it_leaves_what_the_view_s_leaves_however_the_pages_are_cut(
     case: dict[str, Any], size: int
 ) -> None:
     """As a store does, each page brings the commits of its rows' events."""
-    filter = RowFilter(case["filter"])
+    lanes = case.get("lanes")
+    filter = RowFilter(case["filter"], UNSET if lanes is None else map(tuple, lanes))
     left, left_by_it = rows(), list[int]()
     while left:
         page, left = left[-size:], left[:-size]

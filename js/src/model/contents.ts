@@ -13,6 +13,7 @@ import type {
   ToUi,
 } from "../protocol/types.gen";
 import { CommitPages } from "./commits";
+import { Lanes } from "./lanes";
 import { RowWindow } from "./row_window";
 import { foldNote, RowFinder } from "./rows";
 
@@ -41,6 +42,17 @@ export class Contents {
   readonly window: RowWindow;
   /** The rows that are here, by seq. */
   readonly rows = computed(() => this.window.rows.value.all);
+  /** The agents of the run, as far as its rows have been here or the Core has told. */
+  readonly lanes = computed(() => {
+    const { all, complete } = this.window.rows.value;
+    const run = this.#run.value;
+    const found = this.finder.found.value;
+    const starts = found?.run === run ? found.starts : null;
+    this.#lanes = this.#lanes.with(run, all, complete, starts);
+    return this.#lanes;
+  });
+  #lanes = Lanes.NONE;
+  readonly #run = signal("");
   readonly commits: CommitPages;
   /** By the id of the row that they stand beside. */
   readonly notes = signal<ReadonlyMap<string, RowNote>>(new Map());
@@ -77,6 +89,7 @@ export class Contents {
     const { run, rows, commits, notes } = opened ?? { rows: [], commits: [], notes: [] };
     const id = run?.id ?? "";
     batch(() => {
+      this.#run.value = id;
       this.window.show(id, rows, run?.rows ?? 0);
       this.commits.show(id, commits, (rows[0]?.seq ?? 1) <= 1);
       this.notes.value = new Map(notes.map((note) => [note.message, note]));

@@ -44,6 +44,7 @@ export class Debugger extends ViewState implements Model, Listener {
   readonly listedCommits: Contents["commits"]["listed"];
   readonly allCommits: Contents["commits"]["complete"];
   readonly finder: Contents["finder"];
+  readonly lanes: Contents["lanes"];
   readonly notes: Notes;
   /** How the Core keeps its runs; null until it has said so. */
   readonly store = signal<StoreInfo | null>(null);
@@ -147,6 +148,7 @@ export class Debugger extends ViewState implements Model, Listener {
     });
     ({ known: this.runs, more: this.moreRuns } = this.#runs);
     ({ window: this.window, rows: this.rows, finder: this.finder } = this.#contents);
+    this.lanes = this.#contents.lanes;
     const { commits } = this.#contents;
     this.commits = commits.known;
     this.listedCommits = commits.listed;

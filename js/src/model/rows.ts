@@ -2,7 +2,16 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/core_client";
 import type { Timers } from "../client/transport";
-import type { Commit, FindRows, RowNote, RowsFound, Run, TimelineRow } from "../protocol/types.gen";
+import type {
+  Commit,
+  FindRows,
+  Lane as FoundLane,
+  RowNote,
+  RowsFound,
+  Run,
+  TimelineRow,
+} from "../protocol/types.gen";
+import { lanePath } from "./lanes";
 
 /** So many rows are asked for, and let go, at once. */
 export const PAGE_ROWS = 100;
@@ -126,19 +135,30 @@ const TYPING_PAUSE_MS = 200;
 /** A run that grows or changes is looked through again after so long. */
 const REFRESH_MS = 1000;
 
-/** What was found. */
-export interface Matches {
+/** What a timeline is filtered by. */
+export interface RowFilter {
   readonly text: string;
+  /** The keys of the lanes whose rows are shown; none: all. Rows that wait are shown of each. */
+  readonly lanes: readonly string[];
+}
+
+export const isSameFilter = (one: RowFilter, other: RowFilter): boolean =>
+  one.text === other.text && one.lanes.join() === other.lanes.join();
+
+/** What was found. */
+export interface Matches extends RowFilter {
+  readonly run: string;
   /** The numbers of rows, rising; the last ones where there are very many. */
   readonly seqs: readonly number[];
   readonly total: number;
   /** How many rows the run had. */
   readonly until: number;
+  /** Where all lanes of the run begin. */
+  readonly starts: readonly FoundLane[];
 }
 
-interface RowQuery {
+interface RowQuery extends RowFilter {
   readonly run: string;
-  readonly text: string;
   /** How many rows the run has. */
   readonly length: number;
 }
@@ -203,13 +223,16 @@ export class RowFinder {
   async #search(): Promise<void> {
     const query = this.#query;
     if (!query) return;
-    const { run, text, length } = query;
+    const { run, text, lanes, length } = query;
     this.#activeQuery = query;
     this.#changed = false;
     try {
-      const { seqs, total } = await this.#options.request({ run, text });
+      const which = lanes.length > 0 ? { lanes: lanes.map(lanePath) } : {};
+      const answer = await this.#options.request({ run, text, ...which });
+      const { seqs, total, lanes: starts = [] } = answer;
       const now = this.#query;
-      if (now && isSameQuery(now, query)) this.#found.value = { text, seqs, total, until: length };
+      if (now && isSameQuery(now, query))
+        this.#found.value = { run, text, lanes, seqs, total, until: length, starts };
     } catch (error) {
       // A lost link says so itself; what was found stays.
       const isCurrentError = error instanceof CommandError && this.#activeQuery === query;
@@ -224,7 +247,7 @@ export class RowFinder {
 }
 
 const isSameQuery = (one: RowQuery, other: RowQuery): boolean =>
-  one.run === other.run && one.text === other.text;
+  one.run === other.run && isSameFilter(one, other);
 
 // ---- How pushes change what is known. Pure: new arrays out, so that a signal sees a change.
 

@@ -13,6 +13,8 @@ export abstract class ViewState {
   readonly selectedPath = signal<string | null>(null);
   readonly follow = signal(true);
   readonly filter = signal("");
+  /** The keys of the lanes that the timeline shows, in their order as texts; none: all. */
+  readonly shownLanes = signal<readonly string[]>([]);
   readonly editing = signal(false);
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
@@ -81,10 +83,25 @@ export abstract class ViewState {
     });
   }
 
+  /** Show the rows of all agents, whatever they say. */
+  clearFilter(): void {
+    batch(() => {
+      this.filter.value = "";
+      this.shownLanes.value = [];
+    });
+  }
+
+  /** Show the rows of a lane, or no longer; where none is chosen, all are shown. */
+  toggleLane(key: string): void {
+    const before = this.shownLanes.peek();
+    const rest = before.filter((each) => each !== key);
+    this.shownLanes.value = rest.length < before.length ? rest : [...before, key].sort();
+  }
+
   reveal(row: string | number): void {
     batch(() => {
       this.tab.value = "timeline";
-      this.filter.value = "";
+      this.clearFilter();
       void this.goTo(row, true);
     });
   }
@@ -136,7 +153,7 @@ export abstract class ViewState {
   protected resetView(): void {
     this.#picked.value = false;
     this.follow.value = true;
-    this.filter.value = "";
+    this.clearFilter();
     this.foldedRows.value = new Set();
     for (const place of [this.selectedRow, this.selectedCommit, this.selectedPath])
       place.value = null;

@@ -144,11 +144,15 @@ export interface GetRows {
   around?: string | null;
 }
 /**
- * Answered by `RowsFound`: the rows that a timeline filtered by a text shows.
+ * Answered by `RowsFound`: the rows that a timeline filtered by a text and by agents shows.
  */
 export interface FindRows {
   run: string;
   text: string;
+  /**
+   * @maxItems 1000
+   */
+  lanes?: string[][];
 }
 /**
  * Answered by `CommitsPage`.
@@ -650,6 +654,19 @@ export interface RowsFound {
   run: string;
   seqs: number[];
   total: number;
+  lanes?: Lane[];
+}
+/**
+ * An agent of a run, where its events begin.
+ */
+export interface Lane {
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  path: string[];
+  seq: number;
+  label: AgentLabel | null;
 }
 /**
  * Answers `GetCommits`.

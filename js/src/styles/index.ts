@@ -5,13 +5,14 @@
 import base from "./base.css";
 import header from "./header.css";
 import inspector from "./inspector.css";
+import lanes from "./lanes.css";
 import layout from "./layout.css";
 import states from "./states.css";
 import timeline from "./timeline.css";
 import tokens from "./tokens.css";
 
 // layout.css is last: its container queries override what stands before.
-const PARTS = [tokens, base, header, timeline, inspector, states, layout];
+const PARTS = [tokens, base, header, timeline, lanes, inspector, states, layout];
 /** What views of other things have in common with it. */
 export const COMMON = [tokens, base, header, timeline, states, layout].join("\n");
 const MARK = "data-agentstepper";

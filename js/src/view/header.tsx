@@ -8,7 +8,7 @@ import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { useRoving } from "./focus";
 import { escapeInvisible } from "./format";
-import { cx, type ViewPlacement } from "./hooks";
+import { cx, useOutside, type ViewPlacement } from "./hooks";
 import { lazy, withStyles } from "./lazy";
 import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
@@ -233,20 +233,4 @@ function othersHalted(runs: readonly Run[], shown: Run | null): string {
   ).length;
   if (halted === 0) return "";
   return halted === 1 ? "1 other run is halted" : `${halted} other runs are halted`;
-}
-
-/** Call back when the person presses or goes elsewhere. */
-function useOutside(box: { current: HTMLElement | null }, on: boolean, leave: () => void): void {
-  useEffect(() => {
-    if (!on) return;
-    const check = (event: Event) => {
-      if (event.target instanceof Node && !box.current?.contains(event.target)) leave();
-    };
-    document.addEventListener("pointerdown", check, true);
-    document.addEventListener("focusin", check, true);
-    return () => {
-      document.removeEventListener("pointerdown", check, true);
-      document.removeEventListener("focusin", check, true);
-    };
-  }, [on]);
 }

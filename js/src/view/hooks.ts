@@ -23,6 +23,26 @@ export function useOwnId(): string {
   return id;
 }
 
+/** Call back when the person presses or goes elsewhere. */
+export function useOutside(
+  box: { current: HTMLElement | null },
+  on: boolean,
+  leave: () => void,
+): void {
+  useEffect(() => {
+    if (!on) return;
+    const check = (event: Event) => {
+      if (event.target instanceof Node && !box.current?.contains(event.target)) leave();
+    };
+    document.addEventListener("pointerdown", check, true);
+    document.addEventListener("focusin", check, true);
+    return () => {
+      document.removeEventListener("pointerdown", check, true);
+      document.removeEventListener("focusin", check, true);
+    };
+  }, [on]);
+}
+
 /** Join class names, leaving out what is not set. */
 export function cx(...names: (string | false | null | undefined)[]): string {
   return names.filter(Boolean).join(" ");

@@ -1,5 +1,6 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import { aRun } from "../helpers/values";
+import { AGENT_SCENES } from "./agents";
 import { MOVING } from "./animated";
 import { APPROVALS } from "./approvals";
 import { BREAKPOINT_SCENES } from "./breakpoints";
@@ -254,6 +255,7 @@ export const SCENES: Record<string, Scene> = {
   ...KEEPING,
   ...MOVING,
   ...BREAKPOINT_SCENES,
+  ...AGENT_SCENES,
 };
 
 function longStory(): Story {

@@ -169,6 +169,11 @@ export class Story {
     return this;
   }
 
+  /** The last row is an agent's, of an event of its own where others run at the same time. */
+  by(whose: Pick<TimelineRow, "scope" | "label">, event?: string): this {
+    return this.#changed(event === undefined ? whose : { ...whose, event });
+  }
+
   /** A person wrote beside the last row. */
   noted(text: string): this {
     this.notes.push(aNote(this.rows.at(-1)?.id ?? "", text, { run: this.run.id, at: this.#at }));

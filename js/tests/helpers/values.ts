@@ -1,6 +1,7 @@
 /** Runs and rows with what a test doesn't care about filled in. */
 import type { KeyValueStorage } from "../../src/model/storage";
 import type {
+  AgentLabel,
   BreakpointRule,
   Commit,
   CoreHello,
@@ -93,6 +94,14 @@ export function aRow(seq: number, fields: Partial<TimelineRow> = {}): TimelineRo
     ...fields,
   };
 }
+
+/** An agent's name, at no node and in no other agent unless told so. */
+export const aLabel = (name: string, fields: Partial<AgentLabel> = {}): AgentLabel => ({
+  name,
+  node: null,
+  parent: null,
+  ...fields,
+});
 
 /** A row's contents. */
 export function aBody(message: string, fields: Partial<MessageBody> = {}): MessageBody {

@@ -37,7 +37,7 @@ beforeEach(() => {
   });
 });
 
-const look = (text: string, length = 1000) => finder.find({ run: "a", text, length });
+const look = (text: string, length = 1000) => finder.find({ run: "a", text, lanes: [], length });
 const found = () => finder.found.value?.seqs;
 const next = (): PendingRequest => {
   const one = asked.shift();
@@ -54,7 +54,15 @@ test("asks once the person pauses, for the last words", async () => {
   timers.pass(50);
   expect(asked.map(({ text }) => text)).toEqual(["fai"]);
   await next().answer([3]);
-  expect(finder.found.value).toEqual({ text: "fai", seqs: [3], total: 1, until: 1000 });
+  expect(finder.found.value).toEqual({
+    run: "a",
+    text: "fai",
+    lanes: [],
+    seqs: [3],
+    total: 1,
+    until: 1000,
+    starts: [],
+  });
 });
 
 test("keeps what was found until the next is, and never shows an older answer", async () => {

@@ -93,6 +93,8 @@ const commits = table.commits.map(({ changes, ...fields }, at) =>
 );
 const files = filesOfRows(rows, filesOfEvents(commits));
 
-test.each(table.cases)("%j", ({ filter, seqs }) => {
-  expect(filterRows(rows, filter, files).map((row) => row.seq)).toEqual(seqs);
+test.each(table.cases)("%j", ({ filter, lanes = [], seqs }) => {
+  const keys = lanes.map((path) => JSON.stringify(path));
+  const left = filterRows(rows, { text: filter, lanes: keys }, files);
+  expect(left.map((row) => row.seq)).toEqual(seqs);
 });

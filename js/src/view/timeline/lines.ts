@@ -1,7 +1,8 @@
 /** The lines that a timeline has: rows, changed files, and what a filter leaves of them. */
 import type { StepFile } from "../../model/commits";
+import { laneKey } from "../../model/lanes";
 import type { SelectedFile, TimelineRow } from "../../model/model";
-import type { Matches, Rows } from "../../model/rows";
+import { isSameFilter, type Matches, type RowFilter, type Rows } from "../../model/rows";
 import { actorLabel } from "../format";
 
 /** So many files stand under a row; more are counted. */
@@ -80,19 +81,24 @@ interface LinesOptions {
   /** Nothing is shown under these rows, by their ids. */
   folded?: ReadonlySet<string>;
   /** What these lines are filtered by. */
-  filter?: string;
+  filter?: RowFilter;
 }
+
+/** Leaves all rows. */
+export const NO_FILTER: RowFilter = { text: "", lanes: [] };
+
+export const isFiltered = ({ text, lanes }: RowFilter): boolean => text !== "" || lanes.length > 0;
 
 /** A timeline's lines, made when they are looked at: there may be very many. */
 export class Lines {
   readonly count: number;
-  readonly filter: string;
+  readonly filter: RowFilter;
   readonly #rows: Rows;
   readonly #seqs: readonly number[] | null;
   readonly #files: FilesOfRows;
   readonly #blocks: readonly Block[];
 
-  constructor({ rows, seqs = null, files = new Map(), folded, filter = "" }: LinesOptions) {
+  constructor({ rows, seqs = null, files = new Map(), folded, filter = NO_FILTER }: LinesOptions) {
     this.filter = filter;
     this.#rows = rows;
     this.#seqs = seqs;
@@ -204,7 +210,10 @@ function textOf(row: TimelineRow): string {
   let text = texts.get(row);
   if (text === undefined) {
     const actors = [row.source, row.target].map(actorLabel);
-    text = [row.seq, ...actors, row.name, row.summary, ...marks(row)].join(" ").toLowerCase();
+    const { name, node } = row.label ?? {};
+    text = [row.seq, ...actors, row.name, row.summary, name, node, ...marks(row)]
+      .join(" ")
+      .toLowerCase();
     texts.set(row, text);
   }
   return text;
@@ -215,13 +224,18 @@ function marks({ edited, outcome, pending }: TimelineRow): string[] {
   return words.filter((word) => word !== false);
 }
 
-/** The rows that match, by themselves or by a file they changed; all of them for an empty filter. */
+/**
+ * The rows that match, by themselves or by a file they changed; all of them for an empty filter. What waits
+ * for a person is left whichever agents are chosen.
+ */
 export function filterRows(
-  rows: readonly TimelineRow[],
-  filter: string,
+  all: readonly TimelineRow[],
+  { text, lanes }: RowFilter,
   files: FilesOfRows = new Map(),
 ): readonly TimelineRow[] {
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows =
+    lanes.length === 0 ? all : all.filter((row) => row.pending || lanes.includes(laneKey(row)));
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
   const holds = (row: TimelineRow, word: string) =>
     textOf(row).includes(word) || (files.get(row) ?? []).some((file) => names(file, word));
@@ -235,7 +249,7 @@ function names({ change: { path, previous_path } }: StepFile, word: string): boo
 /** What a filter leaves. */
 export interface FilteredRows {
   /** By what. */
-  readonly filter: string;
+  readonly filter: RowFilter;
   /** The numbers of the rows, rising: the last ones where there are very many. */
   readonly seqs: readonly number[];
   readonly total: number;
@@ -245,29 +259,29 @@ export interface FilteredRows {
  * The rows that a filter leaves: of a run that is all here at once, else as far as they were found. Null:
  * all of them, because there is no filter or nothing was found yet.
  *
- * @param found What the Core has found last, maybe by an earlier text.
+ * @param found What the Core has found last, maybe by an earlier filter.
  */
 export function rowsLeftByFilter(
-  filter: string,
+  filter: RowFilter,
   rows: Rows,
   files: FilesOfRows,
   found: Matches | null,
 ): FilteredRows | null {
-  if (filter === "") return null;
-  const numbers = (some: readonly TimelineRow[], text: string) =>
-    filterRows(some, text, files).map(({ seq }) => seq);
+  if (!isFiltered(filter)) return null;
+  const numbers = (some: readonly TimelineRow[], by: RowFilter) =>
+    filterRows(some, by, files).map(({ seq }) => seq);
   if (rows.complete) {
     // What stands in whole results and answers the Core tells a moment later.
-    const inside = found?.text === filter ? found.seqs : [];
+    const inside = found && isSameFilter(found, filter) ? found.seqs : [];
     const seqs = [...new Set([...numbers(rows.all, filter), ...inside])].sort((a, b) => a - b);
     return { filter, seqs, total: seqs.length };
   }
   if (!found) return null;
   // The run has grown since: what came is looked through here, until the Core is asked again.
   const since = rows.all.filter(({ seq }) => seq > found.until);
-  const more = numbers(since, found.text);
+  const more = numbers(since, found);
   return {
-    filter: found.text,
+    filter: found,
     seqs: [...found.seqs, ...more],
     total: found.total + more.length,
   };

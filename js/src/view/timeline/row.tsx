@@ -2,11 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { Icon } from "../../icons/icon";
 import type { Breakpoints } from "../../model/breakpoints";
+import type { Lane } from "../../model/lanes";
 import type { TimelineRow } from "../../model/model";
 import type { Actor } from "../../protocol/types.gen";
 import { formatTokenCount, usageText } from "../figures";
 import { actorIcon, actorLabel, clock, count, duration, escapeInvisible } from "../format";
 import { cx } from "../hooks";
+import { AgentLabel, LaneBar } from "./lane";
 
 // ---- What breakpoints made of a row: that one halted there, that it was only logged, or that its
 // condition failed.
@@ -86,6 +88,8 @@ export function rowPositionProps(
 
 interface RowLineProps extends RowPositionProps {
   row: TimelineRow;
+  /** Null: the main one. */
+  lane: Lane | null;
   /** How many tokens the prompt was, where its answer has told it. */
   asked: number | undefined;
   /** How many files stand under it. */
@@ -106,6 +110,7 @@ interface RowLineProps extends RowPositionProps {
 export function RowLine(props: RowLineProps) {
   const {
     row,
+    lane,
     asked,
     files,
     open,
@@ -145,9 +150,11 @@ export function RowLine(props: RowLineProps) {
     >
       <span class="as-Row-n" role="gridcell">
         {row.seq}
+        {lane && <LaneBar hue={lane.hue} />}
       </span>
       <Actors row={row} />
       <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
+        <AgentLabel lane={lane} node={row.label?.node ?? null} />
         <Summary row={row} summary={row.approval ? summary.replace(ASKS, "") : summary} />
       </span>
       <span class="as-Row-marks" role="gridcell">

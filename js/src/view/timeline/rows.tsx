@@ -9,7 +9,7 @@ import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
 import { lineIndexForKey, pageOf } from "../focus";
 import { count, escapeInvisible } from "../format";
-import type { FileLine, Line, Lines, MoreLine } from "./lines";
+import { type FileLine, isFiltered, type Line, type Lines, type MoreLine } from "./lines";
 import { BlankRow, IndentGuides, RowLine, type RowPositionProps, rowPositionProps } from "./row";
 import {
   ROW_HEIGHT_PX,
@@ -117,6 +117,7 @@ export function Rows({ model, lines }: RowsProps) {
             <RowLine
               key={line.id}
               row={line.row}
+              lane={model.lanes.value.of(line.row)}
               asked={line.row.side === "begin" ? asked.get(line.row.event) : undefined}
               files={line.files}
               paired={line.row.event === event && line.id !== selected && line.row.side !== null}
@@ -243,7 +244,7 @@ function useVisibleRows(model: Debugger, lines: Lines, indexes: readonly number[
       asked.current = false;
       const { lines, indexes } = latest.current;
       const seqs = new Set(indexes.flatMap((index) => lines.at(index)?.seq ?? []));
-      model.window.setVisible({ seqs: [...seqs], dense: lines.filter === "" });
+      model.window.setVisible({ seqs: [...seqs], dense: !isFiltered(lines.filter) });
     });
   });
 }

@@ -1,5 +1,6 @@
 /** Which lines of a list are in sight, and how a timeline scrolls. */
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { isSameFilter } from "../../model/rows";
 import type { Line, Lines } from "./lines";
 
 /** A scroll position with the memory of where the view itself last put it. */
@@ -122,7 +123,7 @@ export function useLineAnchor(scroller: Scroller, { lines, at, moves }: LineAnch
     before.current = { lines, at };
     const { current } = named;
     named.current = null;
-    if (moves || old.lines === lines || old.lines.filter !== lines.filter) return;
+    if (moves || old.lines === lines || !isSameFilter(old.lines.filter, lines.filter)) return;
     const anchorIndex = old.at >= 0 && scroller.isVisible(old.at) ? old.at : scroller.first();
     const line = current ?? old.lines.at(anchorIndex);
     if (!line) return;

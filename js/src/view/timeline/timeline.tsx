@@ -3,12 +3,14 @@
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
+import { isSameFilter, type RowFilter } from "../../model/rows";
 import { Button } from "../button";
 import { SearchField } from "../fields";
 import { count } from "../format";
 import { lazy, withStyles } from "../lazy";
 import { Empty } from "../notices";
-import { type FilteredRows, filesOfRows, Lines, rowsLeftByFilter } from "./lines";
+import { LaneFilter } from "./lane";
+import { type FilteredRows, filesOfRows, isFiltered, Lines, rowsLeftByFilter } from "./lines";
 import { Rows } from "./rows";
 
 // ---- The search in a run, a chunk of its own.
@@ -37,6 +39,7 @@ export function Timeline({ model }: { model: Debugger }) {
     <section class="as-Pane" aria-label="Timeline">
       <div class="as-PaneBar">
         <Filter model={model} left={left} />
+        <LaneFilter model={model} />
         <Button
           icon="search"
           name="Find"
@@ -49,7 +52,7 @@ export function Timeline({ model }: { model: Debugger }) {
         <Follow model={model} />
       </div>
       {model.searchRequest.value && <FindBar model={model} />}
-      {lines.count === 0 && lines.filter !== "" ? (
+      {lines.count === 0 && isFiltered(lines.filter) ? (
         <NoMatch model={model} filter={lines.filter} />
       ) : (
         <Rows model={model} lines={lines} />
@@ -58,18 +61,26 @@ export function Timeline({ model }: { model: Debugger }) {
   );
 }
 
+const filterOf = (model: Debugger): RowFilter => ({
+  text: model.filter.value.trim(),
+  lanes: model.shownLanes.value,
+});
+
 /** The lines to draw. The Core is asked which rows a filter leaves: it has all of them, and whole results. */
 function useShown(model: Debugger) {
   useSignalEffect(() => {
     const { length } = model.window.rows.value;
-    const text = model.filter.value.trim();
+    const filter = filterOf(model);
     const run = model.run.value?.id;
-    model.finder.find(text === "" || !run ? null : { run, text, length });
+    const lanes = model.lanes.value;
+    // Where agents are seen in a part of a long run, there may be more: the Core knows all.
+    const wanted = isFiltered(filter) || (lanes.all.length > 0 && !lanes.complete);
+    model.finder.find(wanted && run ? { run, ...filter, length } : null);
   });
   return useComputed(() => {
     const rows = model.window.rows.value;
     const files = filesOfRows(rows.all, model.files.value);
-    const left = rowsLeftByFilter(model.filter.value.trim(), rows, files, model.finder.found.value);
+    const left = rowsLeftByFilter(filterOf(model), rows, files, model.finder.found.value);
     const folded = model.foldedRows.value;
     return { left, lines: new Lines({ rows, files, folded, ...(left ?? {}) }) };
   });
@@ -95,7 +106,7 @@ function Filter({ model, left }: { model: Debugger; left: FilteredRows | null })
       field="as-Filter"
       label="Filter events"
       placeholder="Filter events"
-      title="Filter by number, actor, tool, file, or text of rows, results and answers (/)"
+      title="Filter by number, actor, agent, tool, file, or text of rows, results and answers (/)"
       spellcheck={false}
       value={model.filter.value}
       onText={(text) => {
@@ -103,16 +114,18 @@ function Filter({ model, left }: { model: Debugger; left: FilteredRows | null })
       }}
       onKeyDown={onKeyDown}
     >
-      {model.filter.value === "" && <kbd class="as-Kbd">/</kbd>}
-      {model.filter.value.trim() !== "" && <Counted model={model} left={left} />}
+      {model.filter.value === "" && model.shownLanes.value.length === 0 && (
+        <kbd class="as-Kbd">/</kbd>
+      )}
+      {isFiltered(filterOf(model)) && <Counted model={model} left={left} />}
     </SearchField>
   );
 }
 
 /** How many rows the filter leaves. */
 function Counted({ model, left }: { model: Debugger; left: FilteredRows | null }) {
-  const words =
-    left?.filter === model.filter.value.trim() ? left.total.toLocaleString("en-US") : "…";
+  const isCurrent = left && isSameFilter(left.filter, filterOf(model));
+  const words = isCurrent ? left.total.toLocaleString("en-US") : "…";
   const last = left && left.seqs.length < left.total;
   return (
     <span
@@ -138,22 +151,18 @@ function Follow({ model }: { model: Debugger }) {
   );
 }
 
-function NoMatch({ model, filter }: { model: Debugger; filter: string }) {
+function NoMatch({ model, filter }: { model: Debugger; filter: RowFilter }) {
   const clear = (
-    <Button
-      outline
-      icon="close"
-      hint="Show all events again"
-      onClick={() => {
-        model.filter.value = "";
-      }}
-    >
+    <Button outline icon="close" hint="Show all events again" onClick={() => model.clearFilter()}>
       Clear the filter
     </Button>
   );
   return (
     <Empty actions={clear}>
-      <h3 class="as-Ellipsis">No event matches “{filter}”</h3>
+      <h3 class="as-Ellipsis">
+        {filter.text === "" ? "No event" : `No event matches “${filter.text}”`}
+        {filter.lanes.length > 0 && " of the agents chosen"}
+      </h3>
       <p>
         {count(model.window.rows.value.length, "event")} filtered out. The filter looks at numbers,
         actors, tool names, changed files, what happened, and whole results and answers.

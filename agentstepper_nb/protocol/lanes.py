@@ -1,0 +1,71 @@
+"""The lanes of a run: the agents whose events a timeline tells apart.
+
+docs/design/0023-scopes.md has what a scope is; `js/src/model/lanes.ts` computes the same for views.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, UnsetType
+
+from .data_model import AgentLabel, Count, ScopePath, TimelineRow
+
+#: What a part of a scope begins with that is an agent.
+_AGENT_PREFIX: Final = "agent:"
+#: The main lane of a run: of what happens in none of its agents.
+MAIN_LANE: Final[ScopePath] = ()
+
+
+class Lane(Struct, frozen=True, kw_only=True):
+    """An agent of a run, where its events begin."""
+
+    path: Annotated[ScopePath, Meta(min_length=1)]
+    seq: Count  # the number of its first row
+    label: AgentLabel | None = None  # of that row
+
+
+def find_lane(row: TimelineRow) -> ScopePath:
+    """The lane of a row: its scope up to and including the innermost agent; `MAIN_LANE`: no agent."""
+    if isinstance(row.scope, UnsetType):
+        return MAIN_LANE
+    for end in range(len(row.scope), 0, -1):
+        if row.scope[end - 1].startswith(_AGENT_PREFIX):
+            return row.scope[:end]
+    return MAIN_LANE
+
+
+def find_label(row: TimelineRow) -> AgentLabel | None:
+    """The label of a row's agent; None where it has none."""
+    return None if isinstance(row.label, UnsetType) else row.label
+
+
+def name_lanes(rows: Iterable[TimelineRow]) -> dict[ScopePath, str]:
+    """Name the lanes of a run.
+
+    Args:
+        rows: The run's rows, by number.
+
+    Returns:
+        The title of each lane but the main one, in the order in which they begin: the agent's name, and
+        a number for the second and further lanes of a name.
+    """
+    titles: dict[ScopePath, str] = {}
+    counts = Counter[str]()
+    for row in rows:
+        path = find_lane(row)
+        if path == MAIN_LANE or path in titles:
+            continue
+        name = _name(path, find_label(row))
+        counts[name] += 1
+        titles[path] = name if counts[name] == 1 else f"{name} {counts[name]}"
+    return titles
+
+
+def _name(path: ScopePath, label: AgentLabel | None) -> str:
+    if label is not None and label.name:
+        return label.name
+    name, colon, number = path[-1].removeprefix(_AGENT_PREFIX).rpartition(":")
+    return name if colon and number.isdecimal() else path[-1].removeprefix(_AGENT_PREFIX)
