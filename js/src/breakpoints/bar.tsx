@@ -18,6 +18,7 @@ import {
   revealRow,
 } from "./draft";
 import {
+  AgentField,
   ConditionField,
   HitCountField,
   NameField,
@@ -87,6 +88,10 @@ export function Bar({ model, onLeave }: BarProps) {
         <span class="as-Muted as-BreakpointBar-word">{edits ? "Edit" : "New"}</span>
         <WhereField {...fields} />
         <NameField {...fields} rows={model.rows.value} />
+        <span class="as-BreakpointBar-agent">
+          <span class="as-Muted">at</span>
+          <AgentField {...fields} lanes={model.lanes.value.all} />
+        </span>
         <span class="as-Muted">where</span>
         <ConditionField {...fields} problem={refused?.message ?? null} />
       </div>

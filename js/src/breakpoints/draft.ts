@@ -16,6 +16,8 @@ export interface BreakpointDraft
   program: string | null;
   /** "" is any. */
   name: string;
+  /** The name of an agent in the program, or a pattern of names; "" is any. */
+  agent: string;
   condition: string;
   watch: WatchKind | "";
   /** What the watch is told, as it is written. */
@@ -42,6 +44,7 @@ export function newDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDraft
     kind: "tool_invocation",
     side: "begin",
     name: "",
+    agent: "",
     on_error: false,
     condition: "",
     watch: "",
@@ -55,19 +58,21 @@ export function newDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDraft
   };
 }
 
-/** A breakpoint where this row is: of its kind, side and name. */
-export function draftFromRow({ kind, side, name, outcome }: TimelineRow): BreakpointDraft {
+/** A breakpoint where this row is: of its kind, side, name and agent. */
+export function draftFromRow({ kind, side, name, label, outcome }: TimelineRow): BreakpointDraft {
   const on_error = outcome === "error";
-  return newDraft({ kind, side, name: name === null ? "" : escapeGlob(name), on_error });
+  const agent = escapeGlob(label?.name ?? "");
+  return newDraft({ kind, side, name: escapeGlob(name ?? ""), agent, on_error });
 }
 
 /** A breakpoint's fields, to change it. */
 export function draftFromBreakpoint(breakpoint: BreakpointRule): BreakpointDraft {
-  const { name, condition, watch, nth: hitCount, once, ...rest } = breakpoint;
+  const { name, agent, condition, watch, nth: hitCount, once, ...rest } = breakpoint;
   const hitCountMode = hitCount === 1 ? (once ? "once" : "every") : once ? "at" : "from";
   return {
     ...rest,
     name: name ?? "",
+    agent: agent ?? "",
     condition: condition ?? "",
     watch: kindOf(watch),
     amount: watch ? amountOf(watch) : "",
@@ -88,6 +93,7 @@ export function breakpointOf(
   run: Run | null,
 ): BreakpointRule | DraftProblem {
   const { id, kind, side, on_error, then, enabled } = draft;
+  const agent = draft.agent.trim();
   const watch = watchOf(draft);
   if (watch && "why" in watch) return watch;
   const hitCount =
@@ -100,6 +106,7 @@ export function breakpointOf(
     kind,
     side,
     name: draft.name.trim() || null,
+    ...(agent && { agent }),
     on_error,
     condition: draft.condition.trim() || null,
     watch,

@@ -2,6 +2,7 @@
 
 import { useId } from "preact/hooks";
 import { escapeGlob, globLiteral, locationText } from "../model/breakpoints";
+import type { Lane } from "../model/lanes";
 import type { BreakpointRule, EventKind, Run, TimelineRow } from "../protocol/types.gen";
 import { Select } from "../view/fields";
 import { escapeInvisible } from "../view/format";
@@ -64,10 +65,54 @@ interface NameProps extends FieldProps {
   rows: readonly TimelineRow[];
 }
 
-/** A name or a pattern of names; those that the run has are offered. */
+/** The name of the tool, the model or the event's type. */
 export function NameField({ draft, rows, onChange }: NameProps) {
-  const list = useId();
   const { label, any } = (draft.kind && NAMES[draft.kind]) ?? { label: "Name", any: "any name" };
+  return (
+    <PatternField
+      label={label}
+      any={any}
+      example="read_*"
+      value={draft.name}
+      offered={namesOf(rows, draft.kind)}
+      onText={(name) => onChange({ name })}
+    />
+  );
+}
+
+interface AgentProps extends FieldProps {
+  lanes: readonly Lane[];
+}
+
+/** The name of an agent in the program. */
+export function AgentField({ draft, lanes, onChange }: AgentProps) {
+  return (
+    <PatternField
+      label="Agent"
+      any="any agent"
+      example="research*"
+      value={draft.agent}
+      offered={[...new Set(lanes.map(({ name }) => name))].slice(0, MOST_NAMES)}
+      onText={(agent) => onChange({ agent })}
+    />
+  );
+}
+
+interface PatternProps {
+  label: string;
+  /** What stands there while it is empty. */
+  any: string;
+  /** A pattern. */
+  example: string;
+  value: string;
+  /** The names that the run has. */
+  offered: readonly string[];
+  onText(text: string): void;
+}
+
+/** A name or a pattern of names; those that the run has are offered. */
+function PatternField({ label, any, example, value, offered, onText }: PatternProps) {
+  const list = useId();
   return (
     <>
       <input
@@ -76,15 +121,15 @@ export function NameField({ draft, rows, onChange }: NameProps) {
         list={list}
         aria-label={label}
         placeholder={any}
-        title="A name, or a pattern such as read_*"
+        title={`A name, or a pattern such as ${example}`}
         spellcheck={false}
         autocomplete="off"
         maxLength={1000}
-        value={draft.name}
-        onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
+        value={value}
+        onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
       <datalist id={list}>
-        {namesOf(rows, draft.kind).map((name) => (
+        {offered.map((name) => (
           <option key={name} value={escapeGlob(name)} />
         ))}
       </datalist>

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import {
+  agentText,
   breakpointText,
   globLiteral,
   hitCountText,
@@ -179,10 +180,15 @@ function Where({ breakpoint }: { breakpoint: BreakpointRule }) {
 
 function Condition({ breakpoint }: { breakpoint: BreakpointRule }) {
   const { condition, watch } = breakpoint;
+  const agent = agentText(breakpoint).trim();
   const rest = [watch && watchText(watch), hitCountText(breakpoint)].filter(Boolean).join(", ");
-  if (condition === null) return rest === "" ? <span class="as-Muted">always</span> : rest;
+  if (condition === null) {
+    const words = [agent, rest].filter(Boolean).join(", ");
+    return words === "" ? <span class="as-Muted">always</span> : words;
+  }
   return (
     <>
+      {agent && `${agent} where `}
       <code class="as-Code">{escapeInvisible(condition)}</code>
       {rest && `, ${rest}`}
     </>

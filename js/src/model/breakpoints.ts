@@ -207,6 +207,10 @@ export function hitCountText({ nth, once }: Pick<BreakpointRule, "nth" | "once">
   return once ? `at hit ${count} only` : `from hit ${count} on`;
 }
 
+/** Which agents of the program it looks at: " at researcher"; "" is all of them. */
+export const agentText = ({ agent }: Pick<BreakpointRule, "agent">): string =>
+  agent === undefined ? "" : ` at ${escapeInvisible(globLiteral(agent) ?? agent)}`;
+
 /** A breakpoint in one line, as it is called where it hit. */
 export function breakpointText(breakpoint: BreakpointRule): string {
   const { name, condition, watch } = breakpoint;
@@ -215,7 +219,11 @@ export function breakpointText(breakpoint: BreakpointRule): string {
       ? locationText(breakpoint)
       : locationParts(breakpoint).join(escapeInvisible(name));
   const where = condition === null ? "" : ` where ${escapeInvisible(condition)}`;
-  return [location + where, watch && watchText(watch), hitCountText(breakpoint)]
+  return [
+    location + agentText(breakpoint) + where,
+    watch && watchText(watch),
+    hitCountText(breakpoint),
+  ]
     .filter(Boolean)
     .join(", ");
 }

@@ -1,6 +1,7 @@
 /** A run of which two researchers do a part each, at the same time. */
 import type { TimelineRow } from "../../src/protocol/types.gen";
-import { aLabel } from "../helpers/values";
+import { aBreakpoint, aDryRun, aLabel } from "../helpers/values";
+import { dryRunShown } from "./breakpoints";
 import { type Scene, shows } from "./scene";
 import { Story } from "./story";
 import * as texts from "./texts";
@@ -49,6 +50,11 @@ function parallel(): Story {
     .halted();
 }
 
+const BREAKPOINTS = [
+  aBreakpoint("one", { kind: "llm_query", agent: "report_writer*" }),
+  aBreakpoint("other", { name: "search", agent: "researcher", condition: "args.q" }),
+];
+
 const filtered = async (user: User) => {
   await user.press("Filter by agent");
   await user.pick(".as-LaneList li:nth-child(4) input");
@@ -63,8 +69,14 @@ export const AGENT_SCENES: Record<string, Scene> = {
       await user.key("Escape");
     }),
   "agents-breakpoint": () =>
-    shows(parallel(), async (user) => {
-      await user.pick('.as-Row[data-row="r9"]');
-      await user.key("s");
-    }),
+    shows(
+      parallel(),
+      async (user) => {
+        await user.pick('.as-Row[data-row="r9"]');
+        await user.key("s");
+        await dryRunShown();
+        await user.still();
+      },
+      { breakpoints: BREAKPOINTS, dryRuns: [aDryRun("a", [7, 9])] },
+    ),
 };

@@ -85,7 +85,7 @@ const tab = (act?: (user: User) => Promise<void>, more: Partial<Script> = {}): S
 const condition = (text: string) => (user: User) => user.type(".as-BreakpointBar-condition", text);
 
 /** The bar asks once the person pauses. */
-async function dryRunShown(): Promise<void> {
+export async function dryRunShown(): Promise<void> {
   const said = () => document.querySelector(".as-Ticks, .as-BreakpointBar-problem");
   const stale = () => document.querySelector(".as-mod-stale");
   while (!said() || stale()) await new Promise((resolve) => requestAnimationFrame(resolve));

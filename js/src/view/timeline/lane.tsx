@@ -26,7 +26,10 @@ export function AgentLabel({ lane, node }: LabelProps) {
     <>
       {lane && <Chip lane={lane} node={node} />}
       {node && (
-        <span class="as-LaneNode" title={`At node ${escapeInvisible(node)}`}>
+        <span
+          class={cx("as-LaneNode", lane && "as-x-narrow")}
+          title={`At node ${escapeInvisible(node)}`}
+        >
           {escapeInvisible(node)}{" "}
         </span>
       )}
@@ -122,7 +125,7 @@ function LaneList({ model, lanes, onClose }: ListProps) {
         ))}
       </ul>
       <p class="as-LaneList-end">
-        <span class="as-Muted">What waits for you is always shown.</span>
+        <span class="as-Muted">Halts are always shown.</span>
         <Button
           hint="Show the events of all agents"
           disabledReason={model.shownLanes.value.length === 0 ? "All agents are shown" : null}

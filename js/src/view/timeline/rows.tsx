@@ -5,10 +5,12 @@ import { ChangeLetter, Diffstat } from "../../changes/change_badges";
 import { addBreakpointLike } from "../../model/breakpoints";
 import type { Debugger } from "../../model/debugger";
 import { nextFrame } from "../../model/inbox";
+import type { Lane } from "../../model/lanes";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
 import { lineIndexForKey, pageOf } from "../focus";
 import { count, escapeInvisible } from "../format";
+import { LaneBar } from "./lane";
 import { type FileLine, isFiltered, type Line, type Lines, type MoreLine } from "./lines";
 import { BlankRow, IndentGuides, RowLine, type RowPositionProps, rowPositionProps } from "./row";
 import {
@@ -107,17 +109,18 @@ export function Rows({ model, lines }: RowsProps) {
           const select = () => pick(line);
           if (line.kind === "blank")
             return <BlankRow key={line.id} seq={line.seq} {...place} onSelect={select} />;
+          const lane = model.lanes.value.of(line.row);
           if (line.kind === "file")
-            return <FileRow key={line.id} line={line} {...place} onSelect={select} />;
-          if (line.kind === "more")
-            return (
-              <MoreRow key={line.id} line={line} {...place} onSelect={() => open(model, line)} />
-            );
+            return <FileRow key={line.id} line={line} lane={lane} {...place} onSelect={select} />;
+          if (line.kind === "more") {
+            const onSelect = () => open(model, line);
+            return <MoreRow key={line.id} line={line} lane={lane} {...place} onSelect={onSelect} />;
+          }
           return (
             <RowLine
               key={line.id}
               row={line.row}
-              lane={model.lanes.value.of(line.row)}
+              lane={lane}
               asked={line.row.side === "begin" ? asked.get(line.row.event) : undefined}
               files={line.files}
               paired={line.row.event === event && line.id !== selected && line.row.side !== null}
@@ -253,10 +256,11 @@ function useVisibleRows(model: Debugger, lines: Lines, indexes: readonly number[
 
 interface FileRowProps extends RowPositionProps {
   line: FileLine;
+  lane: Lane | null;
   onSelect(): void;
 }
 
-export function FileRow({ line, onSelect, ...place }: FileRowProps) {
+export function FileRow({ line, lane, onSelect, ...place }: FileRowProps) {
   const { change } = line.file;
   const path = escapeInvisible(change.path);
   const before =
@@ -271,6 +275,7 @@ export function FileRow({ line, onSelect, ...place }: FileRowProps) {
       onClick={onSelect}
     >
       <span class="as-FileLine" role="gridcell">
+        {lane && <LaneBar hue={lane.hue} />}
         <IndentGuides depth={line.row.depth + 1} />
         <ChangeLetter kind={change.kind} />
         <span class="as-Ellipsis as-PathStart">
@@ -286,10 +291,11 @@ export function FileRow({ line, onSelect, ...place }: FileRowProps) {
 
 interface MoreRowProps extends RowPositionProps {
   line: MoreLine;
+  lane: Lane | null;
   onSelect(): void;
 }
 
-export function MoreRow({ line, onSelect, ...place }: MoreRowProps) {
+export function MoreRow({ line, lane, onSelect, ...place }: MoreRowProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
@@ -300,6 +306,7 @@ export function MoreRow({ line, onSelect, ...place }: MoreRowProps) {
       onClick={onSelect}
     >
       <span class="as-FileLine" role="gridcell">
+        {lane && <LaneBar hue={lane.hue} />}
         <IndentGuides depth={line.row.depth + 1} />
         <span class="as-Link as-Ellipsis">{`… ${count(line.count, "more file")}`}</span>
       </span>
