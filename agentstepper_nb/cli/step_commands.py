@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ..protocol import ui
 from ..protocol.data_model import Commit, Run, RunMode, RunState, TimelineRow
@@ -35,7 +35,8 @@ a         approve the call, edited or not; a always: also allow such calls from
           now on; a call of high risk needs a confirmation
 deny WHY  deny the call, and tell the agent why
 h         halt the agent at its next message
-e         edit, as JSON, the message at which the agent is halted
+e         edit, as JSON, the message at which the agent is halted; e sticky: of
+          a prompt, and edit its messages so in later prompts, too
 x         stop: end the agent at its next message
 v N       view message N whole; v alone: the message at which the agent is halted
 d N       show the diffs of changes N; d alone lists all changes
@@ -67,7 +68,7 @@ _RUNNING_PROMPT: Final = ScreenPrompt(
 )
 _IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", has_history=True)
 #: The keys that take words.
-_TEXT_COMMANDS: Final = ("a", "deny")
+_TEXT_COMMANDS: Final = ("a", "deny", "e")
 #: Characters of a line that is shown where it means nothing.
 _MAX_SHOWN_CHARS: Final = 40
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
@@ -86,6 +87,7 @@ class StepCommands:
         self._session = session
         self._screen = session.screen
         self._edit_text = edit
+        self._is_sticky = False  # whether the edit is to hold in later prompts, too
         self._draft: tuple[str, str] | None = None  # a halt point, and an edit that wasn't JSON
         self._line_handler: Callable[[str], None] | None = None  # what the next line is for
         self._approvals = ApprovalCommands(session, self._read_next_line)
@@ -143,6 +145,8 @@ class StepCommands:
                 return [(word, word) for word in _ABBREVIATIONS]
             case "a":
                 return [("always", "always")]
+            case "e":
+                return [("sticky", "sticky")]
             case "r":
                 return _numbered(format_run(run) for run in self._session.runs.values())
             case "d":
@@ -242,8 +246,9 @@ class StepCommands:
 
     # ---- editing ------------------------------------------------------------------------------------
 
-    def _edit(self, _: str) -> None:
+    def _edit(self, how: str) -> None:
         halted = self._session.halted
+        self._is_sticky = how.strip().lower() == "sticky"
         if halted is None:
             self._screen.write_line(
                 "Only the message at which the agent is halted can be edited.", "yellow"
@@ -299,7 +304,13 @@ class StepCommands:
             self._session.prompt()
         else:
             point = self._session.editing = halted.message
-            command = ui.SetEdit(run=run.id, halt_point=point, revision=halted.revision, edit=text)
+            command = ui.SetEdit(
+                run=run.id,
+                halt_point=point,
+                revision=halted.revision,
+                edit=text,
+                sticky=self._is_sticky or UNSET,
+            )
             self._session.send_command(command, self._edited)
 
     def _edited(self, _: Struct) -> None:

@@ -40,6 +40,7 @@ class Agent:
             )
         )
         self._sent = 0
+        self.is_edit_sticky = False  # whether the last answer's edit is to hold in later prompts
         self.run = str(uuid4())
         self._send(
             wire.Hello(
@@ -51,6 +52,7 @@ class Agent:
                 pid=os.getpid(),
                 host="here",
                 boot="",
+                can_stick_edits=True,
             )
         )
         self._receive(wire.Welcome)
@@ -90,6 +92,7 @@ class Agent:
         """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
         answered = self._receive(wire.AnswerMessage).answer
         if isinstance(answered, wire.ResumeAnswer):
+            self.is_edit_sticky = answered.sticky
             text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
             return text
         return type(answered).__name__.removesuffix("Answer").lower()

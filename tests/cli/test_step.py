@@ -258,6 +258,24 @@ def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> No
     quits(step)
 
 
+@pytest.mark.parametrize("is_sticky", [False, True])
+def test_a_prompts_edit_can_be_sticky(
+    is_sticky: bool, through_pipes: Step, ui_url: str, agent: Agent
+) -> None:
+    step = through_pipes("--url", ui_url)
+    agent.asks("hello")
+    step.expect(PROMPT)
+    step.sendline("e sticky" if is_sticky else "e")
+    step.expect("as a line of JSON")
+    step.sendline('"good day"')
+    step.expect("edited:")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert json.loads(agent.answer()) == "good day"
+    assert agent.is_edit_sticky is is_sticky
+    quits(step)
+
+
 def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent: Agent) -> None:
     mark = {"$repr": "<a socket>", "$ref": 1, "$why": "its type, socket, has no fields"}
     step = through_pipes("--url", ui_url)

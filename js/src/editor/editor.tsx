@@ -1,6 +1,6 @@
 /** The editor of a pending halt point: the chunk that holds CodeMirror, fetched when it is first needed. */
 
-import { effect } from "@preact/signals";
+import { effect, type Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
@@ -8,7 +8,7 @@ import { Conflict, Discard } from "../inspector/edit_footer";
 import { RowNote } from "../inspector/row_note";
 import { HaltReason, OriginalButton } from "../inspector/row_pane";
 import { type ContentShape, SHAPE_LABELS, Title } from "../inspector/title";
-import type { MessageBody, Model, TimelineRow } from "../model/model";
+import type { Draft, MessageBody, Model, TimelineRow } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
 import { Button, type Segment, Segments } from "../view/button";
@@ -105,6 +105,9 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
           />
         )}
       </div>
+      {canStick(model, shape) && session.draft.value !== null && (
+        <StickyChoice draft={model.draft(row.id)} />
+      )}
       <EditorFooter session={session} onDiscard={() => session.discard()} onClose={close} />
     </div>
   );
@@ -135,7 +138,7 @@ function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: Co
 
   const autosave = useRef<Autosave | null>(null);
   useEffect(() => {
-    autosave.current = autosaveDraft(model, row, session);
+    autosave.current = autosaveDraft(model, row, session, body.sticky);
     return () => autosave.current?.close();
   }, [session]);
 
@@ -226,6 +229,28 @@ export function EditorFooter({ session, onDiscard, onClose }: FootProps) {
   );
 }
 
+/** Whether an edit of a row can be made again in later prompts. */
+function canStick(model: Model, shape: ContentShape): boolean {
+  return shape === "prompt" && model.run.value?.can_stick_edits === true;
+}
+
+function StickyChoice({ draft }: { draft: Signal<Draft | null> }) {
+  return (
+    <label class="as-Sticky">
+      <input
+        type="checkbox"
+        checked={draft.value?.sticky === true}
+        onChange={({ currentTarget }) => {
+          if (!draft.value) return;
+          const { text, revision } = draft.value;
+          draft.value = { text, revision, ...(currentTarget.checked && { sticky: true }) };
+        }}
+      />
+      <span>Keep applying this edit to later prompts of this run</span>
+    </label>
+  );
+}
+
 function editedText(session: EditSession): string {
   const changed = session.changed.value.length;
   return changed > 0 ? `${count(changed, "field")} edited` : "Edited";
@@ -245,7 +270,13 @@ export interface Autosave {
   close(): void;
 }
 
-export function autosaveDraft(model: Model, row: TimelineRow, session: EditSession): Autosave {
+/** @param sticky Whether the edit that the draft goes on from is made again in later prompts. */
+export function autosaveDraft(
+  model: Model,
+  row: TimelineRow,
+  session: EditSession,
+  sticky = false,
+): Autosave {
   const draft = model.draft(row.id);
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -256,7 +287,9 @@ export function autosaveDraft(model: Model, row: TimelineRow, session: EditSessi
     const kept = draft.peek();
     if (text === (kept?.text ?? null)) return;
     // The revision is the one that the edit was begun at: a newer one belongs to somebody else's edit.
-    draft.value = text === null ? null : { text, revision: kept?.revision ?? row.revision };
+    const isSticky = kept ? kept.sticky : sticky;
+    const revision = kept?.revision ?? row.revision;
+    draft.value = text === null ? null : { text, revision, ...(isSticky && { sticky: true }) };
   };
   const stopDraft = effect(() => {
     const text = session.draft.value;

@@ -21,7 +21,7 @@ export function EditFoot({ model, row, shape, body }: EditFootProps) {
   if (row.pending && draft)
     return <DraftFoot model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
   const { from } = shownText(body, undefined, model.showOriginal.value);
-  return <EditedFoot row={row} shape={shape} original={from === "original"} />;
+  return <EditedFoot row={row} shape={shape} body={body} original={from === "original"} />;
 }
 
 /** The button that sends a row's edit. */
@@ -84,19 +84,24 @@ export function Discard({ onDiscard }: { onDiscard(): void }) {
   );
 }
 
-interface EditedFootProps extends Pick<EditFootProps, "row" | "shape"> {
+interface EditedFootProps extends Pick<EditFootProps, "row" | "shape" | "body"> {
   /** Whether the original is looked at. */
   original: boolean;
 }
 
 /** Once an edit is in force. */
-function EditedFoot({ row, shape, original }: EditedFootProps) {
+function EditedFoot({ row, shape, body, original }: EditedFootProps) {
   const noun = SHAPE_LABELS[shape];
-  const words = row.pending
-    ? `This ${noun} is edited; ${sender(row)} sends the edit.`
-    : original
-      ? `The agent never saw this original ${noun}: it went on with the edit.`
-      : `The agent went on with the edited ${noun}. The original is kept with the run.`;
+  // At its first revision nobody has edited it: the agent has, by an earlier edit.
+  const isAgain = body.sticky === true && body.revision === 1;
+  const words =
+    isAgain && !original
+      ? `An earlier edit is applied to this ${noun} again.`
+      : row.pending
+        ? `This ${noun} is edited; ${sender(row)} sends the edit.`
+        : original
+          ? `The agent never saw this original ${noun}: it went on with the edit.`
+          : `The agent went on with the edited ${noun}. The original is kept with the run.`;
   return (
     <div class="as-Foot">
       <p class="as-Muted as-Small as-Ellipsis">{words}</p>

@@ -33,9 +33,10 @@ export class Commands {
       this.#model.focusQuestion(target);
       return;
     }
-    await this.#answer([target], (run, haltPoint) =>
-      this.#client.request("step", { run: run.id, ...haltPoint }),
-    );
+    await this.#answer([target], async (run, haltPoint) => {
+      const meant = this.#isSticky(target) ? await this.#stick(run, target, haltPoint) : haltPoint;
+      await this.#client.request("step", { run: run.id, ...meant });
+    });
   }
 
   async approve(row: TimelineRow, how: ApprovalOptions): Promise<void> {
@@ -68,7 +69,8 @@ export class Commands {
     const others = pending.filter(({ id }) => id !== target.id);
     await this.#answer([target, ...others], async (run, haltPoint) => {
       for (const row of others) await this.#sendDraft(run, row);
-      await this.#client.request("continue", { run: run.id, ...haltPoint });
+      const meant = this.#isSticky(target) ? await this.#stick(run, target, haltPoint) : haltPoint;
+      await this.#client.request("continue", { run: run.id, ...meant });
     });
   }
 
@@ -148,8 +150,19 @@ export class Commands {
   async #sendDraft(run: Run, row: TimelineRow): Promise<void> {
     const { breakpoint, revision, edit } = this.#haltPointRef(row);
     if (edit !== null) {
-      await this.#client.request("edit", { run: run.id, breakpoint, revision, edit });
+      const sticky = this.#isSticky(row) ? { sticky: true } : {};
+      await this.#client.request("edit", { run: run.id, breakpoint, revision, edit, ...sticky });
     }
+  }
+
+  #isSticky({ id }: TimelineRow): boolean {
+    return this.#model.draft(id).peek()?.sticky === true;
+  }
+
+  /** Send a sticky edit before what answers its row: only the command `edit` can say that it is sticky. */
+  async #stick(run: Run, row: TimelineRow, haltPoint: HaltPointRef): Promise<HaltPointRef> {
+    await this.#sendDraft(run, row);
+    return { ...haltPoint, revision: haltPoint.revision + 1, edit: null };
   }
 
   #markSent(ids: string[], sent: boolean): void {

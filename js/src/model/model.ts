@@ -37,6 +37,8 @@ export type Connection =
 export interface Draft {
   text: string;
   revision: number;
+  /** Of a prompt: whether its messages are edited so in later prompts, too. */
+  sticky?: boolean;
 }
 
 /** A command that the Core refused, to be shown in place. */

@@ -100,7 +100,7 @@ export class Drafts {
     const known = this.#signals.get(key);
     if (known) return known;
     const kept = read(this.#memory, key);
-    const draft = signal<Draft | null>(kept && { text: kept.text, revision: kept.revision });
+    const draft = signal<Draft | null>(kept && draftOf(kept));
     this.#signals.set(key, draft);
     let first = true; // subscribing tells the value as it is
     const unsubscribe = draft.subscribe((changed) => {
@@ -127,8 +127,7 @@ export class Drafts {
     const draft = this.#signals.get(key);
     if (!draft) return;
     const kept = read(this.#memory, key);
-    if (!same(kept, draft.peek()))
-      draft.value = kept && { text: kept.text, revision: kept.revision };
+    if (!same(kept, draft.peek())) draft.value = kept && draftOf(kept);
   }
 
   #store(key: string, draft: Draft | null): void {
@@ -139,7 +138,12 @@ export class Drafts {
 }
 
 function same(one: Draft | null, other: Draft | null): boolean {
-  return one?.text === other?.text && one?.revision === other?.revision;
+  const isSticky = one?.sticky === other?.sticky;
+  return one?.text === other?.text && one?.revision === other?.revision && isSticky;
+}
+
+function draftOf({ text, revision, sticky }: StoredDraft): Draft {
+  return sticky === true ? { text, revision, sticky } : { text, revision };
 }
 
 function read(memory: KeyValueStorage, key: string): StoredDraft | null {

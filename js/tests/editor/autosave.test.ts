@@ -70,3 +70,16 @@ test("a draft that another view has changed is gone on from, and one that is sen
   draft.value = null;
   expect(session.text).toBe('"sent"');
 });
+
+test("a draft of a sticky edit is sticky, until the person says otherwise", () => {
+  const pending = row({ id: "a", pending: true, revision: 1 });
+  const model = fakeModel([[pending, { data: '"a"' }]]);
+  const session = new EditSession("prompt", '"a"', '"b"');
+  autosaveDraft(model, pending, session, true);
+  const draft = model.draft("a");
+  session.setText('"c"');
+  expect(draft.value).toEqual({ text: '"c"', revision: 1, sticky: true });
+  draft.value = { text: '"c"', revision: 1 };
+  session.setText('"cd"');
+  expect(draft.value).toEqual({ text: '"cd"', revision: 1 });
+});

@@ -279,6 +279,16 @@ test("continue sends every draft: the others' first, the target's with it", asyn
   expect(peer.take("continue").body).toMatchObject({ breakpoint: "r1", edit: "1" });
 });
 
+test("a sticky draft goes before what answers its row, which then names the newer revision", async () => {
+  const { model, peer } = await showing(haltedRun("a", "r1"), [pendingRow(1)]);
+  model.draft("r1").value = { text: "1", revision: 1, sticky: true };
+  void model.step();
+  const edit = peer.take("edit");
+  expect(edit.body).toEqual({ run: "a", breakpoint: "r1", revision: 1, edit: "1", sticky: true });
+  await peer.answer(edit, "ok", {});
+  expect(peer.take("step").body).toEqual({ run: "a", breakpoint: "r1", revision: 2, edit: null });
+});
+
 test("continue goes also where nothing waits yet", async () => {
   const { model, peer } = await showing(aRun("a"), rowsTo(1));
   void model.resume();

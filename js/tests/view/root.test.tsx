@@ -7,6 +7,7 @@ import { aModel, showing } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { queriesOf } from "../helpers/queries";
 import {
+  aBody,
   aCommit,
   aRow,
   aRun,
@@ -384,5 +385,38 @@ describe("the run switcher", () => {
     expect(peer.inbox).toEqual([]);
     button("Delete").click();
     expect(peer.take("delete_run").body).toEqual({ run: "a" });
+  });
+});
+
+describe("a prompt's edit", () => {
+  const prompt = () => pendingRow(1, { kind: "llm_query", side: "begin" });
+  const sticky = () => box.querySelector<HTMLInputElement>(".as-Sticky input");
+
+  async function edited(canStick: boolean) {
+    const run = { ...haltedRun("a", "r1"), ...(canStick && { can_stick_edits: true }) };
+    const all = await draw(await showing(run, [prompt()]));
+    const body = aBody("r1", { data: '"hello"' });
+    await all.peer.answer(all.peer.take("get_message"), "message", body);
+    await focusRow("r1");
+    await press("e");
+    all.model.draft("r1").value = { text: '"good day"', revision: 1 };
+    await vi.waitFor(() => expect(box.querySelector(".as-Edit")).not.toBeNull());
+    await drawn();
+    return all;
+  }
+
+  test("can be kept for later prompts, where the agent takes that", async () => {
+    const { model } = await edited(true);
+    sticky()?.click();
+    await drawn();
+    expect(model.draft("r1").value).toEqual({ text: '"good day"', revision: 1, sticky: true });
+    sticky()?.click();
+    await drawn();
+    expect(model.draft("r1").value).toEqual({ text: '"good day"', revision: 1 });
+  });
+
+  test("can't where its agent doesn't", async () => {
+    await edited(false);
+    expect(sticky()).toBeNull();
   });
 });
