@@ -76,7 +76,6 @@ class BreakpointRule(
     side: EventSide | None = None
     name: Glob | None = None  # of the tool, the model, or the custom event's type
     agent: Glob | UnsetType = UNSET  # by the name in the event's label
-    agent: Glob | UnsetType = UNSET  # the name in the event's label; absent: every agent
     on_error: bool = False  # only where an event ended with an exception
     condition: Condition | None = None
     watch: Watch | None = None
