@@ -46,7 +46,7 @@ def create(context: ServiceContext) -> RpcService:
 
     async def open_session(opening: SessionOpening, stored: str | None) -> CodingSession:
         # Models, tools and the debugger are imported where somebody needs them.
-        from ..sdk.halt_flow import make_id
+        from ..sdk.run_events import make_id
         from .options import CodingOptions, make_options
         from .session import CodingSession
 

@@ -15,7 +15,7 @@ from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..models import registry
 from ..protocol.coding_api import SandboxReport
-from ..sdk.halt_flow import make_id
+from ..sdk.run_events import make_id
 from .options import CodingOptions, check_options, find_unsupported_settings
 from .orchestrator import AgentOrchestrator, TurnResult
 from .policy import PolicyRulesFile

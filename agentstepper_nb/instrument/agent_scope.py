@@ -30,7 +30,7 @@ def _find_scope_around() -> Scope | None:
     if around is not None:
         return around
     stepper = find_current_stepper()
-    return None if stepper is None else find_scope(stepper._current_session().scope)
+    return None if stepper is None else find_scope(stepper._current_session().events.root)
 
 
 def call_agent(

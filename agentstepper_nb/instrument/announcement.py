@@ -51,7 +51,7 @@ def announce(stepper: BaseStepper, discovered: Sequence[str] = ()) -> str:
     Returns:
         What was said, for the run's timeline; "" where there is nothing new.
     """
-    line = stepper._current_session().seam_recorder.take_announcement(discovered)
+    line = stepper._current_session().events.seams.take_announcement(discovered)
     if line:
         _announcer.has_announced = True
         _say(line)

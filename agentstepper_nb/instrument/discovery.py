@@ -22,7 +22,7 @@ from ..protocol.data_model import EventKind
 from ..protocol.seams import FoundBy
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
-from ..sdk.flow_effects import find_innermost_event
+from ..sdk.run_events import find_innermost_event
 from .called_tools import keep_called_tools, take_named_call
 from .options import discovers_tools
 from .tool_call import TracedToolCall
@@ -72,7 +72,7 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
         session = stepper._current_session()
         session.link.add_end_callback(lambda: restore_functions(run))
         for name in names:
-            session.seam_recorder.add_tool(name, FoundBy.DISCOVERY)
+            session.events.seams.add_tool(name, FoundBy.DISCOVERY)
     return names
 
 

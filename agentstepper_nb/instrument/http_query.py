@@ -19,8 +19,9 @@ from ..llm_wire.llm_api import LlmRequest
 from ..protocol.data_model import EventKind, EventSide
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
-from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow, OpenEvent
+from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow
 from ..sdk.halt_flow import HaltFlow
+from ..sdk.run_events import OpenEvent
 from ..sdk.scopes import suspend_numbering
 from .called_tools import record_called_tools
 from .retries import (

@@ -13,7 +13,7 @@ from typing import Any
 from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
-from ..sdk.flow_effects import find_innermost_event
+from ..sdk.run_events import find_innermost_event
 from ..sdk.scope_hooks import leave_unnumbered
 from .announcement import announce
 from .current_run import find_run, is_run_expected, raise_if_stopped

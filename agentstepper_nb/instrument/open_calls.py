@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from ..sdk.flow_effects import OpenEvent, find_innermost_event
+from ..sdk.run_events import OpenEvent, find_innermost_event
 
 
 @dataclass(frozen=True)

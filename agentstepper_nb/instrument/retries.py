@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..llm_wire.answer_events import JsonObject
-from ..sdk.flow_effects import OpenEvent
+from ..sdk.run_events import OpenEvent
 
 _ATTEMPT_HEADER: Final = "x-stainless-retry-count"
 _RETRY_HEADER: Final = "x-should-retry"

@@ -39,11 +39,13 @@ from ..llm_wire.tool_calls import (
 )
 from ..llm_wire.tool_names import find_offered_tools
 from ..protocol.data_model import EventKind, EventSide
+from ..protocol.seams import FoundBy
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.begun_tools import unwatch_tools, watch_tools
-from ..sdk.flow_effects import Flow, OpenEvent, clock
+from ..sdk.flow_effects import Flow
 from ..sdk.halt_flow import HaltFlow, read_tool_call
 from ..sdk.json_text import dump_json
+from ..sdk.run_events import OpenEvent, clock
 
 _TOOL: Final = EventKind.TOOL_INVOCATION
 #: Tool invocations that other seams began, the newest, among which a call is looked for.
@@ -79,12 +81,14 @@ class _PendingCall:
         name: The tool's name.
         args: Its arguments, as JSON.
         number: How many tool invocations of the run had begun before.
+        call_id: The id that the model gave it.
         event: Its event, where the agent is another process.
     """
 
     name: str
     args: Any
     number: int
+    call_id: str | None
     event: OpenEvent | None = None
     at: float = field(default_factory=time.time)
     clock: float = field(default_factory=clock)
@@ -140,7 +144,8 @@ class InferredTools:
             if waits:
                 is_edited |= yield from self._begin_call(flow, call, offered)
             else:
-                self._expect(call, (yield from _record_call(flow, call.name, call.args)))
+                event = yield from _record_call(flow, call.name, call.args, call.given_id)
+                self._expect(call, event)
         return copied if is_edited else answer
 
     def _begin_call(self, flow: HaltFlow, call: WireToolCall, offered: set[str]) -> Flow[bool]:
@@ -148,7 +153,14 @@ class InferredTools:
         shown = {"Tool": call.name, "Argument": call.args}
         check = partial(_check_call, offered | {call.name})
         try:
-            begun = yield from flow.begin(_TOOL, shown, call.name, convert_edit=check)
+            begun = yield from flow.begin(
+                _TOOL,
+                shown,
+                call.name,
+                convert_edit=check,
+                call_id=call.given_id,
+                found_by=FoundBy.WIRE,
+            )
         except ToolDeniedError as denied:
             remove_call(call, f"{call.name} was not called: {denied}")
             return True
@@ -168,7 +180,7 @@ class InferredTools:
 
     def _expect(self, call: WireToolCall, event: OpenEvent | None) -> None:
         with self._lock:
-            pending = _PendingCall(call.name, call.args, self._begun_count, event)
+            pending = _PendingCall(call.name, call.args, self._begun_count, call.given_id, event)
             self._pending |= dict.fromkeys(call.keys, pending)
 
     # ---- results ------------------------------------------------------------------------------------
@@ -225,7 +237,7 @@ class InferredTools:
         if event is None:
             yield from self._announce(flow, [pending.name])
             at = (pending.at, pending.clock)
-            event = yield from _record_call(flow, pending.name, pending.args, at)
+            event = yield from _record_call(flow, pending.name, pending.args, pending.call_id, at)
         original = result.content
         try:
             ended = yield from flow.end(_TOOL, original, event=event, convert_edit=result.check)
@@ -277,9 +289,13 @@ def _forget(run: str) -> None:
 
 
 def _record_call(
-    flow: HaltFlow, name: str, args: Any, at: tuple[float, float] | None = None
+    flow: HaltFlow,
+    name: str,
+    args: Any,
+    call_id: str | None,
+    at: tuple[float, float] | None = None,
 ) -> Flow[OpenEvent]:
-    return flow.record_tool_call(name, {"Tool": name, "Argument": args}, at)
+    return flow.record_tool_call(name, {"Tool": name, "Argument": args}, call_id, at)
 
 
 def _check_call(offered: set[str], edited: Any) -> dict[str, Any]:

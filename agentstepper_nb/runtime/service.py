@@ -86,7 +86,7 @@ class RuntimeWorker:
 
     def _make_dispatcher(self, context: ServiceContext) -> Dispatcher:
         # What agents need, the debugger's client among it, is imported where there is a Core.
-        from ..sdk.flow_effects import make_id
+        from ..sdk.run_events import make_id
         from .monikers.registry import check_config, find_moniker
         from .session_agent import SessionAgent
 

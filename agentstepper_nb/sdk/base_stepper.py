@@ -33,12 +33,13 @@ from .child_agents import ChildAgents
 from .connection_state import OnDisconnect
 from .drivers import run_flow, wait_result
 from .flow_effects import Flow
-from .halt_flow import HaltFlow, make_id
+from .halt_flow import HaltFlow
 from .open_runs import OpenRuns, describe_ignored_arguments
 from .payload import PayloadEncoder, Redact
+from .run_events import make_id
 from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
 from .scopes import enter_agent
-from .seam_report import SeamReporter
+from .seam_report import SeamReport, make_report
 from .value_hooks import FromJson, ToJson, ValueHooks
 from .workspace import Workspace
 from .workspace_tracker import WorkspaceTracker
@@ -70,7 +71,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 atexit.register(finish_all_runs)
 
 
-class BaseStepper(CallTracer, SeamReporter):
+class BaseStepper(CallTracer):
     """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
 
     _is_async: ClassVar[bool]
@@ -303,14 +304,8 @@ class BaseStepper(CallTracer, SeamReporter):
             session or self._current_session(),
             self._context.workspace_tracker,
         )
-        flow = HaltFlow(
-            session.run,
-            session.program,
-            self._encoder,
-            root=session.scope,
-            hash_key=session.link.hash_key,
-            seams=session.seam_recorder,
-        )
+        session.events.hash_key = session.link.hash_key
+        flow = HaltFlow(session.run, session.program, self._encoder, session.events)
         if workspace_tracker is not None and session.link.has_snapshots:
             flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)
         return flow
@@ -343,6 +338,18 @@ class BaseStepper(CallTracer, SeamReporter):
         """The flows of its run, for what the agent asks; raises as `_open_run`."""
         return self._flow(self._open_run())
 
+    def seams(self) -> SeamReport:
+        """Where this process's calls halt without a change to the agent, and which tools this run has.
+
+        Returns:
+            `seams`, each with its library's version, whether it is active, and why not; `tools`, each
+            with the method that found it. It prints as a table.
+
+        Raises:
+            RuntimeError: The stepper isn't connected yet.
+        """
+        return make_report(self._current_session().events.seams.tools)
+
     def agent(self, name: str) -> AbstractContextManager[object]:
         """A block in which all that begins is an agent's: `with dbg.agent("researcher"):`.
 
@@ -353,7 +360,7 @@ class BaseStepper(CallTracer, SeamReporter):
             name: The agent's name.
         """
         check_text("name", name)
-        return enter_agent(self._current_session().scope, name)
+        return enter_agent(self._current_session().events.root, name)
 
     # ---- ending -------------------------------------------------------------------------------------
 

@@ -15,8 +15,9 @@ from .argument_checks import check_optional_text, check_text
 from .arguments import CallArguments
 from .drivers import is_loop_running, run_flow, run_flow_async
 from .edits import EditConverter
-from .flow_effects import BegunEvent, CallEffect, CallResult, Flow, OpenEvent
+from .flow_effects import BegunEvent, CallEffect, CallResult, Flow
 from .halt_flow import HaltFlow, read_tool_call
+from .run_events import OpenEvent
 from .run_session import RunSession
 from .value_hooks import format_error
 

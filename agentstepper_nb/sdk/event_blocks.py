@@ -12,8 +12,9 @@ from ..protocol.data_model import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
 from .drivers import is_loop_running, run_flow, run_flow_async
-from .flow_effects import Flow, OpenEvent
+from .flow_effects import Flow
 from .halt_flow import HaltFlow
+from .run_events import OpenEvent
 
 if TYPE_CHECKING:
     from .base_stepper import BaseStepper

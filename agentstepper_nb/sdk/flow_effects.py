@@ -1,23 +1,15 @@
-"""What flows are made of: the steps for a driver, open events, and the wait at a halt point.
-
-Open events stand on a stack in a context variable, as an unchanging tuple. A thread or task that was
-started with a copied context sees the events around it, which become the parents of its own, and what
-it begins itself stays its own.
-"""
+"""What flows are made of: the steps for a driver, and the wait at a halt point."""
 
 from __future__ import annotations
 
 import contextvars
 import threading
-import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
-import uuid_utils
-from msgspec import UNSET, Raw
+from msgspec import Raw
 from msgspec.structs import replace
 
 from ..errors import (
@@ -33,67 +25,18 @@ from ..protocol.agent import (
     CheckEdit,
     DenyAnswer,
     EditChecked,
-    EventBegun,
     HaltPointReached,
     RaiseAnswer,
     ResumeAnswer,
     StopAnswer,
     Withdraw,
 )
-from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
+from ..protocol.data_model import EventKind, EventOutcome, EventSide
+from ..protocol.seams import FoundBy
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditReader
-from .payload import PayloadEncoder, RedactKind, escape_surrogates
-from .scopes import Scope, describe, set_scope
-from .seam_report import SeamRecorder
-
-
-@dataclass(slots=True, eq=False)
-class OpenEvent:
-    """An event that has begun."""
-
-    id: str
-    run: str  # the run it belongs to
-    kind: EventKind
-    name: str | None = None
-    """The tool's, the model's or the custom event's type."""
-    ended: bool = False
-    skipped: bool = False  # the person gave the result instead of the call
-    result: Any = None  # that result
-    scope: Scope | None = None  # inside of it, where it is a tool call
-
-    def push(self) -> None:
-        """Open it in this context."""
-        _open.set((*_list_open_events(), self))
-        if self.scope is not None:
-            set_scope(self.scope)
-
-    def end(self) -> None:
-        """End it, for every context that sees it."""
-        self.ended = True
-        if self.scope is not None:
-            self.scope.is_closed = True
-        _open.set(_list_open_events())
-
-    def detach(self) -> None:
-        """Let what begins in this context from now on be no part of it, though it is open."""
-        _open.set(tuple(event for event in _list_open_events() if event is not self))
-
-
-_open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
-
-
-def find_innermost_event(run: str) -> OpenEvent | None:
-    """The innermost open event of a run in this context."""
-    for event in reversed(_open.get()):
-        if event.run == run and not event.ended:
-            return event
-    return None
-
-
-def _list_open_events() -> tuple[OpenEvent, ...]:
-    return tuple(event for event in _open.get() if not event.ended)
-
+from .payload import PayloadEncoder, RedactKind
+from .run_events import OpenEvent, RunEvents, make_point
 
 T = TypeVar("T")
 
@@ -182,8 +125,6 @@ class EndedEvent(NamedTuple):
     is_edited: bool
 
 
-#: The agent's clock, in seconds.
-clock = time.monotonic
 NULL_JSON: Final = Raw(b"null")
 #: What a denial says whose person gave no reason.
 DENIED_MESSAGE: Final = "The person denied this call."
@@ -198,7 +139,7 @@ class HaltFlowBase:
     """
 
     _encoder: PayloadEncoder
-    run: str
+    events: RunEvents
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
@@ -206,29 +147,26 @@ class HaltFlowBase:
         yield SendEffect((self._failed_point(event, error, waits=False),))
 
     def record_tool_call(
-        self, name: str, call: Any, at: tuple[float, float] | None = None
+        self,
+        name: str,
+        call: Any,
+        call_id: str | None,
+        at: tuple[float, float] | None = None,
     ) -> Flow[OpenEvent]:
         """A tool invocation began at which nothing halts; it is no part of this context.
 
         Args:
             name: The tool's name.
             call: The call, `{"Tool", "Argument"}`.
+            call_id: The id that the model gave it.
             at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
         """
-        began, began_clock = at or (time.time(), clock())
-        parent = find_innermost_event(self.run)
-        event = OpenEvent(make_id(), self.run, EventKind.TOOL_INVOCATION, name)
-        begun = EventBegun(
-            id=event.id,
-            kind=event.kind,
-            at=began,
-            clock=began_clock,
-            parent=parent.id if parent else None,
-            name=escape_surrogates(name),
-        )
-        shown = self._encoder.encode_for_display(RedactKind.TOOL_CALL, call).raw
-        point = make_point(event.id, EventSide.BEGIN, shown, waits=False)
-        yield SendEffect((begun, replace(point, at=began, clock=began_clock)))
+        packed = self._encoder.encode_for_display(RedactKind.TOOL_CALL, call)
+        content_hash = self._encoder.hash(packed, self.events.hash_key)
+        kind, found_by = EventKind.TOOL_INVOCATION, FoundBy.WIRE
+        event, begun = self.events.begin(kind, name, content_hash, call_id, found_by, at)
+        point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=False)
+        yield SendEffect((begun, replace(point, at=begun.at, clock=begun.clock)))
         return event
 
     def _await_answer(
@@ -323,11 +261,6 @@ class HaltFlowBase:
         )
 
 
-def make_id() -> str:
-    """A UUIDv7."""
-    return str(uuid_utils.uuid7())
-
-
 def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None:
     """Raise what an answer orders to raise."""
     match answer:
@@ -339,65 +272,6 @@ def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None
             raise InjectedError(message) from cause
         case StopAnswer():
             raise AgentStopped("The person pressed Stop.") from cause
-
-
-def make_event(
-    kind: EventKind,
-    data: Raw,
-    seams: SeamRecorder,
-    parent: OpenEvent | None = None,
-    scope: Scope | None = None,
-) -> EventBegun:
-    """An event that is whole with its begin, as its Core is sent it.
-
-    Args:
-        kind: What it is.
-        data: What it says, in JSON.
-        seams: The run's.
-        parent: The event that it happens inside.
-        scope: The scope that it begins in.
-    """
-    path, label = ((), None) if scope is None else describe(scope)
-    return EventBegun(
-        id=make_id(),
-        kind=kind,
-        at=time.time(),
-        clock=clock(),
-        parent=parent.id if parent else None,
-        scope=path or UNSET,
-        label=label or UNSET,
-        data=data,
-        seams=seams.take_changed(),
-    )
-
-
-def make_point(
-    event: str,
-    side: EventSide,
-    data: Raw,
-    waits: bool,
-    *,
-    summary: str | None = None,
-    outcome: EventOutcome | None = None,
-    failure: Failure | None = None,
-    traceback: str = "",
-    usage: Usage | None = None,
-) -> HaltPointReached:
-    """A halt point that is reached now."""
-    return HaltPointReached(
-        id=make_id(),
-        event=event,
-        side=side,
-        waits=waits,
-        at=time.time(),
-        clock=clock(),
-        data=data,
-        summary=summary,
-        outcome=outcome,
-        failure=failure,
-        traceback=traceback,
-        usage=usage,
-    )
 
 
 # ---- edits of halt points that wait ----------------------------------------------------------------

@@ -8,7 +8,6 @@ cancelled task.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -20,7 +19,6 @@ from ..errors import ProtocolError
 from ..protocol.agent import (
     Answer,
     CommitMade,
-    EventBegun,
     ResumeAnswer,
     SkipAnswer,
 )
@@ -39,19 +37,13 @@ from .flow_effects import (
     Flow,
     FlushEffect,
     HaltFlowBase,
-    OpenEvent,
     SendEffect,
-    clock,
-    find_innermost_event,
-    make_event,
-    make_point,
     raise_for_answer,
 )
-from .flow_effects import make_id as make_id
 from .framework_signals import is_framework_signal
-from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
-from .scopes import Scope, describe, find_scope, set_scope
-from .seam_report import SeamRecorder
+from .payload import Payload, PayloadEncoder, RedactKind
+from .run_events import OpenEvent, RunEvents, find_innermost_event, find_parent, make_point
+from .scopes import set_scope
 from .sticky_edits import StickyPrompt
 from .value_encoder import EncodedValue
 
@@ -69,9 +61,7 @@ class HaltFlow(HaltFlowBase):
         run: The run's id.
         program: The program's name.
         encoder: Makes values ready to travel.
-        root: The run's own scope.
-        hash_key: Makes the hashes of events; without one they have none.
-        seams: The run's tools, and what was sent of them.
+        events: Makes the run's events.
     """
 
     def __init__(
@@ -79,14 +69,10 @@ class HaltFlow(HaltFlowBase):
         run: str,
         program: str,
         encoder: PayloadEncoder,
-        root: Scope | None = None,
-        hash_key: bytes | None = None,
-        seams: SeamRecorder | None = None,
+        events: RunEvents | None = None,
     ) -> None:
         self.run = run
-        self.root = root or Scope()
-        self._hash_key = hash_key
-        self.seams = seams or SeamRecorder()
+        self.events = events or RunEvents(run)
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
         self.take_snapshot: Callable[[str], None] | None = None
@@ -102,9 +88,9 @@ class HaltFlow(HaltFlowBase):
             waits: Whether to halt there.
             commit: The workspace's first commit.
         """
-        set_scope(self.root)
+        set_scope(self.events.root)
         data = self._encoder.encode_for_display(RedactKind.PROGRAM, self._program).raw
-        event = make_event(EventKind.PROGRAM_STARTED, data, self.seams)
+        event = self.events.make_whole(EventKind.PROGRAM_STARTED, data)
         commits = () if commit is None else (self._commit_made(commit, None),)
         point = make_point(event.id, EventSide.BEGIN, data, waits, summary="Agent program started.")
         messages = (event, *commits, point)
@@ -122,16 +108,12 @@ class HaltFlow(HaltFlowBase):
         yield FlushEffect()
 
     def _message(self, message: str) -> SendEffect:
-        parent = find_innermost_event(self.run)
         data = self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw
-        scope = find_scope(self.root)
-        event = make_event(EventKind.DEBUG_MESSAGE, data, self.seams, parent, scope)
-        return SendEffect((event,))
+        return SendEffect((self.events.make_whole(EventKind.DEBUG_MESSAGE, data),))
 
     def commit(self, commit: Commit) -> Flow[None]:
         """A commit of the workspace."""
-        parent = find_innermost_event(self.run)
-        yield SendEffect((self._commit_made(commit, parent.id if parent else None),))
+        yield SendEffect((self._commit_made(commit, find_parent(self.run)),))
         yield FlushEffect()
 
     def snapshot(self, commit: Commit, event: str) -> Flow[None]:
@@ -171,29 +153,12 @@ class HaltFlow(HaltFlowBase):
         """
         packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.BEGIN], value)
         reader = EditReader(self._encoder, packed, convert_edit)
-        parent = find_innermost_event(self.run)
         if name is None and kind is EventKind.LLM_QUERY:
             name = find_model(packed.encoded.json)
-        event = OpenEvent(make_id(), self.run, kind, name)
-        scope = find_scope(self.root)
-        path, label = describe(scope)
+        content_hash = self._encoder.hash(packed, self.events.hash_key)
+        event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
         if kind is EventKind.TOOL_INVOCATION:
-            event.scope = scope.open_call(name or "", call_id)
-            self.seams.add_tool(name or "", found_by)
             note_begun_tool(self.run, name, packed.encoded.json)
-        begun = EventBegun(
-            id=event.id,
-            kind=kind,
-            at=time.time(),
-            clock=clock(),
-            parent=parent.id if parent else None,
-            name=escape_surrogates(name) if name else None,
-            scope=path or UNSET,
-            label=label or UNSET,
-            content_hash=self._encoder.hash(packed, self._hash_key) or UNSET,
-            found_by=UNSET if found_by is FoundBy.HAND else found_by,
-            seams=self.seams.take_changed(),
-        )
         point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
         prompt = None
         if kind is EventKind.LLM_QUERY:

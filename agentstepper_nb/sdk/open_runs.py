@@ -55,7 +55,7 @@ class OpenRuns(Generic[S]):
         """
         stepper._is_of_context = True
         token = self._context.set(stepper)
-        scope = stepper._current_session().scope if stepper._is_open() else None
+        scope = stepper._current_session().events.root if stepper._is_open() else None
         try:
             with enter_scope(scope):
                 yield stepper

@@ -23,12 +23,12 @@ from ..protocol.envelope import VERSION
 from . import scope_hooks
 from .connection_state import OnDisconnect
 from .framework_signals import is_framework_signal
-from .halt_flow import make_id
 from .payload import PayloadEncoder, escape_surrogates
+from .run_events import RunEvents, make_id
 from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
 from .scopes import open_root
-from .seam_report import SeamRecorder, SeamReport, make_report
+from .seam_report import SeamReport, make_report
 from .sticky_edits import forget_sticky_edits
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
@@ -68,9 +68,8 @@ class RunSession:
         self.program = escape_surrogates(program)
         self.encoder = encoder
         self.run = make_id()
-        self.scope = open_root()
         self.pid = os.getpid()
-        self.seam_recorder = SeamRecorder()
+        self.events = RunEvents(self.run, open_root())
         self._end_token = [
             False
         ]  # popped by whoever ends it; one operation, so that no lock is needed
@@ -126,7 +125,7 @@ class RunSession:
             self._end_token.pop()
         except IndexError:
             return self.link.closed
-        self.scope.is_closed = True
+        self.events.root.is_closed = True
         _ending.add(self)
         self.link.close(self.make_bye(error))
         self.link.add_end_callback(partial(_ending.discard, self))
@@ -190,7 +189,7 @@ def find_newest_program() -> str | None:
 def make_newest_report() -> SeamReport:
     """The seams of this process, with the tools of the run that `find_newest_run` names."""
     newest = max(list(_sessions), key=lambda session: session.run, default=None)
-    return make_report(() if newest is None else newest.seam_recorder.tools)
+    return make_report(() if newest is None else newest.events.seams.tools)
 
 
 def finish_all_runs() -> None:

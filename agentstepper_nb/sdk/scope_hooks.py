@@ -86,8 +86,10 @@ def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[s
 
 def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     scope = find_numbering_scope()
+    if scope is None or not args:
+        return submit(*args, **kwargs)
     contexts, function = _find_contexts(args)
-    if scope is not None and args and getattr(function, "__code__", None) not in _unnumbered:
+    if getattr(function, "__code__", None) not in _unnumbered:
         if contexts:
             _set_in_copies(contexts, scope, "pool")
         else:

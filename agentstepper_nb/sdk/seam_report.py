@@ -214,26 +214,3 @@ def _announce(seams: str, discovered: str, is_first: bool) -> str:
         return f"Halting at {seams}{f'; also halting at: {tools}' if tools else ''}."
     both = "; ".join(filter(None, (seams, tools)))
     return f"Also halting at: {both}." if both else ""
-
-
-class _Session(Protocol):
-    @property
-    def seam_recorder(self) -> SeamRecorder: ...
-
-
-class SeamReporter(Protocol):
-    """An AgentStepper, as one that says at which seams its run halts."""
-
-    def _current_session(self) -> _Session: ...
-
-    def seams(self) -> SeamReport:
-        """Where this process's calls halt without a change to the agent, and which tools this run has.
-
-        Returns:
-            `seams`, each with its library's version, whether it is active, and why not; `tools`, each
-            with the method that found it. It prints as a table.
-
-        Raises:
-            RuntimeError: The stepper isn't connected yet.
-        """
-        return make_report(self._current_session().seam_recorder.tools)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -30,6 +33,7 @@ from agentstepper_nb.instrument.adapters import (
     openai_agents,
     smolagents,
 )
+from agentstepper_nb.sdk import scope_hooks
 
 PACKAGE = str(Path(agentstepper_nb.__file__).parent)
 #: What says whether a run is open.
@@ -43,12 +47,17 @@ class Entered:
 
 
 @contextmanager
-def count_entered() -> Iterator[Entered]:
-    """What is entered of this package, and which context variables it reads."""
+def count_entered(counts_scopes: bool = False) -> Iterator[Entered]:
+    """What is entered of this package, and which context variables it reads.
+
+    Args:
+        counts_scopes: Whether what numbers tasks and threads counts: a wrapper's test runs it, too.
+    """
     entered = Entered()
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        name = frame.f_code.co_filename
+        if not name.startswith(PACKAGE) or ("scope" in Path(name).name) is not counts_scopes:
             return
         if event == "call":
             entered.functions.append(frame.f_code.co_name)
@@ -145,3 +154,39 @@ def test_inside_of_a_run_more_is_entered(dbg: AgentStepper) -> None:
     assert httpx_response.status_code == 200
     assert "find_llm_request" in entered.functions
     assert discovery._replaced == {}
+
+
+async def create_task() -> None:
+    await asyncio.create_task(asyncio.sleep(0))
+
+
+def start_thread() -> None:
+    thread = threading.Thread(target=give)
+    thread.start()
+    thread.join()
+
+
+def submit_job() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(give).result()
+
+
+@pytest.mark.parametrize(
+    ("create", "wrapper"),
+    [
+        (lambda: asyncio.run(create_task()), "_create_task"),
+        (start_thread, "_start_thread"),
+        (submit_job, "_submit"),
+    ],
+    ids=["task", "thread", "job"],
+)
+def test_what_numbers_scopes_reads_one_context_variable(
+    create: Callable[[], None], wrapper: str
+) -> None:
+    scope_hooks.install()
+    with count_entered(counts_scopes=True) as entered:
+        contextvars.Context().run(create)
+    hooks = {"_create_task", "_start_thread", "_submit"}
+    assert wrapper in entered.functions
+    assert set(entered.functions) <= {*hooks, "find_numbering_scope"}
+    assert len(entered.variables) == len([name for name in entered.functions if name in hooks])

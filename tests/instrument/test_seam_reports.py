@@ -146,7 +146,7 @@ def test_a_tools_name_may_be_any_text(live: AgentStepperCore, seams: None, perso
             with dbg.tool(name, {}) as call:
                 call.result = "done"
         for name in names[2:]:
-            dbg._current_session().seam_recorder.add_tool(name, FoundBy.HAND)
+            dbg._current_session().events.seams.add_tool(name, FoundBy.HAND)
         assert len(dbg.seams().tools) == MAX_FOUND_TOOLS
     first, second, *_ = get_seams(person.over()).tools
     assert (first.name, second.name) == ("\\ud800", ("long" * 50)[:199] + "…")

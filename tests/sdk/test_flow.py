@@ -17,14 +17,10 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
-from agentstepper_nb.sdk.flow_effects import (
-    AwaitAnswerEffect,
-    FlushEffect,
-    SendEffect,
-    find_innermost_event,
-)
+from agentstepper_nb.sdk.flow_effects import AwaitAnswerEffect, FlushEffect, SendEffect
 from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage
 from agentstepper_nb.sdk.payload import PayloadEncoder
+from agentstepper_nb.sdk.run_events import find_innermost_event
 
 LLM = EventKind.LLM_QUERY
 

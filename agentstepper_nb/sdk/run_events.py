@@ -1,0 +1,196 @@
+"""A run's events as its Core is sent them, and those that are open where code runs.
+
+Open events stand on a stack in a context variable, as an unchanging tuple. A thread or task that was
+started with a copied context sees the events around it, which become the parents of its own, and what
+it begins itself stays its own.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import uuid_utils
+from msgspec import UNSET, Raw
+
+from ..protocol.agent import EventBegun, HaltPointReached
+from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
+from ..protocol.seams import FoundBy
+from .payload import escape_surrogates
+from .scopes import Scope, describe, find_scope, set_scope
+from .seam_report import SeamRecorder
+
+#: The agent's clock, in seconds.
+clock = time.monotonic
+
+
+@dataclass(slots=True, eq=False)
+class OpenEvent:
+    """An event that has begun."""
+
+    id: str
+    run: str  # the run it belongs to
+    kind: EventKind
+    name: str | None = None
+    """The tool's, the model's or the custom event's type."""
+    ended: bool = False
+    skipped: bool = False  # the person gave the result instead of the call
+    result: Any = None  # that result
+    scope: Scope | None = None  # inside of it, where it is a tool call
+
+    def push(self) -> None:
+        """Open it in this context."""
+        _open.set((*_list_open_events(), self))
+        if self.scope is not None:
+            set_scope(self.scope)
+
+    def end(self) -> None:
+        """End it, for every context that sees it."""
+        self.ended = True
+        if self.scope is not None:
+            self.scope.is_closed = True
+        _open.set(_list_open_events())
+
+    def detach(self) -> None:
+        """Let what begins in this context from now on be no part of it, though it is open."""
+        _open.set(tuple(event for event in _list_open_events() if event is not self))
+        if self.scope is not None and self.scope.parent is not None:
+            set_scope(self.scope.parent)
+
+
+_open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
+
+
+def find_innermost_event(run: str) -> OpenEvent | None:
+    """The innermost open event of a run in this context."""
+    for event in reversed(_open.get()):
+        if event.run == run and not event.ended:
+            return event
+    return None
+
+
+def find_parent(run: str) -> str | None:
+    """The id of the event inside of which an event of a run begins in this context."""
+    event = find_innermost_event(run)
+    return None if event is None else event.id
+
+
+def _list_open_events() -> tuple[OpenEvent, ...]:
+    return tuple(event for event in _open.get() if not event.ended)
+
+
+class RunEvents:
+    """Makes the events of one run.
+
+    Args:
+        run: The run's id.
+        root: The run's own scope.
+        seams: The run's tools, and what was sent of them.
+
+    Attributes:
+        hash_key: The key of the hashes of its events; without one they have none.
+    """
+
+    def __init__(
+        self, run: str, root: Scope | None = None, seams: SeamRecorder | None = None
+    ) -> None:
+        self.run = run
+        self.root = root or Scope()
+        self.seams = seams or SeamRecorder()
+        self.hash_key: bytes | None = None
+
+    def begin(
+        self,
+        kind: EventKind,
+        name: str | None,
+        content_hash: str | None,
+        call_id: str | None = None,
+        found_by: FoundBy = FoundBy.HAND,
+        at: tuple[float, float] | None = None,
+    ) -> tuple[OpenEvent, EventBegun]:
+        """An event that begins here, without its halt point.
+
+        Args:
+            kind: What it is.
+            name: The tool, the model or the custom event's type.
+            content_hash: The hash of its original value.
+            call_id: The id that the model gave a tool call.
+            found_by: The method that found the tool, of a tool invocation.
+            at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
+        """
+        event = OpenEvent(make_id(), self.run, kind, name)
+        scope = find_scope(self.root)
+        path, label = describe(scope)
+        if kind is EventKind.TOOL_INVOCATION:
+            event.scope = scope.open_call(name or "", call_id)
+            self.seams.add_tool(name or "", found_by)
+        began, began_clock = at or (time.time(), clock())
+        return event, EventBegun(
+            id=event.id,
+            kind=kind,
+            at=began,
+            clock=began_clock,
+            parent=find_parent(self.run),
+            name=escape_surrogates(name) if name else None,
+            scope=path or UNSET,
+            label=label or UNSET,
+            content_hash=content_hash or UNSET,
+            found_by=UNSET if found_by is FoundBy.HAND else found_by,
+            seams=self.seams.take_changed(),
+        )
+
+    def make_whole(self, kind: EventKind, data: Raw) -> EventBegun:
+        """An event that is whole with its begin: the program's start, or a debug message.
+
+        Args:
+            kind: What it is.
+            data: What it says, in JSON.
+        """
+        path, label = describe(find_scope(self.root))
+        return EventBegun(
+            id=make_id(),
+            kind=kind,
+            at=time.time(),
+            clock=clock(),
+            parent=find_parent(self.run),
+            data=data,
+            scope=path or UNSET,
+            label=label or UNSET,
+            seams=self.seams.take_changed(),
+        )
+
+
+def make_id() -> str:
+    """A UUIDv7."""
+    return str(uuid_utils.uuid7())
+
+
+def make_point(
+    event: str,
+    side: EventSide,
+    data: Raw,
+    waits: bool,
+    *,
+    summary: str | None = None,
+    outcome: EventOutcome | None = None,
+    failure: Failure | None = None,
+    traceback: str = "",
+    usage: Usage | None = None,
+) -> HaltPointReached:
+    """A halt point that is reached now."""
+    return HaltPointReached(
+        id=make_id(),
+        event=event,
+        side=side,
+        waits=waits,
+        at=time.time(),
+        clock=clock(),
+        data=data,
+        summary=summary,
+        outcome=outcome,
+        failure=failure,
+        traceback=traceback,
+        usage=usage,
+    )
