@@ -19,7 +19,7 @@ export interface MountOptions {
   /** The height to begin with, in pixels. */
   height?: number;
   /** Whether to go on to a run that begins once the shown one has ended. */
-  goOn?: boolean;
+  followsNewRuns?: boolean;
   /** How the view reaches the Core, where that isn't straight. */
   via?: CoreRoute;
   /** Called when the Core is reached and doesn't know the run that was asked for. */
@@ -44,10 +44,15 @@ export function mount(
   element: HTMLElement,
   transport: Transport,
   run: string,
-  { shell = "inline", pageUrl, height, goOn = false, via, onAbsent }: MountOptions = {},
+  { shell = "inline", pageUrl, height, followsNewRuns = false, via, onAbsent }: MountOptions = {},
 ): Mounted {
   addStyles(element);
-  const model = new Debugger({ transport, run, goOn, name: `agentstepper_nb view ${VERSION}` });
+  const model = new Debugger({
+    transport,
+    run,
+    followsNewRuns,
+    name: `agentstepper_nb view ${VERSION}`,
+  });
   const place: ViewPlacement = {
     shell,
     resizable: shell === "inline",

@@ -8,7 +8,7 @@ import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatCount, formatDate } from "../view/format";
 import {
   type BreakpointDraft,
   breakpointOf,
@@ -22,8 +22,8 @@ import {
   ConditionField,
   HitCountField,
   NameField,
+  ReactionField,
   ScopeField,
-  ThenField,
   WatchField,
   WhereField,
 } from "./fields";
@@ -99,7 +99,7 @@ export function Bar({ model, onLeave }: BarProps) {
         <span class="as-BreakpointBar-word" />
         <WatchField {...fields} />
         <HitCountField {...fields} />
-        <ThenField {...fields} />
+        <ReactionField {...fields} />
         <ScopeField {...fields} run={model.run.value} />
         <span class="as-Spring" />
         {edits && (
@@ -122,7 +122,7 @@ export function Bar({ model, onLeave }: BarProps) {
       <Preview
         model={model}
         dryRun={dryRun}
-        lack={isProblem(result) ? result.why : null}
+        missingReason={isProblem(result) ? result.why : null}
         watch={draft.watch}
         onWatch={(watch) => onChange({ watch })}
       >
@@ -271,7 +271,7 @@ export function DryRunResults({
       <p class="as-Muted as-Small" role="status">
         {outcomes.length === 0
           ? "No run of these agents is recorded."
-          : `Would have hit in ${hit} of the last ${count(outcomes.length, "run")}.`}
+          : `Would have hit in ${hit} of the last ${formatCount(outcomes.length, "run")}.`}
       </p>
       {outcomes.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
@@ -304,7 +304,7 @@ function PastRun({ model, outcome }: { model: Debugger; outcome: DryRunOutcome }
         <span class="as-Muted">no hit</span>
       ) : (
         <>
-          <span>{count(total, "hit")}:</span>
+          <span>{formatCount(total, "hit")}:</span>
           <HitLinks model={model} run={id} hits={hits} total={total} />
         </>
       )}

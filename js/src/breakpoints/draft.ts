@@ -132,30 +132,30 @@ function amountOf(watch: NonNullable<BreakpointRule["watch"]>): string {
 
 /** The bounds are those of protocol/breakpoint_rules.py. */
 function watchOf({ watch, amount }: BreakpointDraft): BreakpointRule["watch"] | DraftProblem {
-  const lack = (why: string): DraftProblem => ({ field: "amount", why });
+  const missingReason = (why: string): DraftProblem => ({ field: "amount", why });
   switch (watch) {
     case "":
       return null;
     case "tokens": {
       const limit = whole(amount);
       return limit === null || limit < 1
-        ? lack("Enter a number of tokens")
+        ? missingReason("Enter a number of tokens")
         : { kind: watch, limit };
     }
     case "cost": {
       const limit = dollars(amount);
-      return limit === null ? lack("Enter a number of dollars") : { kind: watch, limit };
+      return limit === null ? missingReason("Enter a number of dollars") : { kind: watch, limit };
     }
     case "repeated":
     case "recurring": {
       const times = whole(amount || "3");
       if (times === null || times < 2 || times > 1000)
-        return lack("Enter a number of times: 2 to 1,000");
+        return missingReason("Enter a number of times: 2 to 1,000");
       return { kind: "repeated", times, in_a_row: watch === "repeated" };
     }
     case "touched": {
       const path = amount.trim();
-      return path === "" ? lack("Enter a path: src/*.py") : { kind: watch, path };
+      return path === "" ? missingReason("Enter a path: src/*.py") : { kind: watch, path };
     }
   }
 }

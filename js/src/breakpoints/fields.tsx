@@ -260,7 +260,7 @@ const REACTIONS = [
   ["log", "Log message"],
 ] as const;
 
-export function ThenField({ draft, onChange }: FieldProps) {
+export function ReactionField({ draft, onChange }: FieldProps) {
   return (
     <Select
       label="Then"

@@ -7,7 +7,7 @@ import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatCount } from "../view/format";
 import { cx } from "../view/hooks";
 import { type BreakpointDraft, revealRow, type WatchKind } from "./draft";
 
@@ -58,7 +58,7 @@ interface PreviewProps {
   model: Debugger;
   dryRun: DryRunState;
   /** What keeps the draft from being a breakpoint; null where it is one. */
-  lack: string | null;
+  missingReason: string | null;
   /** What the draft watches. */
   watch: BreakpointDraft["watch"];
   /** The person wants it to watch something else. */
@@ -67,7 +67,7 @@ interface PreviewProps {
   children: ComponentChildren;
 }
 
-export function Preview({ model, dryRun, lack, watch, onWatch, children }: PreviewProps) {
+export function Preview({ model, dryRun, missingReason, watch, onWatch, children }: PreviewProps) {
   const run = model.run.value;
   const { outcome, stale } = dryRun;
   return (
@@ -79,7 +79,7 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
         {outcome && run ? (
           <DryRunSummary model={model} outcome={outcome} run={run} />
         ) : (
-          <NoDryRun run={run} lack={lack} {...dryRun} />
+          <NoDryRun run={run} missingReason={missingReason} {...dryRun} />
         )}
         {outcome?.total === 0 && !stale && watch === "repeated" && (
           <Button
@@ -91,7 +91,7 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
         )}
       </div>
       {outcome && run && <HitMarks hits={outcome.hits} rows={run.rows} />}
-      {outcome && run && <span class="as-Muted as-x-medium">{count(run.rows, "event")}</span>}
+      {outcome && run && <span class="as-Muted as-x-medium">{formatCount(run.rows, "event")}</span>}
       {children}
     </div>
   );
@@ -99,11 +99,11 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
 
 function NoDryRun({
   run,
-  lack,
+  missingReason,
   problem,
   stale,
-}: DryRunState & { run: Run | null; lack: string | null }) {
-  if (lack !== null) return <span class="as-Muted">{lack}</span>;
+}: DryRunState & { run: Run | null; missingReason: string | null }) {
+  if (missingReason !== null) return <span class="as-Muted">{missingReason}</span>;
   if (!run) return <span class="as-Muted">Open a run for a dry run of the breakpoint.</span>;
   // What is wrong with a condition stands under it.
   if (problem && problem.code !== "invalid_stop" && !stale)
@@ -124,7 +124,7 @@ function DryRunSummary({ model, outcome, run }: DryRunSummaryProps) {
     <>
       <Icon name={error === null ? "check" : "warn"} small />
       <span>
-        Would have hit <b>{count(total, "time")}</b> in this run:
+        Would have hit <b>{formatCount(total, "time")}</b> in this run:
       </span>
       <HitLinks model={model} run={run.id} hits={hits} total={total} />
       {error !== null && (

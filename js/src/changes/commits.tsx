@@ -4,7 +4,7 @@ import { Icon, type IconName } from "../icons/icon";
 import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
 import { consumeKey, focusItem, nextItemIndex } from "../view/focus";
-import { clock, count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatClock, formatCount } from "../view/format";
 import { cx } from "../view/hooks";
 import { Diffstat } from "./change_badges";
 import { totals } from "./tree";
@@ -99,7 +99,7 @@ export function Commits({ model, lines, selected, onSelect }: CommitsProps) {
       </div>
       {(rest > 0 || !all) && (
         <button type="button" class="as-Fold" onClick={() => void showMore()}>
-          {`Show earlier ones${left > 0 ? `: ${count(left, "commit")}` : ""}`}
+          {`Show earlier ones${left > 0 ? `: ${formatCount(left, "commit")}` : ""}`}
         </button>
       )}
     </div>
@@ -154,7 +154,7 @@ function Item({ model, line, selected, onSelect }: ItemProps) {
           </span>
         )}
         <span class="as-Spring" />
-        <span>{clock(commit.at)}</span>
+        <span>{formatClock(commit.at)}</span>
       </span>
     </div>
   );

@@ -6,7 +6,7 @@ import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
 import type { Commit, FileBody, Model } from "../model/model";
 import { CopyButton, type Segment, Segments } from "../view/button";
-import { escapeInvisible, size } from "../view/format";
+import { escapeInvisible, formatSize } from "../view/format";
 import { type LoadState, useLoaded } from "../view/lazy";
 import { CodeLine, Empty, NotFetched } from "../view/notices";
 import { Diffstat } from "./change_badges";
@@ -151,7 +151,7 @@ const SAME: Record<FileChange["kind"], string> = {
 
 /** A file whose contents don't travel: what is known of it. */
 function NotStored({ change }: { change: FileChange }) {
-  const bytes = change.size == null ? undefined : size(change.size);
+  const bytes = change.size == null ? undefined : formatSize(change.size);
   const what = change.binary ? "Binary" : "Large";
   return (
     <Empty title={bytes === undefined ? what : `${what}, ${bytes}`}>

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../view/button";
-import { count, formatDate } from "../view/format";
+import { formatCount, formatDate } from "../view/format";
 import { cx } from "../view/hooks";
 import { ErrorBar, StateMark } from "../view/notices";
 import type { ChatModel } from "./model";
@@ -85,7 +85,7 @@ function Item({ model, info, onLook }: ItemProps) {
         type="button"
         class="as-ChatItem-open"
         aria-current={current ? "true" : undefined}
-        title={`${title}\n${status.words}; ${count(messages, "message")}; ${kept}`}
+        title={`${title}\n${status.words}; ${formatCount(messages, "message")}; ${kept}`}
         onClick={onLook}
       >
         <StateMark status={status} />

@@ -26,18 +26,18 @@ export interface MountOptions {
   /** The height to begin with, in pixels. */
   height?: number;
   /** How its runs are reached: asked whenever one is opened, since a Core may begin later. */
-  reach?: () => RunAccess;
+  getRunAccess?: () => RunAccess;
 }
 
 /** Show a chat; gives back how to end that. */
 export function mountChat(
   element: HTMLElement,
   transport: Transport,
-  { session, height, reach = () => ({}) }: MountOptions,
+  { session, height, getRunAccess = () => ({}) }: MountOptions,
 ): () => void {
   addStyles(element);
   const model = new ChatModel({ transport, session, name: `agentstepper_nb chat ${VERSION}` });
   return mountStandalone(element, model, height, (place) => (
-    <Root model={model} place={place} reach={reach} />
+    <Root model={model} place={place} getRunAccess={getRunAccess} />
   ));
 }

@@ -51,22 +51,22 @@ function Deleted({ model }: { model: ChatModel }) {
 const OVER_TO = 700;
 
 /** Where the focus may go when what had it goes, the best first. */
-const HEIRS = [".as-ChatPost-field", ".as-View"];
+const FOCUS_FALLBACKS = [".as-ChatPost-field", ".as-View"];
 
 interface RootProps {
   model: ChatModel;
   place: ViewPlacement;
-  reach(): RunAccess;
+  getRunAccess(): RunAccess;
 }
 
-export function Root({ model, place, reach }: RootProps) {
+export function Root({ model, place, getRunAccess }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const narrow = useNarrow(root, OVER_TO);
   const [height, setHeight] = useHeight(place);
-  useKeepFocus(root, HEIRS);
+  useKeepFocus(root, FOCUS_FALLBACKS);
   useSharedKeys(root);
   const [command, setCommand] = useState<string | null>(null);
-  const onOpen = (run: string) => setCommand(openRun(run, reach()));
+  const onOpen = (run: string) => setCommand(openRun(run, getRunAccess()));
   const { shown, all } = model.sessions;
   const listed = shown.value && all.value !== null;
   const hideList = () => {

@@ -4,7 +4,7 @@ import { type Status, viewStatus } from "../model/status";
 import { escapeInvisible } from "../view/format";
 import type { ChatAgentInfo, ChatSessionInfo } from "./types";
 
-const NO_RUN = { run: null, pending: [], awaited: false, opening: false };
+const NO_RUN = { run: null, pending: [], isAwaited: false, opening: false };
 
 /** The view's state: that of the link while it doesn't stand, else that of the session. */
 export function chatStatus(

@@ -21,8 +21,9 @@ const ENDED =
   "that were kept can be opened from the list.";
 
 export default themedShell<Widget>((model, host) => {
-  const reach = () => accessOf(model, (run) => model.get("command").replace("{run}", () => run));
+  const getRunAccess = () =>
+    accessOf(model, (run) => model.get("command").replace("{run}", () => run));
   const session = model.get("session");
   const transport = commTransport(model, browserTimers, ENDED);
-  return mountChat(host, transport, { session, height: model.get("height"), reach });
+  return mountChat(host, transport, { session, height: model.get("height"), getRunAccess });
 }, addStyles);

@@ -8,7 +8,7 @@ export type Pair =
   | { readonly left: null; readonly right: TimelineRow };
 
 /** As many cells are filled at once: some 2,000 rows a side, in a few hundredths of a second. */
-const MOST_CELLS = 4_000_000;
+const MAX_CELLS = 4_000_000;
 /** Rows a side of a window, of which the first half is kept before the next window begins there. */
 const WINDOW = 400;
 
@@ -16,13 +16,13 @@ const WINDOW = 400;
 export function align(
   left: readonly TimelineRow[],
   right: readonly TimelineRow[],
-  { mostCells = MOST_CELLS, window = WINDOW } = {},
+  { maxCells = MAX_CELLS, window = WINDOW } = {},
 ): Pair[] {
   const [a, b] = numbered(left, right);
   const start = commonStart(a, b);
   const end = commonEnd(a, b, start);
   const [one, other] = [part(a, start, end), part(b, start, end)];
-  const fits = one.size * other.size <= mostCells;
+  const fits = one.size * other.size <= maxCells;
   const steps = fits ? stepsOf(one, other) : windowed(one, other, window);
   return toPairs(left, right, [...repeat(BOTH, start), ...steps, ...repeat(BOTH, end)]);
 }

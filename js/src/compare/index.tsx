@@ -11,7 +11,7 @@ import contents from "../styles/contents.css";
 import diff from "../styles/diff.css";
 import { Button } from "../view/button";
 import { formatRunTokens, runTokens, tokensTitle } from "../view/figures";
-import { count, elapsed, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatCount, formatDate, formatElapsed } from "../view/format";
 import { useNow } from "../view/hooks";
 import { NotFetched } from "../view/notices";
 import { Split } from "../view/split";
@@ -193,7 +193,7 @@ export function Bar({ onClose, differences, only = false, onOnly, ...steps }: Ba
       {differences !== undefined && (
         <>
           <span class="as-Muted as-Small" role="status">
-            {none ? "No difference found" : count(differences, "difference")}
+            {none ? "No difference found" : formatCount(differences, "difference")}
           </span>
           <Button
             icon="up"
@@ -299,7 +299,7 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
         <span title={tokensTitle(run)} class="as-x-narrow">
           {`${formatRunTokens(runTokens(run))} tokens`}
         </span>
-        <span title={count(rows, "event")}>
+        <span title={formatCount(rows, "event")}>
           {rows.toLocaleString("en-US")}
           <span class="as-x-narrow">{rows === 1 ? " event" : " events"}</span>
         </span>
@@ -315,5 +315,5 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
 
 function RunDuration({ run }: { run: Run }) {
   const now = useNow(run.state !== "idle");
-  return <>{elapsed(durationOf(run, now))}</>;
+  return <>{formatElapsed(durationOf(run, now))}</>;
 }

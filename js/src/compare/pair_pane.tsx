@@ -9,7 +9,7 @@ import { INITIAL_LIMIT_ALONE } from "../inspector/fold";
 import { documentOf, parseContent } from "../inspector/parsed/content";
 import { shapeOf, Title } from "../inspector/title";
 import type { Comparison, MessageBody, Model, RunOpened, TimelineRow } from "../model/model";
-import { duration, size } from "../view/format";
+import { formatDuration, formatSize } from "../view/format";
 import { type LoadState, useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/notices";
 import { compare, idOf, idOf as idOfPair, type Pair, textOf } from "./align";
@@ -168,8 +168,8 @@ function BothHeads({ rows, bodies, sides }: BothProps & { sides: Sides }) {
 function factsOf(row: TimelineRow, body: MessageBody | undefined): string {
   const facts = [
     row.name,
-    row.duration !== null && duration(row.duration),
-    size(row.size),
+    row.duration !== null && formatDuration(row.duration),
+    formatSize(row.size),
     body?.edit != null && "edited",
   ];
   return facts.filter(Boolean).join(", ");

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { count, escapeInvisible, size } from "../view/format";
+import { escapeInvisible, formatCount, formatSize } from "../view/format";
 import { cx } from "../view/hooks";
 import { useNarrow } from "../view/split";
 import {
@@ -68,7 +68,7 @@ export function DiffTable({ label, blocks, sides, numbered = false }: DiffTableP
       </table>
       {rest > 0 && (
         <button type="button" class="as-Fold" onClick={() => setShown(shown + MORE_LINES)}>
-          {`Show ${rest > MORE_LINES ? `${MORE_LINES.toLocaleString("en")} of ` : ""}${count(rest, "more line")}`}
+          {`Show ${rest > MORE_LINES ? `${MORE_LINES.toLocaleString("en")} of ` : ""}${formatCount(rest, "more line")}`}
         </button>
       )}
     </>
@@ -237,7 +237,7 @@ function Cut({ text }: { text: string }) {
   return (
     <>
       {escapeInvisible(text.slice(0, LONGEST))}
-      <span class="as-Muted">{`… ${size(text.length - LONGEST)} more`}</span>
+      <span class="as-Muted">{`… ${formatSize(text.length - LONGEST)} more`}</span>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { pretty } from "../inspector/json/print";
 import { documentOf, parseContent } from "../inspector/parsed/content";
 import type { Arguments, Entry, Message, ParsedContent, Part } from "../inspector/parsed/parts";
 import type { ContentShape } from "../inspector/title";
-import { count } from "../view/format";
+import { formatCount } from "../view/format";
 import { diffTexts, type Hunk, linesBetween } from "./lines";
 import { type Block, DiffTable, type Sides } from "./table";
 
@@ -88,7 +88,7 @@ function toBlocks(aligned: readonly Aligned[], words: DiffLabels): Block[] {
   const blocks: Block[] = [];
   let same = 0;
   const flush = () => {
-    if (same > 0) blocks.push({ head: `${count(same, "part")} unchanged`, hunks: [] });
+    if (same > 0) blocks.push({ head: `${formatCount(same, "part")} unchanged`, hunks: [] });
     same = 0;
   };
   for (const one of aligned) {

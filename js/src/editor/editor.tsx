@@ -12,7 +12,7 @@ import type { Draft, MessageBody, Model, TimelineRow } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
 import { Button, type Segment, Segments } from "../view/button";
-import { count } from "../view/format";
+import { formatCount } from "../view/format";
 import { Form } from "./form";
 import { JsonPane } from "./json_pane";
 import { EditSession } from "./session";
@@ -253,7 +253,7 @@ function StickyChoice({ draft }: { draft: Signal<Draft | null> }) {
 
 function editedText(session: EditSession): string {
   const changed = session.changed.value.length;
-  return changed > 0 ? `${count(changed, "field")} edited` : "Edited";
+  return changed > 0 ? `${formatCount(changed, "field")} edited` : "Edited";
 }
 
 // ---- The draft of an edit: handed to the model as it is typed, so that nothing can lose it, and followed

@@ -5,7 +5,7 @@ import { Icon, type IconName } from "../icons/icon";
 import { LongText } from "../inspector/components/long_text";
 import { textBytes } from "../inspector/fold";
 import { opaqueValueOf } from "../inspector/opaque_values";
-import { count, findInvisible, size } from "../view/format";
+import { findInvisible, formatCount, formatSize } from "../view/format";
 import { cx } from "../view/hooks";
 import { type Field, type Group, inputText, type Messages, roleAt } from "./fields";
 import { AddMessage, type FocusTarget, MessageActions } from "./message_actions";
@@ -70,7 +70,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
       {hidden > 0 && (
         <button type="button" class="as-Fold" onClick={() => setShown(shown * 3)}>
           <Icon name="right" small />
-          {`Show ${count(hidden, "earlier message")}`}
+          {`Show ${formatCount(hidden, "earlier message")}`}
         </button>
       )}
       {groups.slice(hidden, end).map(drawn)}
@@ -199,8 +199,8 @@ const MOST_ROWS = 18;
 export function FieldInput(props: FieldInputProps) {
   const { session, field, name, prose } = props;
   const errorId = useId();
-  const unfit = session.unfit.value;
-  const own = unfit?.field.id === field.id ? unfit : null;
+  const invalidField = session.invalidField.value;
+  const own = invalidField?.field.id === field.id ? invalidField : null;
   const changed = session.isChanged(field);
   const value = useTyped(own?.input ?? inputText(field), field);
   const readOnly = !session.canEdit(field);
@@ -208,7 +208,7 @@ export function FieldInput(props: FieldInputProps) {
 
   if (value.text.length > LONGEST) {
     return (
-      <p class="as-Muted as-Small">{`${size(textBytes(value.text))}: too long for a field, edit it as JSON.`}</p>
+      <p class="as-Muted as-Small">{`${formatSize(textBytes(value.text))}: too long for a field, edit it as JSON.`}</p>
     );
   }
   const common = {

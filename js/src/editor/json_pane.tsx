@@ -77,7 +77,7 @@ export function JsonPane({ session, label, inline, focus, showOriginal }: JsonPa
           {problem && (
             <div class="as-Editor-error">
               <Icon name="cross" small />
-              <span>{problem.sentence(text)}</span>
+              <span>{problem.describe(text)}</span>
             </div>
           )}
         </div>

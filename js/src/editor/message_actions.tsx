@@ -26,7 +26,7 @@ export function MessageActions({
   many,
   onFocus,
 }: MessageActionsProps & { at: number }) {
-  const disabledReason = session.messagesHeld.value;
+  const disabledReason = session.messagesDisabledReason.value;
   return (
     <span class="as-MessageActs">
       <Button
@@ -77,7 +77,7 @@ export function AddMessage({ session, messages, onFocus }: AddMessageProps) {
         icon="plus"
         class="as-AddMessage"
         hint="Put a message at the end"
-        disabledReason={session.messagesHeld.value}
+        disabledReason={session.messagesDisabledReason.value}
         onClick={() => {
           session.addMessage(role);
           onFocus(within(messages.list.items.length, "textarea"));

@@ -20,7 +20,7 @@ import {
 } from "./fields";
 
 /** A field's text that isn't JSON (yet). */
-interface UnfitField {
+interface InvalidField {
   readonly field: Field;
   readonly input: string;
   readonly words: string;
@@ -37,7 +37,7 @@ export class EditSession {
   /** The last text without a problem; null where there was none yet. */
   readonly #valid = signal<Value | null>(null);
   readonly #problem = signal<Problem | null>(null);
-  readonly #unfit = signal<UnfitField | null>(null);
+  readonly #invalidField = signal<InvalidField | null>(null);
   readonly #originals: ReadonlyMap<string, Field>;
   readonly #originalFields: readonly Field[];
   readonly #originalMessages: Messages | null;
@@ -68,13 +68,13 @@ export class EditSession {
   }
 
   readonly problem = computed(() => this.#problem.value);
-  readonly unfit = computed(() => this.#unfit.value);
+  readonly invalidField = computed(() => this.#invalidField.value);
 
   /** Why this can't be sent, in a sentence; null where it can. */
   readonly error = computed(() => {
-    const unfit = this.#unfit.value;
-    if (unfit) return `${unfit.field.label}: ${unfit.words}.`;
-    return this.#problem.value?.sentence(this.#text.value) ?? null;
+    const invalidField = this.#invalidField.value;
+    if (invalidField) return `${invalidField.field.label}: ${invalidField.words}.`;
+    return this.#problem.value?.describe(this.#text.value) ?? null;
   });
 
   /** The fields of the last valid JSON. */
@@ -99,15 +99,15 @@ export class EditSession {
 
   /** What is to be sent; null where that says the same as what is sent anyway. */
   readonly draft = computed(() => {
-    const unfit = this.#unfit.value;
-    const text = unfit
-      ? replaceField(this.#text.value, unfit.field, unfit.input)
+    const invalidField = this.#invalidField.value;
+    const text = invalidField
+      ? replaceField(this.#text.value, invalidField.field, invalidField.input)
       : this.#text.value;
     return sameJson(text, this.#serverDraft) ? null : text;
   });
 
   isChanged(field: Field): boolean {
-    if (this.#unfit.value?.field.id === field.id) return true;
+    if (this.#invalidField.value?.field.id === field.id) return true;
     const original = this.originalOf(field);
     return original === undefined || !sameField(original, field);
   }
@@ -126,12 +126,12 @@ export class EditSession {
   /** Whether a field can be changed: no mark, and none while they show another text than the JSON below. */
   canEdit(field: Field): boolean {
     if (this.#problem.value || opaqueValueOf(field.value)) return false;
-    const unfit = this.#unfit.value;
-    return unfit === null || unfit.field.id === field.id;
+    const invalidField = this.#invalidField.value;
+    return invalidField === null || invalidField.field.id === field.id;
   }
 
   /** Why no message can be put in, taken out or moved now; null where it can. */
-  readonly messagesHeld = computed(() =>
+  readonly messagesDisabledReason = computed(() =>
     this.error.value === null ? null : "Correct the JSON first",
   );
 
@@ -150,7 +150,7 @@ export class EditSession {
 
   #withMessages(change: (messages: Messages) => string): void {
     const messages = this.messages.peek();
-    if (messages && this.messagesHeld.peek() === null) this.setText(change(messages));
+    if (messages && this.messagesDisabledReason.peek() === null) this.setText(change(messages));
   }
 
   /** Set the text: the one that the JSON, the fields and the draft are all read from. */
@@ -158,7 +158,7 @@ export class EditSession {
     const parsed = parse(text);
     const problem = problemOf(this.shape, this.original, text, parsed);
     batch(() => {
-      this.#unfit.value = null;
+      this.#invalidField.value = null;
       this.#text.value = text;
       this.#problem.value = problem;
       if ("root" in parsed && !problem) this.#valid.value = new Value(text, parsed.root);
@@ -172,7 +172,7 @@ export class EditSession {
     const literal = literalOf(field, input);
     const parsed = parse(literal);
     if ("problem" in parsed) {
-      this.#unfit.value = { field, input, words: parsed.problem.words };
+      this.#invalidField.value = { field, input, words: parsed.problem.words };
       return;
     }
     this.setText(replaceField(this.#text.value, field, literal));

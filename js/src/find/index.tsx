@@ -5,7 +5,7 @@ import type { Debugger } from "../model/debugger";
 import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { SearchField } from "../view/fields";
-import { count } from "../view/format";
+import { formatCount } from "../view/format";
 import { Snippet } from "../view/notices";
 
 export { default as styles } from "../styles/find.css";
@@ -87,7 +87,8 @@ const navigationDisabledReason = (places: readonly SearchHit[]): string | null =
 
 function statusText({ places, commits, problem, more }: RunSearch, at: number): string {
   if (problem !== null || places === null) return "";
-  if (places.length === 0) return commits.length > 0 ? count(commits.length, "commit") : "No match";
+  if (places.length === 0)
+    return commits.length > 0 ? formatCount(commits.length, "commit") : "No match";
   const all = places.length.toLocaleString("en-US") + (more ? "+" : "");
   return at < 0 ? all : `${(at + 1).toLocaleString("en-US")} of ${all}`;
 }

@@ -7,7 +7,7 @@ import { type ExportFormat, historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import type { RunExported } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatCount } from "../view/format";
 import { tagsOf } from "./sorting";
 
 export type EditKind = "rename" | "tags" | "export" | "delete";
@@ -86,13 +86,13 @@ function Deleting({ model, run, onDone }: EditProps) {
     setSent(true);
     await model.remove(run.id);
     onDone();
-    await historyOf(model).askStore();
+    await historyOf(model).requestStoreInfo();
   };
   return (
     <>
       <span class="as-RunsEdit-words">
-        Delete <bdi>{escapeInvisible(run.name)}</bdi> and its {count(run.rows, "event")}? It can’t
-        be brought back.
+        Delete <bdi>{escapeInvisible(run.name)}</bdi> and its {formatCount(run.rows, "event")}? It
+        can’t be brought back.
       </span>
       <Button
         outline

@@ -9,7 +9,7 @@ import history from "../styles/history.css";
 import list from "../styles/list.css";
 import { Button } from "../view/button";
 import { formatRunTokens, runTokens } from "../view/figures";
-import { count, escapeInvisible, size } from "../view/format";
+import { escapeInvisible, formatCount, formatSize } from "../view/format";
 import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
 import { Bar, Import } from "./bar";
@@ -62,7 +62,7 @@ function Body({ model, lines, narrow }: BodyProps) {
 function useStoreInfo(model: Debugger): void {
   const isVisible = model.tab.value === "runs" && model.connection.value.kind === "open";
   useEffect(() => {
-    if (isVisible) void historyOf(model).askStore();
+    if (isVisible) void historyOf(model).requestStoreInfo();
   }, [isVisible]);
 }
 
@@ -181,12 +181,15 @@ function FileNoticeBar({ model }: { model: Debugger }) {
 
 /** How many older runs are still being asked for. */
 function LoadingRuns({ n }: { n: number }) {
-  return n === 0 ? null : <span role="status">{`Loading ${count(n, "older run")}…`}</span>;
+  return n === 0 ? null : <span role="status">{`Loading ${formatCount(n, "older run")}…`}</span>;
 }
 
 /** "3 of 120 runs, 1.2M tokens". */
 function totals(lines: readonly Run[], all: number): string {
-  const runs = lines.length === all ? count(all, "run") : `${lines.length} of ${count(all, "run")}`;
+  const runs =
+    lines.length === all
+      ? formatCount(all, "run")
+      : `${lines.length} of ${formatCount(all, "run")}`;
   const tokens = lines.map(runTokens).filter((each) => each !== null);
   if (tokens.length === 0) return runs;
   const n = tokens.reduce((sum, each) => sum + each.count, 0);
@@ -216,7 +219,7 @@ function StoreLocation({ store }: { store: StoreInfo }) {
     );
   }
   const { word, hint } = durability ? DURABILITY[durability] : { word: null, hint: "" };
-  const rest = [bytes !== null && size(bytes), word].filter(Boolean).join(", ");
+  const rest = [bytes !== null && formatSize(bytes), word].filter(Boolean).join(", ");
   return (
     <span class="as-RunsFoot-kept" title={[folder, hint].filter(Boolean).join("\n")}>
       Stored in{" "}

@@ -8,7 +8,7 @@ import { runStatus } from "../model/status";
 import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { consumeKey, nextItemIndex } from "../view/focus";
-import { count, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatCount, formatDate } from "../view/format";
 import { Snippet, StateMark } from "../view/notices";
 import { matchesFilter } from "./sorting";
 import { openRun } from "./table";
@@ -75,7 +75,7 @@ function ResultsStatus({ searchState, found }: { searchState: SearchState; found
       ? "Searching…"
       : found === 0 && all === 0
         ? `No match for “${escapeInvisible(query)}”.`
-        : `${count(found, "place")}${found < all ? `, ${all - found} more in runs that the filter leaves out` : ""}`;
+        : `${formatCount(found, "place")}${found < all ? `, ${all - found} more in runs that the filter leaves out` : ""}`;
   return (
     <p class="as-Hits-told as-Muted" role="status">
       {busy && hits !== null ? `${words} · searching…` : words}

@@ -8,7 +8,13 @@ import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
 import { formatRunTokens, runTokens, tokensTitle } from "../view/figures";
-import { clock, count, elapsed, escapeInvisible, formatDate } from "../view/format";
+import {
+  escapeInvisible,
+  formatClock,
+  formatCount,
+  formatDate,
+  formatElapsed,
+} from "../view/format";
 import { useNow } from "../view/hooks";
 import { StateMark } from "../view/notices";
 import { type EditKind, exportDisabledReason } from "./edit";
@@ -75,7 +81,11 @@ function Cells({ run }: { run: Run }) {
       <span class="as-RunRow-tags" role="gridcell" title={run.tags.map(escapeInvisible).join(", ")}>
         <Tags run={run} />
       </span>
-      <span class="as-RunRow-figure as-mod-when" role="gridcell" title={clock(run.started_at)}>
+      <span
+        class="as-RunRow-figure as-mod-when"
+        role="gridcell"
+        title={formatClock(run.started_at)}
+      >
         {formatDate(run.started_at)}
       </span>
       <span class="as-RunRow-figure" role="gridcell">
@@ -152,7 +162,7 @@ function Tags({ run }: { run: Run }): ComponentChildren {
 
 function Duration({ run }: { run: Run }) {
   const now = useNow(run.state !== "idle");
-  return <span>{elapsed(durationOf(run, now))}</span>;
+  return <span>{formatElapsed(durationOf(run, now))}</span>;
 }
 
 /** What can be done with a run, over its figures: they push nothing. */
@@ -192,7 +202,7 @@ function RowActions({ model, run, onEdit }: RowProps) {
       />
       <Button
         icon="trash"
-        hint={`Delete ${name} and its ${count(run.rows, "event")} (Delete)`}
+        hint={`Delete ${name} and its ${formatCount(run.rows, "event")} (Delete)`}
         disabledReason={deleteDisabledReason(model, run)}
         onClick={() => onEdit("delete")}
       />

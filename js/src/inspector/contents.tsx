@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import styles from "../styles/contents.css";
-import { duration, escapeInvisible, size } from "../view/format";
+import { escapeInvisible, formatDuration, formatSize } from "../view/format";
 import { lazy, withStyles } from "../view/lazy";
 import { ContentView, type PreviousPrompts } from "./components/content";
 import { AnswerLine, Failure, LongText, RawText } from "./components/long_text";
@@ -85,7 +85,7 @@ function rawNote({ text, from }: ShownText, body: MessageBody): string {
     edit: "JSON of the edit",
     draft: "JSON of the draft",
   };
-  return `${whose[from]}${body.strict || from !== "original" ? "" : ", not strict"} · ${size(textBytes(text))}`;
+  return `${whose[from]}${body.strict || from !== "original" ? "" : ", not strict"} · ${formatSize(textBytes(text))}`;
 }
 
 function Compared({
@@ -97,8 +97,8 @@ function Compared({
   const edited = draft ?? body.edit ?? body.data;
   const cost = [
     row.name,
-    row.duration != null && duration(row.duration),
-    size(textBytes(body.data)),
+    row.duration != null && formatDuration(row.duration),
+    formatSize(textBytes(body.data)),
   ];
   return (
     <EditDiff
@@ -162,7 +162,7 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
     <>
       <p class="as-Note">
         {wait
-          ? `These are ${size(text.length)}, shown as text. `
+          ? `These are ${formatSize(text.length)}, shown as text. `
           : "This is not strict JSON (it may hold NaN), so it is shown as the text it is."}
         {wait && (
           <button type="button" class="as-Link" onClick={() => setAnyway(true)}>
@@ -245,7 +245,7 @@ async function findKnown(
 
 /** How many messages stand as they did. */
 function kept(groups: readonly Group[]): number {
-  return groups.reduce((sum, one) => sum + (one.fate === "same" ? one.messages.length : 0), 0);
+  return groups.reduce((sum, one) => sum + (one.change === "same" ? one.messages.length : 0), 0);
 }
 
 function messagesOf(text: string): readonly Message[] {

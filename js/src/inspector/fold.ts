@@ -4,7 +4,7 @@
  * A body can be megabytes: first a screenful, then ever larger pieces, so that no click makes the
  * browser lay out everything at once.
  */
-import { count, size } from "../view/format";
+import { formatCount, formatSize } from "../view/format";
 
 export interface TextLimit {
   readonly lines: number;
@@ -51,9 +51,9 @@ function whole(text: string, at: number): number {
 export function moreText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
-  const bytes = size(textBytes(rest));
+  const bytes = formatSize(textBytes(rest));
   // In the middle of a long line its size says it all.
-  return lines > 1 ? `Show ${count(lines, "more line")} · ${bytes}` : `Show ${bytes} more`;
+  return lines > 1 ? `Show ${formatCount(lines, "more line")} · ${bytes}` : `Show ${bytes} more`;
 }
 
 /** How many lines a text has. */

@@ -29,7 +29,7 @@ function isSibling(one: TimelineRow, row: TimelineRow): boolean {
 /** Messages that stand together and share a fate. */
 export interface Group {
   /** `same`: word for word as before. `changed`: in place of earlier ones. `new`: after all of those. */
-  readonly fate: "same" | "changed" | "new";
+  readonly change: "same" | "changed" | "new";
   readonly messages: readonly Message[];
   /** How many of the earlier prompt's messages are gone at this place. */
   readonly gone: number;
@@ -53,14 +53,14 @@ export function promptDelta(messages: readonly Message[], before: readonly Messa
     while (to < messages.length && continues(stood, to, kept)) to += 1;
     const ends = kept ? (stood[from] ?? 0) : (stood[to] ?? before.length);
     const gone = Math.max(0, ends - next);
-    if (kept && gone > 0) groups.push({ fate: "changed", messages: [], gone });
-    const fate = kept ? "same" : from > last ? "new" : "changed";
-    groups.push({ fate, messages: messages.slice(from, to), gone: kept ? 0 : gone });
+    if (kept && gone > 0) groups.push({ change: "changed", messages: [], gone });
+    const change = kept ? "same" : from > last ? "new" : "changed";
+    groups.push({ change, messages: messages.slice(from, to), gone: kept ? 0 : gone });
     next = kept ? (stood[to - 1] ?? 0) + 1 : ends;
     from = to;
   }
   if (next < before.length)
-    groups.push({ fate: "changed", messages: [], gone: before.length - next });
+    groups.push({ change: "changed", messages: [], gone: before.length - next });
   return groups;
 }
 

@@ -8,7 +8,7 @@ import { Icon } from "../icons/icon";
 import { canDeny } from "../model/controls";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
-import { escapeInvisible, size } from "../view/format";
+import { escapeInvisible, formatSize } from "../view/format";
 import { type LoadState, lazy, useLoaded, withStyles } from "../view/lazy";
 import { NotFetched } from "../view/notices";
 import type { ContentsProps } from "./contents";
@@ -113,7 +113,7 @@ const NAMES: Record<FocusRequest, string> = {
 
 function NotYet({ row, loading }: { row: TimelineRow; loading: LoadState<MessageBody> }) {
   if (loading.kind !== "failed") {
-    return <p class="as-Note as-Late">{`Fetching ${size(row.size)}…`}</p>;
+    return <p class="as-Note as-Late">{`Fetching ${formatSize(row.size)}…`}</p>;
   }
   return (
     <NotFetched

@@ -1,7 +1,7 @@
 /** How a row is called, and what shape its content has. */
 import { Icon, type IconName } from "../icons/icon";
 import type { TimelineRow } from "../model/model";
-import { actorIcon, duration, escapeInvisible } from "../view/format";
+import { actorIcon, escapeInvisible, formatDuration } from "../view/format";
 
 interface TitleParts {
   icon: IconName;
@@ -64,7 +64,7 @@ export function Title({
   const words = titleOf(row);
   const noun = editing ? words.text.toLowerCase() : words.text;
   const text = `${editing ? "Edit " : ""}${noun}`;
-  const durationMs = row.duration === null ? "" : ` · ${duration(row.duration)}`;
+  const durationMs = row.duration === null ? "" : ` · ${formatDuration(row.duration)}`;
   const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}${durationMs}`;
   return (
     <h3 class="as-Title" title={whole}>

@@ -54,7 +54,7 @@ export function addCommands(
     add(id, {
       label,
       caption: () => disabledReason(run, name) ?? caption,
-      isEnabled: () => isUsable(run.control?.possible()[name]),
+      isEnabled: () => isUsable(run.control?.controlStates()[name]),
       execute: () => run.control?.[name](),
     });
   }
@@ -70,7 +70,7 @@ export function addCommands(
 /** Why the run can't be asked for this now; null where it can. */
 function disabledReason(run: HasControl, name: keyof Controls): string | null {
   if (!run.control) return "Show the agent debugger’s panel first";
-  const control = run.control.possible()[name];
+  const control = run.control.controlStates()[name];
   return control ? control.disabledReason : "This agent can’t be stopped from here";
 }
 
@@ -148,6 +148,6 @@ export function isVisible({ element }: ShownView): boolean {
 }
 
 function lives(control: RunControl): boolean {
-  const { step, resume, halt } = control.possible();
+  const { step, resume, halt } = control.controlStates();
   return [step, resume, halt].some(isUsable);
 }

@@ -13,7 +13,7 @@ import {
   type Widget,
   type WidgetClass,
 } from "./jupyterlab";
-import { VIEW_KEPT_EVENT } from "./mime";
+import { VIEW_SAVED_EVENT } from "./mime";
 import { makePanel, type Panel } from "./panel";
 
 /** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
@@ -94,7 +94,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
         if (halted && !isVisible(halted)) shell.activateById(panel.id);
       },
     });
-    document.addEventListener(VIEW_KEPT_EVENT, () => {
+    document.addEventListener(VIEW_SAVED_EVENT, () => {
       reminder.notify(run.halted?.control.run() ?? null, false);
     });
     bar?.registerStatusItem("agentstepper_nb:halted", {

@@ -122,7 +122,11 @@ function show(
 ): MountedView {
   node.replaceChildren(room(height ?? USUAL_HEIGHT));
   return mountView(node, (app, element) =>
-    app.mount(element, run, { goOn: follow, onAbsent, ...(height !== undefined && { height }) }),
+    app.mount(element, run, {
+      followsNewRuns: follow,
+      onAbsent,
+      ...(height !== undefined && { height }),
+    }),
   );
 }
 
@@ -208,7 +212,7 @@ function asks(data: ViewData | string | null): string {
 // ---- A view whose output was cleared while its agent is halted: it stays under its cell until the run ends.
 
 /** Told to the document when a view was kept: the person has just lost its cell's output. */
-export const VIEW_KEPT_EVENT = "agentstepper:kept";
+export const VIEW_SAVED_EVENT = "agentstepper:kept";
 
 /**
  * Put a view back under the cell that it was taken from.
@@ -227,7 +231,7 @@ export function saveView(
   // Beside the output area, which is hidden while it is empty.
   if (output) output.after(node);
   else cell.append(node);
-  document.dispatchEvent(new Event(VIEW_KEPT_EVENT));
+  document.dispatchEvent(new Event(VIEW_SAVED_EVENT));
   const run = control.run();
   let unwatch = () => {};
   let gone = false;

@@ -82,7 +82,8 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     #onVisible(): void {
       this.#presence ??= mountView(
         this.node,
-        (app, node) => app.mount(node, this.#requestedRun, { shell: "panel", goOn: true }),
+        (app, node) =>
+          app.mount(node, this.#requestedRun, { shell: "panel", followsNewRuns: true }),
         (view) => {
           this.#unwatch = view.control.watch(() => this.#notifyChanged());
         },

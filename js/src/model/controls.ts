@@ -139,14 +139,14 @@ export interface RunControl {
   /** Whether it hasn't ended, as far as is known. */
   isLive(): boolean;
   /** What is possible now, and why the rest isn't. */
-  possible(): Controls;
+  controlStates(): Controls;
   /**
    * Hear of changes of what is possible.
    *
    * @param changed Called now and after each change.
    * @returns Ends it.
    */
-  watch(changed: (possible: Controls) => void): () => void;
+  watch(changed: (controlStates: Controls) => void): () => void;
   /** These do nothing where they are impossible; step leads to what asks for an approval. */
   step(): void;
   resume(): void;
@@ -156,18 +156,18 @@ export interface RunControl {
 
 /** The controls of the run that a model shows. */
 export function runControl(model: Debugger): RunControl {
-  const { possible } = model;
+  const { controlStates } = model;
   const order = (name: keyof Controls) => () => {
-    if (isUsable(possible.peek()[name])) void model[name]();
+    if (isUsable(controlStates.peek()[name])) void model[name]();
   };
   return {
     run: () => model.run.peek()?.id ?? "",
     isHalted: () => (model.run.peek()?.pending.length ?? 0) > 0,
     isLive: () => (model.run.peek()?.state ?? "idle") !== "idle",
-    possible: () => possible.peek(),
+    controlStates: () => controlStates.peek(),
     watch: (changed) =>
       effect(() => {
-        changed(possible.value);
+        changed(controlStates.value);
       }),
     step: order("step"),
     resume: order("resume"),

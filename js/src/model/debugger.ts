@@ -22,7 +22,7 @@ export interface DebuggerOptions {
   /** The run to show; "" shows the newest, and newer ones as they begin. */
   run: string;
   /** Whether to go on to a run that begins once this one has ended, until the person picks one. */
-  goOn?: boolean;
+  followsNewRuns?: boolean;
   /** The view's name and version. */
   name: string;
   memory?: KeyValueStorage;
@@ -117,7 +117,7 @@ export class Debugger extends ViewState implements Model, Listener {
   );
 
   /** What can be done now, and why the rest can't. */
-  readonly possible = computed(() =>
+  readonly controlStates = computed(() =>
     controls({
       connection: this.connection.value,
       run: this.run.value,
@@ -130,7 +130,7 @@ export class Debugger extends ViewState implements Model, Listener {
     super();
     const { transport, name, timers = browserTimers } = options;
     this.requestedRun = signal(options.run);
-    this.#followsNewRuns = options.goOn ?? false;
+    this.#followsNewRuns = options.followsNewRuns ?? false;
     this.#drafts = new Drafts(options.memory ?? browserStorage());
     this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#applyPushes(pushes));
     this.#client = new Client({ transport, name, listener: this, timers });

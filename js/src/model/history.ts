@@ -141,7 +141,7 @@ export class History {
   }
 
   /** Ask how runs are kept, and how much room they take. */
-  askStore = async (): Promise<void> => {
+  requestStoreInfo = async (): Promise<void> => {
     try {
       const { store } = await this.#options.client.request("get_store", {});
       this.#options.store.value = store;
@@ -197,7 +197,7 @@ export class History {
       };
       return;
     }
-    await this.askStore();
+    await this.requestStoreInfo();
   }
 }
 

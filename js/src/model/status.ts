@@ -71,7 +71,7 @@ interface StatusInput {
   /** The rows that wait. */
   pending: readonly TimelineRow[];
   /** Whether a certain run was asked for. */
-  awaited: boolean;
+  isAwaited: boolean;
   /** Whether its contents are on their way. */
   opening: boolean;
   /** The breakpoints that hit where it is halted, in words; "" where none did. */
@@ -81,12 +81,12 @@ interface StatusInput {
 /** The view's state: that of the link while it doesn't stand, else that of the run. */
 export function viewStatus(
   connection: Connection,
-  { run, pending, awaited, opening, breakpoints }: StatusInput,
+  { run, pending, isAwaited, opening, breakpoints }: StatusInput,
 ): Status {
   if (connection.kind !== "open") return linkStatus(connection);
   if (run) return runStatus(run, pending, breakpoints);
   if (opening) return busy("Opening the run…", "", "off");
-  const words = awaited ? "Waiting for the run" : "No run yet";
+  const words = isAwaited ? "Waiting for the run" : "No run yet";
   return { words, detail: "", icon: "diamond", tone: "off" };
 }
 

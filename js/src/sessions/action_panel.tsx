@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../view/button";
 import { sendsOnEnter } from "../view/fields";
-import { count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatCount } from "../view/format";
 import type { ActionForm, SessionsModel } from "./model";
 
 /** Over the end of the list: nothing moves for it. */
@@ -195,5 +195,5 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
 function subject(model: SessionsModel, { sessions }: ActionForm): string {
   const [first] = model.statesOf(sessions);
   if (sessions.length === 1 && first) return escapeInvisible(first.agent_id);
-  return count(sessions.length, "session");
+  return formatCount(sessions.length, "session");
 }

@@ -3,7 +3,7 @@ import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
-import { count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatCount } from "../view/format";
 import { RetryNow, StateLine } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { STATUSES } from "./status";
@@ -28,7 +28,7 @@ function Standing({ model }: { model: SessionsModel }) {
   const connection = model.client.connection.value;
   const away = connection.kind !== "open";
   const status = away
-    ? viewStatus(connection, { run: null, pending: [], awaited: false, opening: false })
+    ? viewStatus(connection, { run: null, pending: [], isAwaited: false, opening: false })
     : summary([...model.states.value.values()]);
   return (
     <StateLine
@@ -52,7 +52,7 @@ function summary(states: readonly AgentState[]): ReturnType<typeof viewStatus> {
   });
   if (states.length === 0)
     return { words: "No sessions", detail: "", icon: "diamond", tone: "off" };
-  const detail = `of ${count(states.length, "session")}${others.length > 0 ? `: ${others.join(", ")}` : ""}`;
+  const detail = `of ${formatCount(states.length, "session")}${others.length > 0 ? `: ${others.join(", ")}` : ""}`;
   if (running > 0) {
     const words = `${running.toLocaleString("en-US")} running`;
     return { words, detail, icon: "play", tone: "agent" };
@@ -67,7 +67,7 @@ function Target({ model }: { model: SessionsModel }) {
   if (chosen > 0) {
     return (
       <span class="as-SessFor">
-        <span class="as-Ellipsis">{count(chosen, "session")}</span>
+        <span class="as-Ellipsis">{formatCount(chosen, "session")}</span>
         <Button icon="close" hint="Choose none (Esc)" onClick={() => model.chooseAll([])} />
       </span>
     );

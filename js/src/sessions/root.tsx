@@ -23,23 +23,24 @@ const TWO_LINES_TO = 620;
 const STACKED_TO = 620;
 
 /** Where the focus may go when what had it goes, the best first. */
-const HEIRS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".as-View"];
+const FOCUS_FALLBACKS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".as-View"];
 
 interface RootProps {
   model: SessionsModel;
   place: ViewPlacement;
-  reach: RunAccess;
+  getRunAccess: RunAccess;
 }
 
-export function Root({ model, place, reach }: RootProps) {
+export function Root({ model, place, getRunAccess }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useHeight(place);
-  useKeepFocus(root, HEIRS);
+  useKeepFocus(root, FOCUS_FALLBACKS);
   useSharedKeys(root);
   const [command, setCommand] = useState<string | null>(null);
   const onOpen = (state: AgentState) => {
     const { run_id } = state;
-    if (openDisabledReason(state) === null && run_id !== null) setCommand(openRun(run_id, reach));
+    if (openDisabledReason(state) === null && run_id !== null)
+      setCommand(openRun(run_id, getRunAccess));
   };
   return (
     <ShellName.Provider value="sessions">

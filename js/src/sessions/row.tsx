@@ -1,7 +1,7 @@
 /** One session of the list: a line of cells, or two lines where there is no room for them. */
 
 import type { AgentState } from "../protocol/runtime.gen";
-import { clock, count, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatClock, formatCount, formatDate } from "../view/format";
 import { StateMark } from "../view/notices";
 import {
   lastMessage,
@@ -98,7 +98,7 @@ function TwoLines({ state, under }: RowProps) {
         </span>
       </span>
       <span class="as-SessRow-line as-Small as-Muted">
-        <span class="as-SessRow-iteration">{count(state.iteration, "step")}</span>
+        <span class="as-SessRow-iteration">{formatCount(state.iteration, "step")}</span>
         <LastMessage state={state} />
       </span>
     </span>
@@ -112,7 +112,7 @@ function nameTitle({ agent_id, session_id, moniker }: AgentState): string {
 }
 
 function sinceTitle({ created_at, updated_at }: AgentState): string {
-  return `Created ${formatDate(created_at)} (${clock(created_at)})\nLast changed ${clock(updated_at)}`;
+  return `Created ${formatDate(created_at)} (${formatClock(created_at)})\nLast changed ${formatClock(updated_at)}`;
 }
 
 function Name({ state }: { state: AgentState }) {

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { LinkLost } from "../client/core_client";
 import type { Action, ActionKind, AgentState, TopicEvent } from "../protocol/runtime.gen";
-import { count, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatCount } from "../view/format";
 import { refusalReason, type SessionActionKind } from "./status";
 import type { RuntimeClient } from "./topics";
 
@@ -151,7 +151,7 @@ export class SessionActions {
     wrong.push({ state, why });
     this.markSettled([state.session_id]);
     const n = wrong.length;
-    const who = n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${count(of, "session")}`;
+    const who = n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${formatCount(of, "session")}`;
     this.fail(`${who} ${FAILURES[action]}: ${wrong[0]?.why ?? why}`);
   }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Conversation } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
-import { count, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatCount, formatDate } from "../view/format";
 import { Empty } from "../view/notices";
 import { Panel, TabList } from "../view/tabs";
 import type { SessionsModel, SideTab as Which } from "./model";
@@ -63,7 +63,7 @@ export function Conversations({ model }: { model: SessionsModel }) {
       ) : (
         all.length > 0 && (
           <div class="as-PaneBar">
-            <span class="as-Muted as-Small">{count(all.length, "conversation")}</span>
+            <span class="as-Muted as-Small">{formatCount(all.length, "conversation")}</span>
             <span class="as-Spring" />
             <Begin model={model} onClick={() => setMaking(true)} />
           </div>
@@ -159,7 +159,7 @@ function New({ model, title, onTitle, onDone }: NewProps) {
   const who =
     sessions.length === 1
       ? escapeInvisible(model.targets.value[0]?.agent_id ?? "")
-      : count(sessions.length, "session");
+      : formatCount(sessions.length, "session");
   const begin = async () => {
     if (model.readOnlyReason.peek() !== null || beginning.current) return;
     beginning.current = true;

@@ -5,7 +5,7 @@ import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/components/long_text";
 import type { AgentState, AgentStep } from "../protocol/runtime.gen";
 import { CopyButton } from "../view/button";
-import { clock, duration, escapeInvisible } from "../view/format";
+import { escapeInvisible, formatClock, formatDuration } from "../view/format";
 import { Empty } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { State } from "./row";
@@ -110,8 +110,8 @@ function Step({ step }: { step: AgentStep }) {
         <span class="as-SessEntry-n">{`#${step.iteration}`}</span>
         {step.status !== "running" && <span>{escapeInvisible(step.status)}</span>}
         <span class="as-Spring" />
-        {step.latency_ms !== null && <span>{duration(step.latency_ms / 1000)}</span>}
-        <span>{clock(step.created_at)}</span>
+        {step.latency_ms !== null && <span>{formatDuration(step.latency_ms / 1000)}</span>}
+        <span>{formatClock(step.created_at)}</span>
       </div>
       {guidance && (
         <div class="as-SessEntry-guidance as-Small">

@@ -6,7 +6,7 @@ import { LongText } from "../inspector/components/long_text";
 import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { sendsOnEnter } from "../view/fields";
-import { clock, count, escapeInvisible, formatDate } from "../view/format";
+import { escapeInvisible, formatClock, formatCount, formatDate } from "../view/format";
 import { tooLongText } from "./action_panel";
 import type { SessionsModel } from "./model";
 import { hasEnded, shortId } from "./status";
@@ -50,7 +50,9 @@ function Participants({ model }: { model: SessionsModel }) {
   );
   const ids = missing.map(({ session_id }) => session_id);
   const who =
-    ids.length === 1 ? escapeInvisible(missing[0]?.agent_id ?? "") : count(ids.length, "session");
+    ids.length === 1
+      ? escapeInvisible(missing[0]?.agent_id ?? "")
+      : formatCount(ids.length, "session");
   return (
     <div class="as-SessPeople">
       <ul aria-label="Participants">
@@ -172,7 +174,7 @@ function Message({ message }: { message: ConversationMessage }) {
         <span class="as-Text">
           {escapeInvisible(text) || `${name}: ${escapeInvisible(event_type ?? "")}`}
         </span>{" "}
-        {clock(message.created_at)}
+        {formatClock(message.created_at)}
       </p>
     );
   }
@@ -185,7 +187,7 @@ function Message({ message }: { message: ConversationMessage }) {
         </b>
         {iteration !== null && <span class="as-Muted">{`#${iteration}`}</span>}
         <span class="as-Spring" />
-        <span class="as-Muted">{clock(message.created_at)}</span>
+        <span class="as-Muted">{formatClock(message.created_at)}</span>
       </div>
       <LongText text={text || "(no text)"} />
       {message.notes && <LongTextBlock text={message.notes} class="as-Small as-Muted" />}

@@ -32,8 +32,8 @@ export default themedShell<Widget>((model, host) => {
 function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {
   const own = ownServer(model);
   const transport = own ? serverTransport(own, pageConfig()?.token, PATH) : relayed(model);
-  const reach = accessOf(model, (run) => `agentstepper step --run ${run}`);
-  return [transport, { ...options, ...reach }];
+  const getRunAccess = accessOf(model, (run) => `agentstepper step --run ${run}`);
+  return [transport, { ...options, ...getRunAccess }];
 }
 
 /** Through the kernel; where that is another one now, nothing of the Core's is lost. */

@@ -52,7 +52,7 @@ export function mountWidget(
 ): () => void {
   const height = model.get("height");
   const mounted = mount(model.get("run"), {
-    goOn: model.get("follow"),
+    followsNewRuns: model.get("follow"),
     ...(height !== USUAL_HEIGHT && { height }),
   });
   const onRun = () => mounted.show(model.get("run"));

@@ -7,7 +7,7 @@ import type { Run, TimelineRow } from "../model/model";
 import { causeOf, isRaisedByAgent } from "../model/status";
 import { Button } from "./button";
 import { formatCost, formatRunTokens, runTokens, tokensTitle } from "./figures";
-import { count, elapsed, escapeInvisible } from "./format";
+import { escapeInvisible, formatCount, formatElapsed } from "./format";
 import { cx } from "./hooks";
 
 export interface EndedProps {
@@ -98,7 +98,7 @@ export function Outcome({ model, run }: { model: Debugger; run: Run }) {
 }
 
 function lasted({ started_at, ended_at }: Run): string {
-  return ended_at === null ? "" : ` after ${elapsed(ended_at - started_at)}`;
+  return ended_at === null ? "" : ` after ${formatElapsed(ended_at - started_at)}`;
 }
 
 /** Whose time it was, where the agent waited for a person. */
@@ -106,7 +106,7 @@ function shares({ started_at, ended_at, halted_at, halted_s }: Run): string | nu
   if (ended_at === null || halted_s === null) return null;
   const yours = halted_s + (halted_at === null ? 0 : ended_at - halted_at);
   const own = ended_at - started_at - yours;
-  return yours < 1 ? null : `agent ${elapsed(own)}, you ${elapsed(yours)}`;
+  return yours < 1 ? null : `agent ${formatElapsed(own)}, you ${formatElapsed(yours)}`;
 }
 
 function facts(run: Run, commits: number, edits: number | null): string[] {
@@ -116,8 +116,8 @@ function facts(run: Run, commits: number, edits: number | null): string[] {
     shares(run),
     tokens && `${formatRunTokens(tokens)} tokens`,
     formatCost(run.usage),
-    commits > 0 && count(commits, "commit"),
-    edits !== null && edits > 0 && `${count(edits, "message")} edited by a person`,
+    commits > 0 && formatCount(commits, "commit"),
+    edits !== null && edits > 0 && `${formatCount(edits, "message")} edited by a person`,
     hits > 0 && `breakpoints hit ${hits === 1 ? "once" : `${hits.toLocaleString("en-US")} times`}`,
   ].filter((fact) => typeof fact === "string");
 }

@@ -59,7 +59,7 @@ export function tokensTitle(run: Run): string {
 }
 
 /** US dollars: "$1.24", "$0.018", "$0.00042", "$0". */
-export function dollars(cost: number): string {
+export function formatDollars(cost: number): string {
   if (cost === 0) return "$0";
   if (cost >= 0.995) return CENTS.format(cost);
   if (cost < 1e-6) return "<$0.000001";
@@ -70,7 +70,7 @@ export function dollars(cost: number): string {
 /** A cost, "≈$0.018" where it is estimated; null where it isn't known. */
 export function formatCost(usage: Usage | null): string | null {
   if (!usage || usage.cost === null) return null;
-  return `${usage.estimated ? "≈" : ""}${dollars(usage.cost)}`;
+  return `${usage.estimated ? "≈" : ""}${formatDollars(usage.cost)}`;
 }
 
 const WHOLE = new Intl.NumberFormat("en-US");

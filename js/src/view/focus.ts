@@ -35,7 +35,7 @@ export function useRoving<T extends HTMLElement>() {
 // A browser would give it to the page, and the next key would be JupyterLab's.
 
 /** Where it may go, the best first. */
-const HEIRS = [
+const FOCUS_FALLBACKS = [
   '.as-Row[tabindex="0"]',
   '.as-Pair[tabindex="0"]',
   '.as-BreakpointRow[tabindex="0"]',
@@ -45,11 +45,14 @@ const HEIRS = [
   ".as-View",
 ];
 
-export function useKeepFocus(root: { current: HTMLElement | null }, heirs = HEIRS): void {
-  useEffect(() => (root.current ? keepFocus(root.current, heirs) : undefined), []);
+export function useKeepFocus(
+  root: { current: HTMLElement | null },
+  fallbacks = FOCUS_FALLBACKS,
+): void {
+  useEffect(() => (root.current ? keepFocus(root.current, fallbacks) : undefined), []);
 }
 
-function keepFocus(root: HTMLElement, heirs: readonly string[]): () => void {
+function keepFocus(root: HTMLElement, fallbacks: readonly string[]): () => void {
   let owner: Element | null = null;
   const onFocusIn = ({ target }: FocusEvent) => {
     owner = target instanceof Element ? target : null;
@@ -64,7 +67,7 @@ function keepFocus(root: HTMLElement, heirs: readonly string[]): () => void {
     if (!owner || !isGone(owner)) return;
     owner = null;
     const lost = document.activeElement === document.body || document.activeElement === null;
-    if (lost || isGone(document.activeElement)) giveFocus(root, heirs);
+    if (lost || isGone(document.activeElement)) giveFocus(root, fallbacks);
   });
   root.addEventListener("focusin", onFocusIn);
   root.addEventListener("focusout", onFocusOut);
@@ -81,8 +84,8 @@ function isGone(element: Element | null): boolean {
   return element !== null && (!element.isConnected || element.closest("[hidden]") !== null);
 }
 
-function giveFocus(root: HTMLElement, heirs: readonly string[]): void {
-  for (const heir of heirs) {
+function giveFocus(root: HTMLElement, fallbacks: readonly string[]): void {
+  for (const heir of fallbacks) {
     const element = root.querySelector<HTMLElement>(heir);
     if (!element || isGone(element)) continue;
     element.focus({ preventScroll: true });

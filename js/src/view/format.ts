@@ -13,21 +13,21 @@ export const actorLabel = (actor: Actor): string => ACTORS[actor].label;
 export const actorIcon = (actor: Actor): IconName => ACTORS[actor].icon;
 
 /** "1 event", "2 events". */
-export function count(n: number, noun: string): string {
+export function formatCount(n: number, noun: string): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? noun : `${noun}s`}`;
 }
 
 /** A duration as a row's figure: "4 ms", "1.84 s", "12.3 s", "3:07". */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 0.0005) return "0 ms";
   if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 9.995) return `${seconds.toFixed(2)} s`;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
-  return elapsed(seconds);
+  return formatElapsed(seconds);
 }
 
 /** Time gone by, as a clock counts it: "0:41", "12:05", "1:02:30". */
-export function elapsed(seconds: number): string {
+export function formatElapsed(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const s = String(whole % 60).padStart(2, "0");
   const minutes = Math.floor(whole / 60);
@@ -36,7 +36,7 @@ export function elapsed(seconds: number): string {
 }
 
 /** Bytes: "812 B", "1.2 KB", "3.4 MB". */
-export function size(bytes: number): string {
+export function formatSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const units = ["KB", "MB", "GB"];
   let value = bytes / 1000;
@@ -57,11 +57,11 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
 /** The time of day of a moment in POSIX seconds: "14:02:31". */
-export const clock = (at: number): string => CLOCK.format(at * 1000);
+export const formatClock = (at: number): string => CLOCK.format(at * 1000);
 
 /** When something was, from now: "14:02" today, "Yesterday 17:22", "18 Nov 09:15". */
 export function formatDate(at: number, now = Date.now() / 1000): string {
-  const time = clock(at).slice(0, -3);
+  const time = formatClock(at).slice(0, -3);
   const days = dayNumber(now) - dayNumber(at);
   if (days <= 0) return time;
   return days === 1 ? `Yesterday ${time}` : `${DAY.format(at * 1000)} ${time}`;

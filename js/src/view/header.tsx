@@ -70,12 +70,12 @@ export function Header({ model, place }: HeaderProps) {
 }
 
 function State({ model, run, pending }: PartProps) {
-  const awaited = model.requestedRun.value !== "";
+  const isAwaited = model.requestedRun.value !== "";
   const connection = model.connection.value;
   const status = viewStatus(connection, {
     run,
     pending,
-    awaited,
+    isAwaited,
     opening: model.opening.value !== null,
     breakpoints: model.breakpoints.describe(pending[0]?.stops ?? []),
   });
@@ -85,7 +85,7 @@ function State({ model, run, pending }: PartProps) {
 
 function Controls({ model, place, run }: HeaderProps & PartProps) {
   const connection = model.connection.value;
-  const possible = controls({
+  const controlStates = controls({
     connection,
     run,
     draftError: model.targetDraftError.value,
@@ -102,7 +102,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}
         hint={`${drafted ? "Step, sending your edit" : "Step to the next event"} (F10)`}
-        {...possible.step}
+        {...controlStates.step}
         onClick={() => void model.step()}
       >
         {drafted && <Icon name="step" class="as-x-narrow" />}
@@ -113,7 +113,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         {...(resumesDrafted ? {} : { icon: "play" })}
         name={resumesDrafted ? "Continue with edit" : "Continue"}
         hint={`Continue without halting${resumesDrafted ? ", sending your edit" : ""}${waits ? "; what asks for approval still waits" : ""} (F9)`}
-        {...possible.resume}
+        {...controlStates.resume}
         onClick={() => void model.resume()}
       >
         {resumesDrafted && <Icon name="play" class="as-x-medium" />}
@@ -123,17 +123,17 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       <Button
         icon="pause"
         hint="Halt at the next event (F6)"
-        {...possible.halt}
+        {...controlStates.halt}
         onClick={() => void model.halt()}
       >
         Halt
       </Button>
-      {possible.stop && (
+      {controlStates.stop && (
         <Button
           icon="stop"
           hint="Stop the agent (Shift+F9)"
           name="Stop"
-          {...possible.stop}
+          {...controlStates.stop}
           onClick={() => void model.stop()}
         >
           <span class="as-x-medium">Stop</span>

@@ -13,10 +13,10 @@ type Act = (model: Debugger, place: ViewPlacement, root: HTMLElement) => void;
 
 /** As in JupyterLab's debugger; in text fields too. */
 const FUNCTION_KEYS: Record<string, Act> = {
-  F10: (model) => isUsable(model.possible.peek().step) && void model.step(),
-  F9: (model) => isUsable(model.possible.peek().resume) && void model.resume(),
-  F6: (model) => isUsable(model.possible.peek().halt) && void model.halt(),
-  "Shift+F9": (model) => isUsable(model.possible.peek().stop) && void model.stop(),
+  F10: (model) => isUsable(model.controlStates.peek().step) && void model.step(),
+  F9: (model) => isUsable(model.controlStates.peek().resume) && void model.resume(),
+  F6: (model) => isUsable(model.controlStates.peek().halt) && void model.halt(),
+  "Shift+F9": (model) => isUsable(model.controlStates.peek().stop) && void model.stop(),
 };
 
 const LETTERS: Record<string, Act> = {
@@ -45,8 +45,8 @@ const LETTERS: Record<string, Act> = {
   "4": toTab("runs"),
   s: (model) => {
     const row = rowOf(model.rows.peek(), model.selectedRow.peek());
-    const possible = model.control.peek() && model.tab.peek() === "timeline";
-    if (row?.side && possible) addBreakpointLike(model, row);
+    const controlStates = model.control.peek() && model.tab.peek() === "timeline";
+    if (row?.side && controlStates) addBreakpointLike(model, row);
   },
   n: (model) => editNote(model),
   "?": (_, place) => {

@@ -140,8 +140,8 @@ export function useLoaded<T>(
   const settled = once && found?.key === key && found.state.kind === "ready";
   useEffect(() => {
     if (!enabled || settled) return;
-    let awaited = true;
-    const take = (state: LoadState<T>) => awaited && setFound({ key, state });
+    let isAwaited = true;
+    const take = (state: LoadState<T>) => isAwaited && setFound({ key, state });
     load().then(
       (value) => take({ kind: "ready", value }),
       (error: unknown) => {
@@ -150,7 +150,7 @@ export function useLoaded<T>(
       },
     );
     return () => {
-      awaited = false;
+      isAwaited = false;
     };
   }, [model, key, version, enabled, attempts, open]);
   return found?.key === key ? found.state : { kind: "loading" };

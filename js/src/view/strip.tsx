@@ -7,7 +7,7 @@ import type { Run, Tab } from "../model/model";
 import { connectionProblem } from "../model/status";
 import { Button } from "./button";
 import { formatCost, formatRunTokens, runTokens, tokensTitle } from "./figures";
-import { clock, elapsed, escapeInvisible, formatDate } from "./format";
+import { escapeInvisible, formatClock, formatDate, formatElapsed } from "./format";
 import { type CoreRoute, cx, useNow, type ViewPlacement } from "./hooks";
 import { TabList } from "./tabs";
 
@@ -100,13 +100,15 @@ function Figures({ model, via }: StripEndProps) {
 function Elapsed({ run }: { run: Run }) {
   const now = useNow(run.state !== "idle");
   const end = run.ended_at ?? now;
-  return <b title={`Started ${clock(run.started_at)}`}>{elapsed(end - run.started_at)}</b>;
+  return (
+    <b title={`Started ${formatClock(run.started_at)}`}>{formatElapsed(end - run.started_at)}</b>
+  );
 }
 
 function Agent({ run, away }: { run: Run; away: boolean }) {
   if (run.state === "idle") {
     return run.ended_at === null ? null : (
-      <span class="as-x-wide">Ended {clock(run.ended_at)}</span>
+      <span class="as-x-wide">Ended {formatClock(run.ended_at)}</span>
     );
   }
   const seen = !away && run.state !== "detached";

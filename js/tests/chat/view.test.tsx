@@ -78,7 +78,7 @@ test("who takes part is listed with their roles, and who speaks is told apart", 
   onOpenRun((run) => opened.push(run));
   const { all, click } = await shown(
     only({ agents, default_agent: "boss", state: "STATE_RUNNING", speaking: "coder" }),
-    { reach: () => ({ pageUrl: (run) => `http://core/${run}` }) },
+    { getRunAccess: () => ({ pageUrl: (run) => `http://core/${run}` }) },
   );
   const [boss, coder] = all(".as-ChatAgent") as [HTMLElement, HTMLElement];
   expect(boss.textContent).toBe("bosssupervisor");
@@ -143,14 +143,14 @@ test("its run is opened in the debugger, or it is said why there is none", async
   const none = await shown(only({ no_debugger: "No Core runs here." }));
   expect(none.button("Open the run").title).toBe("No Core runs here.");
   const { button, click, one } = await shown(only({ run_id: "r1" }), {
-    reach: () => ({ command: (run) => `agentstepper step --run ${run}` }),
+    getRunAccess: () => ({ command: (run) => `agentstepper step --run ${run}` }),
   });
   await click(button("Open the run"));
   expect(one(".as-ChatNews").textContent).toBe(
     "To step it, type in a terminal: agentstepper step --run r1",
   );
   const inCell = await shown(only({ run_id: "r1" }), {
-    reach: () => ({ command: () => "%agentstepper" }),
+    getRunAccess: () => ({ command: () => "%agentstepper" }),
   });
   await inCell.click(inCell.button("Open the run"));
   expect(inCell.one(".as-ChatNews").textContent).toBe("To step it, run in a cell: %agentstepper");

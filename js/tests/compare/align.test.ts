@@ -102,7 +102,7 @@ test("window by window all rows are kept in order, and near changes are found as
       const die = roll(20);
       return die === 0 ? [] : die === 1 ? [row, ...randomRun(roll, 1, 6)] : [row];
     });
-    const pairs = align(left, right, { mostCells: 100, window: 24 });
+    const pairs = align(left, right, { maxCells: 100, window: 24 });
     expect(side(pairs, "left")).toEqual(left);
     expect(side(pairs, "right")).toEqual(right);
     for (const { left: one, right: other } of both(pairs)) expect(one?.name).toBe(other?.name);
@@ -112,8 +112,8 @@ test("window by window all rows are kept in order, and near changes are found as
 
 test("runs with nothing in common end, whatever their lengths", () => {
   const [left, right] = [rowsOf("a".repeat(90)), rowsOf("b".repeat(7))];
-  expect(align(left, right, { mostCells: 10, window: 4 }).length).toBe(97);
-  expect(align(right, left, { mostCells: 10, window: 4 }).length).toBe(97);
+  expect(align(left, right, { maxCells: 10, window: 4 }).length).toBe(97);
+  expect(align(right, left, { maxCells: 10, window: 4 }).length).toBe(97);
 });
 
 // ---- pairs

@@ -95,7 +95,7 @@ describe("messages", () => {
     session.removeMessage(0);
     session.addMessage("user");
     expect(session.text).toBe(text);
-    expect(session.messagesHeld.value).not.toBeNull();
+    expect(session.messagesDisabledReason.value).not.toBeNull();
     expect(new EditSession("answer", "[]", "[]").messages.value).toBeNull();
     expect(begin('"Hi"').messages.value).toBeNull();
     expect(begin("[1]").messages.value).toBeNull();

@@ -86,7 +86,7 @@ async function playChat({ chat, breaks, act }: ChatMade): Promise<void> {
   sessionStorage.clear();
   window.gallery.chat = chat;
   const height = Number(asked.get("height") ?? 520);
-  mountChat(box, chat, { session: "s", height, reach: () => ({ pageUrl: () => "#" }) });
+  mountChat(box, chat, { session: "s", height, getRunAccess: () => ({ pageUrl: () => "#" }) });
   const user = new User(box);
   await user.still();
   await act?.(user);

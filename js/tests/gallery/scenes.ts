@@ -195,7 +195,7 @@ export const SCENES: Record<string, Scene> = {
 
   // ---- nothing to show yet
   empty: () => ({ script: {} }),
-  awaited: () => ({ script: { others: OTHERS }, run: "gone" }),
+  isAwaited: () => ({ script: { others: OTHERS }, run: "gone" }),
   began: () => shows(new Story().is({})),
 
   // ---- what lies over the view

@@ -4,7 +4,7 @@ import type { Commit, RowNote, Run, TimelineRow } from "../../src/protocol/types
 import { Peer, settled, TestTimers } from "./peer";
 import { opened, testMemory } from "./values";
 
-export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
+export function aModel({ run = "", followsNewRuns = false, memory = testMemory() } = {}) {
   const peer = new Peer();
   const timers = new TestTimers();
   let frame: (() => void) | null = null;
@@ -17,7 +17,7 @@ export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
   const model = new Debugger({
     transport: peer,
     run,
-    goOn,
+    followsNewRuns,
     name: "test",
     memory,
     schedule,

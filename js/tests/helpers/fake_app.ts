@@ -52,12 +52,12 @@ export function fakeApp(): { app: App; views: FakeView[] } {
 
 function fakeView(element: HTMLElement, run: string, options?: MountOptions): FakeView {
   let now = ENDED;
-  const watchers = new Set<(possible: Controls) => void>();
+  const watchers = new Set<(controlStates: Controls) => void>();
   const control: RunControl = {
     run: () => run,
     isHalted: () => now === HALTED,
     isLive: () => now !== ENDED,
-    possible: () => now,
+    controlStates: () => now,
     watch(changed) {
       changed(now);
       watchers.add(changed);

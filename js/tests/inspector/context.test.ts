@@ -61,9 +61,9 @@ const saidOf = (text: string): Message[] =>
 
 /** "=ab" the same, "~x-2" changed where two are gone, "+c" new. */
 function words(now: string, before: string): string[] {
-  return promptDelta(saidOf(now), saidOf(before)).map(({ fate, messages, gone }) => {
+  return promptDelta(saidOf(now), saidOf(before)).map(({ change, messages, gone }) => {
     const texts = messages.map(({ source }) => source).join("");
-    return `${{ same: "=", changed: "~", new: "+" }[fate]}${texts}${gone > 0 ? `-${gone}` : ""}`;
+    return `${{ same: "=", changed: "~", new: "+" }[change]}${texts}${gone > 0 ? `-${gone}` : ""}`;
   });
 }
 
@@ -99,7 +99,7 @@ describe("a prompt and one before it", () => {
       if (groups.length === 0) continue;
       const told = groups.flatMap(({ messages }) => messages.map(({ source }) => source));
       expect(told.join("")).toBe(now);
-      const same = groups.filter(({ fate }) => fate === "same").flatMap((one) => one.messages);
+      const same = groups.filter(({ change }) => change === "same").flatMap((one) => one.messages);
       const gone = groups.reduce((sum, one) => sum + one.gone, 0);
       expect(same.length + gone).toBe(before.length);
       let from = 0; // what is kept stands in the order in which it stood

@@ -9,7 +9,7 @@ const TEXTS = Array.from({ length: 400 }, () => randomJson(random));
 
 function rootOf(text: string): JsonNode {
   const parsed = parse(text);
-  if ("problem" in parsed) throw new Error(parsed.problem.sentence(text));
+  if ("problem" in parsed) throw new Error(parsed.problem.describe(text));
   return parsed.root;
 }
 

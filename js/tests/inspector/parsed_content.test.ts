@@ -6,7 +6,7 @@ import { type ContentShape, shapeOf } from "../../src/inspector/title";
 
 function readText(shape: ContentShape, text: string) {
   const parsed = parse(text);
-  if ("problem" in parsed) throw new Error(parsed.problem.sentence(text));
+  if ("problem" in parsed) throw new Error(parsed.problem.describe(text));
   return parseContent(shape, new Value(text, parsed.root));
 }
 const readJson = (shape: ContentShape, body: unknown) => readText(shape, JSON.stringify(body));

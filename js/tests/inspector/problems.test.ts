@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parse } from "../../src/inspector/json/parse";
 
 /** A text, and the whole sentence that a person reads. */
-const CASES: [name: string, text: string, sentence: string][] = [
+const CASES: [name: string, text: string, describe: string][] = [
   [
     "comma missing in an object",
     '{\n  "path": "src/cart.py",\n  "find": "s = 0",\n  "replace": "s = Decimal(0)"\n  "max_count": 1\n}',
@@ -104,9 +104,9 @@ const CASES: [name: string, text: string, sentence: string][] = [
   ["stray key", "{@: 1}", "Line 1: “@” can't stand here, where a key is expected."],
 ];
 
-test.each(CASES)("%s", (_name, text, sentence) => {
+test.each(CASES)("%s", (_name, text, describe) => {
   const parsed = parse(text);
-  expect("problem" in parsed && parsed.problem.sentence(text)).toBe(sentence);
+  expect("problem" in parsed && parsed.problem.describe(text)).toBe(describe);
 });
 
 test("a problem's place lies inside its text", () => {

@@ -51,7 +51,10 @@ test("it goes before ipywidgets, also where outputs aren't trusted", async () =>
 
 test("the view is mounted as the output asks", async () => {
   await rendered({ run: "r1", follow: true, height: 400 });
-  expect(server.views[0]).toMatchObject({ run: "r1", options: { goOn: true, height: 400 } });
+  expect(server.views[0]).toMatchObject({
+    run: "r1",
+    options: { followsNewRuns: true, height: 400 },
+  });
 });
 
 test("an output that asks for the same keeps its view", async () => {

@@ -48,7 +48,10 @@ test("nothing is loaded before the panel is seen", async () => {
   expect(loadApp).not.toHaveBeenCalled();
   played.show();
   await settled();
-  expect(server.views[0]).toMatchObject({ run: "", options: { shell: "panel", goOn: true } });
+  expect(server.views[0]).toMatchObject({
+    run: "",
+    options: { shell: "panel", followsNewRuns: true },
+  });
 });
 
 test("a panel is led to a run, also before it is seen", async () => {

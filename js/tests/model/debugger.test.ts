@@ -77,7 +77,7 @@ describe("which run is shown", () => {
   });
 
   test("a run that begins after the named one ended, where it may go on", async () => {
-    const { model, peer, opens, draw } = aModel({ run: "a", goOn: true });
+    const { model, peer, opens, draw } = aModel({ run: "a", followsNewRuns: true });
     await peer.greet([aRun("a"), endedRun("z")]);
     await opens(aRun("a"));
     await peer.push("run", { run: aRun("b") });

@@ -167,7 +167,7 @@ test("tags replace those there are; a refusal is given back", async () => {
 test("a Core that doesn't tell how it keeps runs is left alone", async () => {
   const { history, model, peer } = await begun();
   const before = model.store.value;
-  const asked = history.askStore();
+  const asked = history.requestStoreInfo();
   await peer.refuse(peer.take("get_store"), "unknown_command");
   await asked;
   expect(model.store.value).toBe(before);

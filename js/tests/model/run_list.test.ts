@@ -114,10 +114,10 @@ describe("older runs", () => {
 test("without a run nothing is possible, and it is said why", async () => {
   const { model, peer } = aModel();
   const control = runControl(model);
-  expect(control.possible().step.disabledReason).toBe("Not connected to the Core");
+  expect(control.controlStates().step.disabledReason).toBe("Not connected to the Core");
   await peer.greet([]);
   expect(control.run()).toBe("");
-  expect(control.possible().step.disabledReason).toBe("There is no run yet");
+  expect(control.controlStates().step.disabledReason).toBe("There is no run yet");
 });
 
 test("orders reach the Core where they are possible, and only there", async () => {

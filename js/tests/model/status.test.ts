@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { controls } from "../../src/model/controls";
 import type { Connection, Run } from "../../src/model/model";
 import { connectionProblem, runStatus, viewStatus } from "../../src/model/status";
-import { duration, elapsed, formatDate, size } from "../../src/view/format";
+import { formatDate, formatDuration, formatElapsed, formatSize } from "../../src/view/format";
 import { aRun, endedRun, haltedRun, pendingRow } from "../helpers/values";
 
 const OPEN: Connection = { kind: "open", control: true, core: "" };
@@ -92,7 +92,7 @@ test.each<[string, Partial<Run>]>([
   expect(runStatus(aRun("a", { state: "idle", ...fields })).detail).toBe(detail);
 });
 
-const shown = (run: Run | null) => ({ run, pending: [], awaited: false, opening: false });
+const shown = (run: Run | null) => ({ run, pending: [], isAwaited: false, opening: false });
 
 test("the link's state comes before the run's", () => {
   const lost: Connection = { kind: "lost", attempt: 2, retryInMs: 2100 };
@@ -101,7 +101,7 @@ test("the link's state comes before the run's", () => {
   expect(viewStatus({ ...lost, retryInMs: 0 }, shown(null)).detail).toBe("retrying…");
   expect(viewStatus({ kind: "refused", message: "" }, shown(null)).words).toBe("Not connected");
   expect(viewStatus(OPEN, shown(null)).words).toBe("No run yet");
-  expect(viewStatus(OPEN, { ...shown(null), awaited: true }).words).toBe("Waiting for the run");
+  expect(viewStatus(OPEN, { ...shown(null), isAwaited: true }).words).toBe("Waiting for the run");
 });
 
 function held(run: Run | null, { connection = OPEN, draftError = null as string | null } = {}) {
@@ -164,7 +164,7 @@ test("who watches can press nothing, and is told why", () => {
 });
 
 test("durations, times and sizes", () => {
-  expect([0, 0.004, 0.9996, 1.84, 12.34, 187].map(duration)).toEqual([
+  expect([0, 0.004, 0.9996, 1.84, 12.34, 187].map(formatDuration)).toEqual([
     "0 ms",
     "4 ms",
     "1.00 s",
@@ -172,8 +172,8 @@ test("durations, times and sizes", () => {
     "12.3 s",
     "3:07",
   ]);
-  expect([-1, 41, 725, 3750].map(elapsed)).toEqual(["0:00", "0:41", "12:05", "1:02:30"]);
-  expect([812, 1234, 999_960, 34_000_000].map(size)).toEqual([
+  expect([-1, 41, 725, 3750].map(formatElapsed)).toEqual(["0:00", "0:41", "12:05", "1:02:30"]);
+  expect([812, 1234, 999_960, 34_000_000].map(formatSize)).toEqual([
     "812 B",
     "1.2 KB",
     "1.0 MB",

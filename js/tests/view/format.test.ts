@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
-  dollars,
   estimateTokens,
   formatCost,
+  formatDollars,
   formatRunTokens,
   formatTokenCount,
   runTokens,
@@ -96,7 +96,7 @@ test("a run's tokens are as its agent told them, else by the length of its queri
 
 test("costs say two digits, or cents", () => {
   const said = [0, 1e-9, 0.000042, 0.00042, 0.018, 0.1, 0.456, 0.994, 0.996, 1.239, 1234.5];
-  expect(said.map(dollars)).toEqual([
+  expect(said.map(formatDollars)).toEqual([
     ...["$0", "<$0.000001", "$0.000042", "$0.00042", "$0.018", "$0.10", "$0.46", "$0.99"],
     ...["$1.00", "$1.24", "$1,234.50"],
   ]);

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { LongText } from "../../inspector/components/long_text";
 import { countLines, foldEnd, type TextLimit, textBytes } from "../../inspector/fold";
 import { Button, CopyButton } from "../../view/button";
-import { count, escapeInvisible, size } from "../../view/format";
+import { escapeInvisible, formatCount, formatSize } from "../../view/format";
 import { cx } from "../../view/hooks";
 import type { ShownMessage, TranscriptModel } from "../types";
 
@@ -131,7 +131,7 @@ export const headEnd = (text: string, limit: TextLimit): number => foldEnd(text,
 
 /** What is said of the part before. */
 export const showEarlierLabel = (text: string, from: number): string =>
-  `Show the ${size(textBytes(text.slice(0, from)))} before`;
+  `Show the ${formatSize(textBytes(text.slice(0, from)))} before`;
 
 // ---- Code in a box: its language, where it is from, how long it is, and a button that copies it.
 
@@ -152,7 +152,7 @@ export function CodeBox({ language, text, whole = text, note, streaming = false 
         <span class="as-CodeBox-language as-Ellipsis">{escapeInvisible(language) || "text"}</span>
         {note}
         <span class="as-Spring" />
-        <span class="as-Muted">{count(countLines(whole), "line")}</span>
+        <span class="as-Muted">{formatCount(countLines(whole), "line")}</span>
         <CopyButton
           label="Copy the code"
           text={() => whole}
@@ -263,7 +263,7 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
           </button>
         )}
         <span class="as-Spring" />
-        <span class="as-Muted">{count(countLines(text), "line")}</span>
+        <span class="as-Muted">{formatCount(countLines(text), "line")}</span>
         <CopyButton
           label="Copy the output"
           text={() => text}

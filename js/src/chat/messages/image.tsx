@@ -1,6 +1,6 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
-import { escapeInvisible, size } from "../../view/format";
+import { escapeInvisible, formatSize } from "../../view/format";
 import { bytesOf, useAddress } from "../../view/images";
 import type { ChatImage, ShownMessage, TranscriptModel } from "../types";
 import { ContentUnavailable, useFetched } from "./code";
@@ -98,7 +98,7 @@ function Shown({ picture, message, note, onEnlarge }: ShownProps) {
       </button>
       <p class="as-Image-about as-Muted as-Small">
         <span>
-          {[kindOf(picture.media_type), sides, size(blob.size)].filter(Boolean).join(" · ")}
+          {[kindOf(picture.media_type), sides, formatSize(blob.size)].filter(Boolean).join(" · ")}
         </span>
         {note}
       </p>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Icon } from "../../icons/icon";
-import { clock, escapeInvisible } from "../../view/format";
+import { escapeInvisible, formatClock } from "../../view/format";
 import { cx } from "../../view/hooks";
 import type { ShownMessage, TranscriptModel } from "../types";
 import { Call, Confirmation, Json } from "./call";
@@ -56,7 +56,7 @@ function Head({ model, message }: { model: TranscriptModel; message: ShownMessag
         </span>
       )}
       <span class="as-Spring" />
-      <time class="as-Muted">{clock(message.created_at)}</time>
+      <time class="as-Muted">{formatClock(message.created_at)}</time>
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import { Button } from "../../view/button";
-import { count, escapeInvisible } from "../../view/format";
+import { escapeInvisible, formatCount } from "../../view/format";
 import { cx } from "../../view/hooks";
 import { useAddress } from "../../view/images";
 import type { ChatAgentInfo, ChatSessionInfo, TranscriptModel } from "../types";
@@ -165,7 +165,7 @@ function EmptyTranscript({ agents }: { agents: readonly ChatAgentInfo[] }) {
           ? "No agent takes part. Give the chat an agent, and run the cell again."
           : `Write below. ${agents.length === 1 ? "This agent takes part:" : "These agents take part:"}`}
       </p>
-      <ul aria-label={count(agents.length, "agent")}>
+      <ul aria-label={formatCount(agents.length, "agent")}>
         {agents.map(({ name, role, description }) => (
           <li key={name} class="as-Log-agent">
             <Icon name="agent" small />

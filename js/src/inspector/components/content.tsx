@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { TimelineRow } from "../../model/model";
 import { estimateTokens, formatCost, formatTokenCount } from "../../view/figures";
-import { count, duration, size } from "../../view/format";
+import { formatCount, formatDuration, formatSize } from "../../view/format";
 import { INITIAL_LIMIT_ALONE, textBytes } from "../fold";
 import { oneLine, pretty } from "../json/print";
 import type { Entry, Message, ParsedContent, Tokens, Tool } from "../parsed/parts";
@@ -48,7 +48,7 @@ function figuresOf(row: TimelineRow, told?: Tokens): string {
   const figures = [
     tokens ? `${tokens} tok` : `≈${formatTokenCount(estimateTokens(row.size))} tok`,
     formatCost(row.usage),
-    row.duration != null && duration(row.duration),
+    row.duration != null && formatDuration(row.duration),
   ];
   return figures.filter(Boolean).join(" · ");
 }
@@ -148,16 +148,16 @@ export function PromptView({
 
 /** What stands as it did is folded, unless there is nothing else. */
 function Compared({ known: { groups, seq } }: { known: PreviousPrompts }) {
-  const fresh = groups.some(({ fate, messages }) => fate !== "same" && messages.length > 0);
+  const fresh = groups.some(({ change, messages }) => change !== "same" && messages.length > 0);
   return (
     <>
       {groups.map((group, at) =>
-        group.fate !== "same" ? (
+        group.change !== "same" ? (
           <Fresh key={at} group={group} seq={seq} />
         ) : fresh ? (
           <FoldRow
             key={at}
-            label={count(group.messages.length, "earlier message")}
+            label={formatCount(group.messages.length, "earlier message")}
             note={`unchanged since event ${seq}`}
             figure={sizeOf(group.messages)}
           >
@@ -181,14 +181,14 @@ function Fresh({ group, seq }: { group: Group; seq: number }) {
 }
 
 /** What happened here since the earlier prompt. */
-function wordsOf({ fate, messages, gone }: Group, seq: number): string {
+function wordsOf({ change, messages, gone }: Group, seq: number): string {
   const here = messages.length;
-  const those = count(gone, "earlier message");
-  if (fate === "new") {
+  const those = formatCount(gone, "earlier message");
+  if (change === "new") {
     return `New since the last prompt${gone > 0 ? `, in place of ${those}` : ""}`;
   }
   if (here === 0) return `${those} left out since event ${seq}`;
-  if (gone === 0) return `${count(here, "message")} put in between since event ${seq}`;
+  if (gone === 0) return `${formatCount(here, "message")} put in between since event ${seq}`;
   if (here === gone) return `${those} edited since event ${seq}`;
   return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
 }
@@ -209,7 +209,7 @@ function Messages({ messages, fresh = false, figure }: MessagesProps) {
     <>
       {hidden > 0 && (
         <button type="button" class="as-Fold" onClick={() => setShown(shown + more)}>
-          {`Show ${more === hidden ? "" : `${more} of `}${count(hidden, "earlier message")}`}
+          {`Show ${more === hidden ? "" : `${more} of `}${formatCount(hidden, "earlier message")}`}
           <span class="as-Spring" />
           <span>{sizeOf(messages.slice(0, hidden))}</span>
         </button>
@@ -227,14 +227,14 @@ function Messages({ messages, fresh = false, figure }: MessagesProps) {
 }
 
 function sizeOf(messages: readonly Message[]): string {
-  return size(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
+  return formatSize(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
 }
 
 /** Model, temperature, tools: one line, opened on demand. */
 function Settings({ settings, tools }: { settings: readonly Entry[]; tools: readonly Tool[] }) {
   if (settings.length === 0 && tools.length === 0) return null;
   const short = settings.map((one) => `${one.name} ${shortValue(one)}`);
-  const label = tools.length > 0 ? count(tools.length, "tool") : short.join(", ");
+  const label = tools.length > 0 ? formatCount(tools.length, "tool") : short.join(", ");
   const note = tools.length > 0 ? short.join(", ") : undefined;
   return (
     <FoldRow label={tools.length > 0 ? label : "Settings"} note={note ?? label}>

@@ -1,7 +1,7 @@
 /** One message of a call: its parts, its pictures, its values. */
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
-import { escapeInvisible, size } from "../../view/format";
+import { escapeInvisible, formatSize } from "../../view/format";
 import { cx } from "../../view/hooks";
 import { bytesOf, type ImageHeader, imageHeader, useAddress } from "../../view/images";
 import { lazy, withStyles } from "../../view/lazy";
@@ -58,7 +58,7 @@ export function MessageView({ message, fresh, figure }: MessageViewProps) {
           </button>
         )}
         <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
-          {figure ?? size(textBytes(message.source))}
+          {figure ?? formatSize(textBytes(message.source))}
         </span>
       </div>
       <div class="as-Message-body">
@@ -103,7 +103,7 @@ function PartView({ part, code, isMarkdown }: PartProps) {
     case "thinking":
       return (
         <div class="as-Thinking">
-          <FoldRow label="Thinking" figure={size(textBytes(part.text))}>
+          <FoldRow label="Thinking" figure={formatSize(textBytes(part.text))}>
             {() => <LongText text={part.text} />}
           </FoldRow>
         </div>
@@ -188,7 +188,7 @@ export function Picture({ base64, words }: PictureProps) {
   }
   const { type, width, height } = found.header;
   const kind = type.slice("image/".length).toUpperCase();
-  const about = `${kind} · ${width} × ${height} · ${size(found.blob.size)}`;
+  const about = `${kind} · ${width} × ${height} · ${formatSize(found.blob.size)}`;
   return (
     <figure class="as-Picture">
       {address && <img src={address} alt={about} onError={() => setBroken(true)} />}
@@ -204,7 +204,7 @@ interface Found {
 
 /** The image, or why it isn't shown. */
 function read(base64: string): Found | string {
-  if ((base64.length * 3) / 4 > MOST_BYTES) return `larger than ${size(MOST_BYTES)}`;
+  if ((base64.length * 3) / 4 > MOST_BYTES) return `larger than ${formatSize(MOST_BYTES)}`;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = bytesOf(base64);

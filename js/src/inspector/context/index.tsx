@@ -66,7 +66,7 @@ const SYSTEM = new Set(["system", "developer"]);
 /** Bytes of each kind. Without an earlier prompt, nothing is told from what is new. */
 export function sizesOf({ messages, tools }: Prompt, known: PreviousPrompts | undefined): Sizes {
   const fresh = new Set(
-    known?.groups.flatMap((group) => (group.fate === "same" ? [] : group.messages)),
+    known?.groups.flatMap((group) => (group.change === "same" ? [] : group.messages)),
   );
   const sizes: Sizes = { system: 0, tools: 0, history: 0, new: 0 };
   for (const tool of tools) sizes.tools += textBytes(tool.value.literal);

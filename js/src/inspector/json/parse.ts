@@ -23,7 +23,7 @@ export class Problem {
   ) {}
 
   /** The whole sentence, as it is shown. */
-  sentence(text: string): string {
+  describe(text: string): string {
     return `Line ${lineOf(text, this.at)}: ${this.words}.`;
   }
 }

@@ -1,6 +1,6 @@
 /** What a call's content is read into, and how its parts are read. */
 
-import { size } from "../../view/format";
+import { formatSize } from "../../view/format";
 import { parse, Value } from "../json/parse";
 import { type Call, type Result, readBlock, readCall } from "./message_shapes";
 
@@ -195,5 +195,5 @@ function base64Of(data: string): string | undefined {
 
 /** The size of base64, decoded. */
 function sizeOf(data: string): string {
-  return size(Math.floor(((data.length - data.indexOf(",") - 1) * 3) / 4));
+  return formatSize(Math.floor(((data.length - data.indexOf(",") - 1) * 3) / 4));
 }

@@ -6,7 +6,7 @@ import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
 import { Button } from "../button";
 import { SearchField } from "../fields";
-import { count, escapeInvisible, formatDate } from "../format";
+import { escapeInvisible, formatCount, formatDate } from "../format";
 import { StateMark } from "../notices";
 
 /** More runs than this are only found by the filter. */
@@ -221,7 +221,7 @@ function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
     <span ref={keep} class="as-RunItem-edit">
       <span class="as-Ellipsis as-Spring">
         Delete <bdi>{escapeInvisible(run.name)}</bdi>
-        <span class="as-x-narrow"> and its {count(run.rows, "event")}</span>?
+        <span class="as-x-narrow"> and its {formatCount(run.rows, "event")}</span>?
       </span>
       <Button
         outline

@@ -6,7 +6,14 @@ import type { Lane } from "../../model/lanes";
 import type { TimelineRow } from "../../model/model";
 import type { Actor } from "../../protocol/types.gen";
 import { formatTokenCount, usageText } from "../figures";
-import { actorIcon, actorLabel, clock, count, duration, escapeInvisible } from "../format";
+import {
+  actorIcon,
+  actorLabel,
+  escapeInvisible,
+  formatClock,
+  formatCount,
+  formatDuration,
+} from "../format";
 import { cx } from "../hooks";
 import { AgentLabel, LaneBar } from "./lane";
 
@@ -206,14 +213,14 @@ function Twist({ files, open, onFold }: Pick<RowLineProps, "files" | "open" | "o
     // biome-ignore lint/a11y/noStaticElementInteractions: the row itself is what has a state
     <span
       class="as-Twist"
-      title={`${open ? "Fold" : "Show"} ${count(files, "changed file")}`}
+      title={`${open ? "Fold" : "Show"} ${formatCount(files, "changed file")}`}
       onClick={(event) => {
         event.stopPropagation();
         onFold(!open);
       }}
     >
       <Icon name={open ? "down" : "right"} small />
-      {!open && <span>{count(files, "file")}</span>}
+      {!open && <span>{formatCount(files, "file")}</span>}
     </span>
   );
 }
@@ -350,9 +357,9 @@ function Figure({ row, asked, children }: FigureProps) {
     <span
       class="as-Row-fig"
       role="gridcell"
-      title={[clock(row.at), told].filter(Boolean).join(" · ")}
+      title={[formatClock(row.at), told].filter(Boolean).join(" · ")}
     >
-      {row.duration !== null && duration(row.duration)}
+      {row.duration !== null && formatDuration(row.duration)}
       {row.duration === null && asked !== undefined && (
         <>
           {formatTokenCount(asked)}

@@ -9,7 +9,7 @@ import type { Lane } from "../../model/lanes";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
 import { lineIndexForKey, pageOf } from "../focus";
-import { count, escapeInvisible } from "../format";
+import { escapeInvisible, formatCount } from "../format";
 import { LaneBar } from "./lane";
 import { type FileLine, isFiltered, type Line, type Lines, type MoreLine } from "./lines";
 import { BlankRow, IndentGuides, RowLine, type RowPositionProps, rowPositionProps } from "./row";
@@ -53,7 +53,7 @@ export function Rows({ model, lines }: RowsProps) {
     const line = lines.at(to);
     if (!line) return;
     pick(line);
-    scroller.toRow(to);
+    scroller.scrollToRow(to);
   };
   const fold = (line: RowLineOf, open: boolean) => {
     stay(line);
@@ -86,7 +86,7 @@ export function Rows({ model, lines }: RowsProps) {
       ref={scroller.attach}
       class="as-Scroll as-mod-timeline"
       onScroll={() => {
-        if (scroller.wentBack()) model.follow.value = false;
+        if (scroller.hasScrolledUp()) model.follow.value = false;
       }}
     >
       <div
@@ -208,8 +208,8 @@ function useShow(model: Debugger, lines: Lines, selected: string | null, scrolle
     const at = latest.current.selected(row, file);
     if (at < 0) return;
     // Who comes from elsewhere wants to see what is around it.
-    if (model.revealedRow.peek()?.row === row) scroller.toMiddle(at);
-    else scroller.toRow(at);
+    if (model.revealedRow.peek()?.row === row) scroller.scrollToMiddle(at);
+    else scroller.scrollToRow(at);
   };
   useSignalEffect(() => {
     const { value } = model.revealedRow;
@@ -308,7 +308,7 @@ export function MoreRow({ line, lane, onSelect, ...place }: MoreRowProps) {
       <span class="as-FileLine" role="gridcell">
         {lane && <LaneBar hue={lane.hue} />}
         <IndentGuides depth={line.row.depth + 1} />
-        <span class="as-Link as-Ellipsis">{`… ${count(line.count, "more file")}`}</span>
+        <span class="as-Link as-Ellipsis">{`… ${formatCount(line.count, "more file")}`}</span>
       </span>
     </div>
   );

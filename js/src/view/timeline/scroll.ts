@@ -8,18 +8,18 @@ export interface Scroller {
   readonly current: HTMLElement | null;
   /** For the element's `ref`. */
   attach(element: HTMLElement | null): void;
-  toEnd(): void;
+  scrollToEnd(): void;
   /** Scroll as little as needed to show a row whole. */
-  toRow(index: number): void;
+  scrollToRow(index: number): void;
   /** Where a row isn't in sight, scroll so that it stands amid others. */
-  toMiddle(index: number): void;
+  scrollToMiddle(index: number): void;
   /** Scroll along with lines that came or went further up. */
-  along(lines: number): void;
+  shiftBy(lines: number): void;
   /** The line at the upper edge, and whether one is in sight. */
   first(): number;
   isVisible(index: number): boolean;
   /** Whether the person has scrolled back since. To be called on each scroll event. */
-  wentBack(): boolean;
+  hasScrolledUp(): boolean;
 }
 
 export function useScroller(): Scroller {
@@ -48,25 +48,25 @@ function makeScroller(): Scroller {
     attach(to) {
       element = to;
     },
-    toEnd() {
+    scrollToEnd() {
       // A row of air stands below the last one.
       if (element) putLast(Math.round(element.scrollHeight / ROW_HEIGHT_PX) - 2);
     },
-    toRow(index) {
+    scrollToRow(index) {
       if (!element) return;
       const top = index * ROW_HEIGHT_PX;
       const { scrollTop, clientHeight } = element;
       if (top < scrollTop) put(top);
       else if (top + ROW_HEIGHT_PX > scrollTop + clientHeight) putLast(index);
     },
-    toMiddle(index) {
+    scrollToMiddle(index) {
       if (!element) return;
       const { scrollTop, clientHeight } = element;
       const top = index * ROW_HEIGHT_PX;
       if (top >= scrollTop && top + ROW_HEIGHT_PX <= scrollTop + clientHeight) return;
       put(Math.max(0, index - Math.floor(clientHeight / ROW_HEIGHT_PX / 2)) * ROW_HEIGHT_PX);
     },
-    along(lines) {
+    shiftBy(lines) {
       if (element && lines !== 0) put(element.scrollTop + lines * ROW_HEIGHT_PX);
     },
     first() {
@@ -78,7 +78,7 @@ function makeScroller(): Scroller {
         index * ROW_HEIGHT_PX < scrollTop + clientHeight && (index + 1) * ROW_HEIGHT_PX > scrollTop
       );
     },
-    wentBack() {
+    hasScrolledUp() {
       if (!element) return false;
       const { scrollTop, scrollHeight, clientHeight } = element;
       // A view that grows or a list that shrinks moves the end to here: that isn't the person.
@@ -92,12 +92,12 @@ function makeScroller(): Scroller {
 /** Hold the timeline at its end while it sticks there, whatever comes or changes size. */
 export function useFollowEnd(scroller: Scroller, follows: boolean, count: number): void {
   useLayoutEffect(() => {
-    if (follows) scroller.toEnd();
+    if (follows) scroller.scrollToEnd();
   }, [follows, count]);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!follows || !element) return;
-    const observer = new ResizeObserver(() => scroller.toEnd());
+    const observer = new ResizeObserver(() => scroller.scrollToEnd());
     observer.observe(element);
     return () => observer.disconnect();
   }, [follows]);
@@ -128,7 +128,8 @@ export function useLineAnchor(scroller: Scroller, { lines, at, moves }: LineAnch
     const line = current ?? old.lines.at(anchorIndex);
     if (!line) return;
     const now = lines.indexOf(line);
-    if (now >= 0) scroller.along(now - (current === null ? anchorIndex : old.lines.indexOf(line)));
+    if (now >= 0)
+      scroller.shiftBy(now - (current === null ? anchorIndex : old.lines.indexOf(line)));
   });
   return (line: Line) => {
     named.current = line;

@@ -6,7 +6,7 @@ import type { Debugger } from "../../model/debugger";
 import { isSameFilter, type RowFilter } from "../../model/rows";
 import { Button } from "../button";
 import { SearchField } from "../fields";
-import { count } from "../format";
+import { formatCount } from "../format";
 import { lazy, withStyles } from "../lazy";
 import { Empty } from "../notices";
 import { LaneFilter } from "./lane";
@@ -131,7 +131,9 @@ function Counted({ model, left }: { model: Debugger; left: FilteredRows | null }
     <span
       class="as-Filter-count"
       role="status"
-      title={last ? `The last ${count(left.seqs.length, "event")} of these are shown` : undefined}
+      title={
+        last ? `The last ${formatCount(left.seqs.length, "event")} of these are shown` : undefined
+      }
     >
       {words}
     </span>
@@ -164,8 +166,8 @@ function NoMatch({ model, filter }: { model: Debugger; filter: RowFilter }) {
         {filter.lanes.length > 0 && " of the agents chosen"}
       </h3>
       <p>
-        {count(model.window.rows.value.length, "event")} filtered out. The filter looks at numbers,
-        actors, tool names, changed files, what happened, and whole results and answers.
+        {formatCount(model.window.rows.value.length, "event")} filtered out. The filter looks at
+        numbers, actors, tool names, changed files, what happened, and whole results and answers.
       </p>
     </Empty>
   );
