@@ -17,15 +17,15 @@ class EntryPointLoader(Generic[T]):
 
     Args:
         group: The group's name.
-        what: What one of them is called: `moniker`.
+        kind: What one of them is called: `moniker`.
         check: Refuses an object that is none, by a TypeError which says what it is not.
     """
 
     def __init__(
-        self, group: str, what: str, check: Callable[[object], None] = lambda _: None
+        self, group: str, kind: str, check: Callable[[object], None] = lambda _: None
     ) -> None:
         self._group = group
-        self._what = what
+        self._kind = kind
         self._check = check
 
     def names(self) -> list[str]:
@@ -47,7 +47,7 @@ class EntryPointLoader(Generic[T]):
             if point.name == name:
                 return self._loaded(point)
         names = ", ".join([*known, *(each for each in self.names() if each not in known)])
-        text = f"There is no {self._what} {_short(name)}; there are: {names or 'none'}."
+        text = f"There is no {self._kind} {_short(name)}; there are: {names or 'none'}."
         raise CommandError("invalid_message", text)
 
     def load_all(self) -> dict[str, T]:
@@ -73,7 +73,7 @@ class EntryPointLoader(Generic[T]):
                 self._check(made)
                 handler(point.name, cast(T, made))
             except Exception:  # whatever their code does
-                log.exception("The %s %s can't be used and is left out.", self._what, point.name)
+                log.exception("The %s %s can't be used and is left out.", self._kind, point.name)
 
     def _loaded(self, point: EntryPoint) -> T:
         try:
@@ -87,7 +87,7 @@ class EntryPointLoader(Generic[T]):
         return cast(T, made)
 
     def _unusable(self, point: EntryPoint, why: str) -> CommandError:
-        text = f"The {self._what} {point.name!r}, which is {point.value}, can't be used: {why}"
+        text = f"The {self._kind} {point.name!r}, which is {point.value}, can't be used: {why}"
         return CommandError("invalid_message", text)
 
 

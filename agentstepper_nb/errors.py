@@ -240,16 +240,16 @@ class DamagedRunError(StoreError):
 
     Args:
         run: The run.
-        what: What is hurt, in words.
+        damage: What is hurt, in words.
     """
 
-    def __init__(self, run: str, what: str) -> None:
+    def __init__(self, run: str, damage: str) -> None:
         super().__init__(
-            f"The stored data of run {run} is damaged: {what}. Run `agentstepper doctor "
+            f"The stored data of run {run} is damaged: {damage}. Run `agentstepper doctor "
             "--data DIR` to see what can be repaired."
         )
         self.run = run
-        self.what = what
+        self.damage = damage
 
 
 class AgentStopped(BaseException):

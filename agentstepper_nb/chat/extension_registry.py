@@ -43,13 +43,13 @@ class ExtensionRegistry(Generic[Entry]):
     """Entries by their words. Safe from any thread.
 
     Args:
-        what: What the words are, to be named in errors: "role".
+        kind: What the words are, to be named in errors: "role".
         field: The field they stand in, to be named likewise.
         built_in: The entries that come with the package. They can't be replaced.
     """
 
-    def __init__(self, what: str, field: str, built_in: tuple[Entry, ...]) -> None:
-        self._what = what
+    def __init__(self, kind: str, field: str, built_in: tuple[Entry, ...]) -> None:
+        self._kind = kind
         self._field = field
         self._entries = {entry.name: entry for entry in built_in}
         self._built_in = frozenset(self._entries)
@@ -62,11 +62,11 @@ class ExtensionRegistry(Generic[Entry]):
         """
         if not _WORD.fullmatch(entry.name):
             raise ValueError(
-                f"{entry.name!r} is no valid name of a {self._what}: use capitals, digits "
+                f"{entry.name!r} is no valid name of a {self._kind}: use capitals, digits "
                 "and underscores, for example “CRITIC”."
             )
         if entry.name in self._built_in:
-            raise ValueError(f"The {self._what} {entry.name} is built in: choose another name.")
+            raise ValueError(f"The {self._kind} {entry.name} is built in: choose another name.")
         self._entries = {**self._entries, entry.name: entry}  # whoever reads has the old or the new
 
     def get(self, name: str) -> Entry:
@@ -81,7 +81,7 @@ class ExtensionRegistry(Generic[Entry]):
             entry = self._entries.get(name)
         if entry is None:
             text = (
-                f"There is no {self._what} {_short(name)}; there are: {', '.join(self._entries)}."
+                f"There is no {self._kind} {_short(name)}; there are: {', '.join(self._entries)}."
             )
             raise ProtocolError("invalid_message", text, field=self._field)
         return entry

@@ -119,7 +119,7 @@ class MessageBuilder:
             return []
         if piece.type == MessageType.FUNCTION:
             return self._function(piece)
-        saying = None if piece.anew else self._open
+        saying = None if piece.is_new_block else self._open
         if saying is not None and _goes_on(piece, saying.message):
             told = saying.append(replace_surrogates(piece.content))
             return [told] if told.content else []
@@ -171,7 +171,7 @@ class MessageBuilder:
         """A new message, checked; and what is told of it."""
         content = replace_surrogates(piece.content)
         fields = asdict(piece) | {"content": content[:MAX_CONTENT_CHARS]}
-        del fields["anew"]
+        del fields["is_new_block"]
         message = message_types.check_message(
             Message(
                 id=self._new_id(),
@@ -283,11 +283,11 @@ class MessageCollector:
     """What a stream gave, as whole messages, of which it keeps the newest.
 
     Args:
-        most: Messages that are kept.
+        max_messages: Messages that are kept.
     """
 
-    def __init__(self, most: int = MAX_MESSAGE_LENGTH) -> None:
-        self._most = most
+    def __init__(self, max_messages: int = MAX_MESSAGE_LENGTH) -> None:
+        self._max_messages = max_messages
         self._pieces = MessageBuilder("stream", None)
         self._messages: dict[str, Message | PartialMessage] = {}
 
@@ -328,5 +328,5 @@ class MessageCollector:
             )
             opened.append(message.content)
             self._messages[message.id] = opened
-        while len(self._messages) > self._most:
+        while len(self._messages) > self._max_messages:
             del self._messages[next(iter(self._messages))]

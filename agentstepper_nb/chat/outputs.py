@@ -34,7 +34,7 @@ def code(
         content=content,
         language=language,
         format=format,
-        anew=is_new_block,
+        is_new_block=is_new_block,
     )
 
 

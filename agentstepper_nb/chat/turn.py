@@ -113,7 +113,7 @@ class RunningTurn:
 
     async def _answer(self) -> None:
         agent = self.agent
-        hand_ons = HandoffChain(self.session.agents, self.agent)
+        handoffs = HandoffChain(self.session.agents, self.agent)
         message, is_continuation = self._message, self._is_continuation
         await self.session.recording.begin_turn()
         while True:
@@ -121,14 +121,14 @@ class RunningTurn:
                 self.session, agent, message, self.post, is_continuation=is_continuation
             )
             try:
-                hand_on = await part.run()
+                handoff = await part.run()
             finally:
                 self.had_confirmation = self.had_confirmation or part.had_confirmation
-            if hand_on is None or self._has_ended or is_task_cancelled():
+            if handoff is None or self._has_ended or is_task_cancelled():
                 return
-            agent, is_continuation = hand_ons.follow(agent, hand_on), False
-            if hand_on.text is not None:
-                message = message_types.check_message(part.make_message(hand_on.text))
+            agent, is_continuation = handoffs.follow(agent, handoff), False
+            if handoff.text is not None:
+                message = message_types.check_message(part.make_message(handoff.text))
                 self.post(message)
 
     async def _failed(self, error: BaseException) -> TurnEnding:

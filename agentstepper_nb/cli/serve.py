@@ -101,11 +101,11 @@ def _core(options: ServeOptions) -> AgentStepperCore:
         control_token=options.control_token,
         ui_origins=options.ui_origin,
         durability=options.durability,
-        keep=RetentionLimits(options.keep_days, options.keep_gib),
+        retention=RetentionLimits(options.keep_days, options.keep_gib),
         worker=options.worker,
         worker_token=options.worker_token,
         runtime_store=options.runtime_store,
-        what="agentstepper serve",
+        program="agentstepper serve",
     )
 
 

@@ -289,7 +289,7 @@ class FirstAnswerApproval:
         sent_decision = self._sent_decision
         if sent_decision is not None and sent_decision.approved == approved:
             return replace(sent_decision, always=self.approval.always)
-        by = NoDecisionReason.NOBODY if self.approval.is_unasked else "debugger"
+        by = NoDecisionReason.NOBODY if self.approval.has_no_approver else "debugger"
         always = self.approval.always
         return ApprovalDecision(approved=approved, reason=reason, always=always, decided_by=by)
 

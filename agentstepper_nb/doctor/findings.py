@@ -12,12 +12,12 @@ from typing import Final
 class FindingStatus(StrEnum):
     """How it stands with something."""
 
-    WELL = "well"
+    OK = "well"
     NOTE = "note"  # it works, and a person may want to know
-    WRONG = "wrong"
+    PROBLEM = "wrong"
 
 
-_SIGNS: Final = {FindingStatus.WELL: "✓", FindingStatus.NOTE: "!", FindingStatus.WRONG: "✗"}
+_SIGNS: Final = {FindingStatus.OK: "✓", FindingStatus.NOTE: "!", FindingStatus.PROBLEM: "✗"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
 
 def make_ok_finding(subject: str, text: str) -> Finding:
     """Something is as it should be."""
-    return Finding(FindingStatus.WELL, subject, text)
+    return Finding(FindingStatus.OK, subject, text)
 
 
 def make_note_finding(subject: str, text: str, advice: str = "") -> Finding:
@@ -49,12 +49,12 @@ def make_note_finding(subject: str, text: str, advice: str = "") -> Finding:
 
 def make_problem_finding(subject: str, text: str, advice: str) -> Finding:
     """Something is wrong."""
-    return Finding(FindingStatus.WRONG, subject, text, advice)
+    return Finding(FindingStatus.PROBLEM, subject, text, advice)
 
 
 def has_problems(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
-    return any(finding.status is FindingStatus.WRONG for finding in findings)
+    return any(finding.status is FindingStatus.PROBLEM for finding in findings)
 
 
 # ---- texts ------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def _line(finding: Finding) -> str:
 
 
 def _format_summary(findings: Sequence[Finding]) -> str:
-    wrong = sum(finding.status is FindingStatus.WRONG for finding in findings)
+    wrong = sum(finding.status is FindingStatus.PROBLEM for finding in findings)
     if wrong:
         return f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
     return "Nothing is wrong."

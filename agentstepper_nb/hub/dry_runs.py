@@ -99,7 +99,9 @@ class _DryRunLimit:
 async def _try(
     hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
 ) -> RunDryRun:
-    async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
+    async with (
+        hub.dry_run_lock
+    ):  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
         history = await hub.history(run)
         limit = _DryRunLimit(is_wanted)

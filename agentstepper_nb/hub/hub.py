@@ -31,7 +31,7 @@ class Hub(RunService):
         logger: Gets one line a connection, run, commit and refusal.
         clock: Tells POSIX seconds.
         extensions: What it is extended by. None takes the extensions that are installed.
-        keep: How long runs are kept.
+        retention: How long runs are kept.
 
     Raises:
         ValueError: Two of the extensions name the same, or one names what is there already.
@@ -44,12 +44,12 @@ class Hub(RunService):
         logger: logging.Logger | None = None,
         clock: Callable[[], float] = time.time,
         extensions: Iterable[Extension] | None = None,
-        keep: RetentionLimits = UNLIMITED,
+        retention: RetentionLimits = UNLIMITED,
     ) -> None:
         log = logger or logging.getLogger("agentstepper_nb")
         self.extensions = Extensions(extensions, log)
         super().__init__(store, log, clock, self.extensions.event_registry)
-        self._retention = Retention(self, keep)
+        self._retention = Retention(self, retention)
 
     # ---- life ---------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ class RpcPeerSession:
         connection: Its socket.
         services: What it may ask for.
         log: Gets what was refused.
-        lost: What those are told who wait for its answers when it is gone.
-        control: Whether it may change anything; the services see to it, the peer is told.
+        lost_message: What those are told who wait for its answers when it is gone.
+        can_control: Whether it may change anything; the services see to it, the peer is told.
         on_hello: Called once it has greeted.
         on_close: Called once it is gone.
     """
@@ -31,17 +31,17 @@ class RpcPeerSession:
         connection: Connection,
         services: Mapping[str, RpcService],
         log: logging.Logger,
-        lost: str,
+        lost_message: str,
         *,
-        control: bool = True,
+        can_control: bool = True,
         on_hello: Callable[[WorkerHello], None] = lambda hello: None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self.connection = connection
         self.rpc_session = RpcSession(connection.send, services, log)
         self._log = log
-        self._lost = lost
-        self._control = control
+        self._lost_message = lost_message
+        self._can_control = can_control
         self._on_hello = on_hello
         self._on_close: Callable[[], None] | None = on_close
         self._is_greeted = False
@@ -62,7 +62,7 @@ class RpcPeerSession:
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()
-            self.rpc_session.connection_lost(self._lost)
+            self.rpc_session.connection_lost(self._lost_message)
 
     def _greet(self, text: str) -> None:
         try:
@@ -76,7 +76,7 @@ class RpcPeerSession:
             self.rpc_session.send_error(error)
             return
         self._is_greeted = True
-        welcome = WorkerWelcome(version=WORKER_VERSION, core=__version__, control=self._control)
+        welcome = WorkerWelcome(version=WORKER_VERSION, core=__version__, control=self._can_control)
         self.rpc_session.send_greeting(welcome)
         self._on_hello(hello)
 

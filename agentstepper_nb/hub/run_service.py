@@ -76,7 +76,7 @@ class RunService:
         self.listeners: list[RecordListener] = []
         self.closing = False
         #: Held while a breakpoint is tried on a run.
-        self.trying = asyncio.Lock()
+        self.dry_run_lock = asyncio.Lock()
         self._imports = RunImporter()
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without

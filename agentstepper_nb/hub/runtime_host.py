@@ -55,9 +55,9 @@ class RuntimeHost:
     Args:
         folder: The Core's folder, whose lock it has; None: what is kept is gone with the Core.
         durability: When what is kept outlives what.
-        place: Where the rows are kept; see `check_store_location`.
+        store_location: Where the rows are kept; see `check_store_location`.
         log: Gets a line for each worker that comes and goes.
-        starter: Starts a worker where one is needed; None: somebody else does.
+        worker_starter: Starts a worker where one is needed; None: somebody else does.
 
     Attributes:
         runtime: The agents.
@@ -72,26 +72,28 @@ class RuntimeHost:
         self,
         folder: Path | None,
         durability: Durability,
-        place: str,
+        store_location: str,
         log: logging.Logger,
-        starter: WorkerProcess | None = None,
+        worker_starter: WorkerProcess | None = None,
     ) -> None:
         self._log = log
-        self._starter = starter
+        self._worker_starter = worker_starter
         self._clients: set[RpcPeerSession] = set()
         self._services: dict[WorkerSession, DispatcherService] = {}
         self._starting: asyncio.Task[None] | None = None
-        self.workers = Workers(log, starter, self._serve, self._left)
+        self.workers = Workers(log, worker_starter, self._serve, self._left)
         self.chats = ChatRegistry(self.workers, log)
-        self._store = self._open(folder, durability, place)
+        self._store = self._open(folder, durability, store_location)
         self.runtime = Runtime(self._store, log)
         if isinstance(self._store, RemoteRuntimeStore):
             self.runtime.is_store_available = lambda: self.workers.is_serving(_STORE_SERVICE)
         self._dispatchers = Dispatchers(self.runtime, self._changed, log)
         self._supervisor: WorkerSupervisor | None = None
-        if starter is not None:
-            starter.on_end = self._dispatchers.process_ended
-            self._supervisor = WorkerSupervisor(starter, self._is_dispatching, self._has_work, log)
+        if worker_starter is not None:
+            worker_starter.on_end = self._dispatchers.process_ended
+            self._supervisor = WorkerSupervisor(
+                worker_starter, self._is_dispatching, self._has_work, log
+            )
             self.runtime.on_worker_needed = self._supervisor.request_worker
 
     async def start(self) -> None:
@@ -113,7 +115,7 @@ class RuntimeHost:
             services,
             self._log,
             _CLIENT_GONE,
-            control=right >= MethodRight.CONTROL,
+            can_control=right >= MethodRight.CONTROL,
             on_close=lambda: self._clients.discard(session),
         )
         self._clients.add(session)
@@ -126,8 +128,8 @@ class RuntimeHost:
             await asyncio.wait((self._starting,))
         if self._supervisor is not None:
             await self._supervisor.close()
-        if self._starter is not None:
-            await self._starter.stop()  # which may still tell how its agents stand
+        if self._worker_starter is not None:
+            await self._worker_starter.stop()  # which may still tell how its agents stand
         self.workers.close()
         self.chats.close()
         for session in list(self._clients):

@@ -83,12 +83,12 @@ class AgentStepperCore(CoreControl):
         ui_origins: Origins of web pages that may connect as UIs; no others may.
         extensions: What it is extended by. None takes the extensions that are installed.
         durability: When what is kept outlives what: `relaxed`, `durable` or `sync`.
-        keep: How long runs are kept in the folder.
+        retention: How long runs are kept in the folder.
         worker: Whether a worker is started where agents that run on their own need one.
         worker_token: The worker token. None: the data folder's.
         runtime_store: Where agents that run on their own are kept: `sqlite`, beside the runs, or
             `lance:` and a folder.
-        what: What this is, for whoever wants the same folder.
+        program: What this is, for whoever wants the same folder.
         control_token: The token of UIs, and of programs that control. None: the data folder's.
 
     Attributes:
@@ -114,11 +114,11 @@ class AgentStepperCore(CoreControl):
         ui_origins: Sequence[str] = (),
         extensions: Sequence[Extension] | None = None,
         durability: Durability | str = Durability.DURABLE,
-        keep: RetentionLimits = UNLIMITED,
+        retention: RetentionLimits = UNLIMITED,
         worker: bool = False,
         worker_token: str | None = None,
         runtime_store: str = "sqlite",
-        what: str = "an AgentStepperCore",
+        program: str = "an AgentStepperCore",
         control_token: str | None = None,
     ) -> None:
         for port in (client_port, ui_port):
@@ -135,12 +135,12 @@ class AgentStepperCore(CoreControl):
         self._model = model
         self._folder = None if data is None else Path(data)
         self._durability = Durability(durability)
-        self._keep = keep
-        self._what = what
+        self._retention = retention
+        self._program = program
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
         self._worker = worker
-        self._place = check_store_location(runtime_store)
+        self._store_location = check_store_location(runtime_store)
         self._hub: Hub | None = None
         self._host: RuntimeHost | None = None
         self._servers: list[Server] = []
@@ -234,7 +234,9 @@ class AgentStepperCore(CoreControl):
         try:
             if self._folder is not None:  # it is this Core's from here on
                 self.tokens = load_core_tokens(self._folder, self._given_tokens)
-            hub = Hub(store, logger=self.log, extensions=self._extensions, keep=self._keep)
+            hub = Hub(
+                store, logger=self.log, extensions=self._extensions, retention=self._retention
+            )
         except BaseException:
             store.close()
             raise
@@ -258,11 +260,11 @@ class AgentStepperCore(CoreControl):
         if self._worker:
             data = () if self._folder is None else ("--data", str(self._folder))
             starter = WorkerProcess(self.log, self._workers_environment, (*COMMAND, *data))
-        return RuntimeHost(self._folder, self._durability, self._place, self.log, starter)
+        return RuntimeHost(self._folder, self._durability, self._store_location, self.log, starter)
 
     def _workers_environment(self) -> dict[str, str]:
         agents = CoreEndpoint(self.url(self.client_port), self.tokens.agent)
-        return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._place}
+        return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._store_location}
 
     async def _listen(self, hub: Hub, host: RuntimeHost) -> None:
         tokens, is_token_required = self.tokens, not is_loopback(self.host)
@@ -294,7 +296,7 @@ class AgentStepperCore(CoreControl):
     def _open_store(self) -> Store:
         if self._folder is None:
             return MemoryStore()
-        return open_store(self._folder, self._durability, self._what)
+        return open_store(self._folder, self._durability, self._program)
 
     async def _serve(
         self,

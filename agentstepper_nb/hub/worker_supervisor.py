@@ -47,7 +47,7 @@ class WorkerSupervisor:
     """Starts workers where there is work for a dispatcher and there is none.
 
     Args:
-        starter: Starts one.
+        worker_starter: Starts one.
         is_dispatching: Whether any worker dispatches now.
         has_work: Whether there is work for one.
         log: Gets a line where one doesn't come.
@@ -55,12 +55,12 @@ class WorkerSupervisor:
 
     def __init__(
         self,
-        starter: WorkerStarter,
+        worker_starter: WorkerStarter,
         is_dispatching: Callable[[], bool],
         has_work: Callable[[], Awaitable[bool]],
         log: logging.Logger,
     ) -> None:
-        self._starter = starter
+        self._worker_starter = worker_starter
         self._is_dispatching = is_dispatching
         self._has_work = has_work
         self._log = log
@@ -107,7 +107,7 @@ class WorkerSupervisor:
 
     async def _start_worker(self) -> None:
         """Start one, and wait until somebody dispatches, or it is gone."""
-        ended = await self._starter.start()
+        ended = await self._worker_starter.start()
         while not self._is_dispatching() and not ended.done():
             if not await self._until_changed(_SLOW_START_S, ended):
                 self._log.warning(

@@ -51,7 +51,7 @@ class Workers:
 
     Args:
         log: Gets a line for each that comes and goes.
-        starter: Starts one where nobody serves what is asked for; None: none is.
+        worker_starter: Starts one where nobody serves what is asked for; None: none is.
         make_services: Makes what a worker may ask for, as its connection begins.
         on_left: Called where a worker's connection is gone.
     """
@@ -59,14 +59,14 @@ class Workers:
     def __init__(
         self,
         log: logging.Logger,
-        starter: WorkerStarter | None = None,
+        worker_starter: WorkerStarter | None = None,
         make_services: Callable[[WorkerSession], Mapping[str, RpcService]] = lambda session: {},
         on_left: Callable[[WorkerSession], None] = lambda session: None,
     ) -> None:
         self.log = log
         self.make_services = make_services
         self._on_left = on_left
-        self._starter = starter
+        self._worker_starter = worker_starter
         self._sessions: list[WorkerSession] = []  # that have greeted, in their order
         self._registered = asyncio.Event()
 
@@ -148,14 +148,14 @@ class Workers:
         rpc_session = self.find(service)
         if rpc_session is not None:
             return rpc_session
-        if self._starter is None:
+        if self._worker_starter is None:
             raise CommandError("unknown_service", f"No worker of this Core serves {service!r}.")
         try:
             async with asyncio.timeout(_START_TIMEOUT_S):
-                ended = await self._starter.start()
+                ended = await self._worker_starter.start()
                 rpc_session = await self._wait_for_service(service, ended)
                 if rpc_session is None:  # perhaps the one before, whose end is known only now
-                    ended = await self._starter.start()
+                    ended = await self._worker_starter.start()
                     rpc_session = await self._wait_for_service(service, ended)
         except OSError as error:  # a TimeoutError is one
             why = str(error) or f"it didn't connect within {_START_TIMEOUT_S:g} seconds"

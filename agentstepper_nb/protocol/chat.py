@@ -325,7 +325,9 @@ class AgentTurnRequest(Struct, frozen=True, kw_only=True):
     cancelled: bool = False  # it is taken back: no answer is wanted any more
 
 
-class AgentOutput(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class AgentOutput(
+    Struct, frozen=True, kw_only=True, repr_omit_defaults=True, rename={"is_new_block": "anew"}
+):
     """Some of an answer: what an agent yields. Consecutive pieces of one kind are one message."""
 
     type: Identifier = MessageType.MESSAGE.value
@@ -343,7 +345,9 @@ class AgentOutput(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     result: Any = None
     ok: bool | None = None
     details: Any = None
-    anew: bool = False  # whether it begins a message of its own, whatever kind is being said
+    is_new_block: bool = (
+        False  # whether it begins a message of its own, whatever kind is being said
+    )
 
 
 class SendAgentOutput(Struct, frozen=True, kw_only=True):
@@ -359,12 +363,12 @@ class OptionChosen(Struct, frozen=True, kw_only=True):
     choice: str
 
 
-class AgentTurnEnded(Struct, frozen=True, kw_only=True):
+class AgentTurnEnded(Struct, frozen=True, kw_only=True, rename={"handoff_agent": "hand_on"}):
     """`done`: the answer is complete, has failed, or is another agent's to give."""
 
     turn: Id
     error: Annotated[str, Meta(max_length=10_000)] | None = None
-    hand_on: Identifier | None = None  # the agent that goes on: of a SUPERVISOR or CREW
+    handoff_agent: Identifier | None = None  # the agent that goes on: of a SUPERVISOR or CREW
     text: str | None = None  # what that agent is told
 
 

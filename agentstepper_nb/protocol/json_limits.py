@@ -55,12 +55,12 @@ class JsonScanner:
 
     Args:
         limits: What it may hold.
-        what: The text, for the refusal: "The .run file".
+        content_name: The text, for the refusal: "The .run file".
     """
 
-    def __init__(self, limits: JsonLimits, what: str) -> None:
+    def __init__(self, limits: JsonLimits, content_name: str) -> None:
         self._limits = limits
-        self._what = what
+        self._content_name = content_name
         self._open = b""  # the beginning of a string that goes on
         self._depth = 0
         self._outer = 0
@@ -111,7 +111,7 @@ class JsonScanner:
             self._refuse(f"has more than {limits.max_structural_chars:,} values{which}, the limit")
 
     def _refuse(self, why: str) -> None:
-        raise ProtocolError("too_large", f"{self._what} {why}: it can't be imported.")
+        raise ProtocolError("too_large", f"{self._content_name} {why}: it can't be imported.")
 
 
 def check_lenient(text: str, what: str) -> None:

@@ -43,17 +43,17 @@ class AgentProtocol:
 
     Args:
         endpoint: Where the Core is.
-        hang_up: Closes the connection. It is one of the effects that `drain` gives.
+        close_connection: Closes the connection. It is one of the effects that `drain` gives.
     """
 
-    def __init__(self, endpoint: CoreEndpoint, hang_up: Callable[[], None]) -> None:
+    def __init__(self, endpoint: CoreEndpoint, close_connection: Callable[[], None]) -> None:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
         self.is_connected = False
         #: Whether further runs may say hello on it.
         self.is_shared = False
-        self._hang_up = hang_up
+        self._close_connection = close_connection
         #: The run whose hello opened the connection: its messages don't name it.
         self._first_run_id: str | None = None
         self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
@@ -93,7 +93,7 @@ class AgentProtocol:
         self.is_shared = welcome is not None and welcome.shares_connection is True
         self._first_run_id, run.address = run.id, None
         if run.id not in self.runs:  # given up meanwhile
-            self._effects.append(self._hang_up)
+            self._effects.append(self._close_connection)
             return
         self._carried = {run.id: run}
         self._welcome(run, welcome)
@@ -113,7 +113,7 @@ class AgentProtocol:
 
     def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
         """A Core doesn't go on with a run that hello was said for again."""
-        run.why = str(why)
+        run.unreachable_reason = str(why)
         if run.prepare_restart(code):
             return
         if run.is_closing and code == "run_ended":
@@ -200,7 +200,7 @@ class AgentProtocol:
                 self._end_run(run, None)
             elif run.state is RunConnectionState.OPEN:
                 self.is_shared = False  # who comes now opens another connection
-                self._effects.append(self._hang_up)
+                self._effects.append(self._close_connection)
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class AgentProtocol:
             why = handshake.explain_lost(self.endpoint.url, close_error, run.max_message_bytes)
             self._end_run(run, ConnectionLostError(why))
         else:
-            run.why = handshake.explain_close(close_error)
+            run.unreachable_reason = handshake.explain_close(close_error)
             run.schedule_retry(now)
 
     def _start_over(self, run: RunProtocol) -> None:
@@ -332,7 +332,7 @@ class AgentProtocol:
             self._leave_messages.append(add_run(leave, run.address).encode())
         else:
             self.is_shared = False
-            self._effects.append(self._hang_up)
+            self._effects.append(self._close_connection)
 
     def _fail_run(self, run: RunProtocol, error: Exception) -> None:
         """Writing a run's messages failed, and with it the run."""

@@ -135,7 +135,7 @@ class Approval:
         #: Whether the like needn't be asked again here; known inside the block.
         self.always = False
         #: Whether the call was denied because nobody could be asked; known once it is denied.
-        self.is_unasked = False
+        self.has_no_approver = False
         # Held for a moment, so that what is said is sent once; a signal's handler may say it too.
         self._lock = threading.RLock()
         self._decision: Future[ExternalDecision] = make_future()

@@ -76,7 +76,7 @@ class CoreUnreachable(NamedTuple):
     """No Core goes on with the run."""
 
     endpoint: CoreEndpoint
-    why: ConnectionError
+    error: ConnectionError
     has_sent_hello: bool  # whether it may have heard hello
     is_refused: bool  # whether it won't ever
     code: str = ""  # the Core's own word for it, where it gave one
@@ -129,23 +129,25 @@ class ReconnectReporter:
     """What a person is told while the Core is away, each advice once."""
 
     def __init__(self) -> None:
-        self._why = ""  # the connection is gone
+        self._lost_reason = ""  # the connection is gone
         self._given_advice: set[str] = set()
 
     def report_lost(self, close_error: Exception, runs: Iterable[RunProtocol], url: str) -> None:
         """Say that the Core is away, where halt points are about to be passed unedited."""
-        self._why = ""
+        self._lost_reason = ""
         if isinstance(close_error, ConnectionClosed) and not is_too_large(close_error):
-            self._why = explain_close(close_error)
+            self._lost_reason = explain_close(close_error)
             passing = [run for run in runs if run.can_resume and run.on_disconnect == "continue"]
             self._log_advice(passing, url)
 
-    def report_not_found(self, why: str, away: Iterable[RunProtocol], url: str) -> None:
+    def report_not_found(
+        self, reason: str, disconnected_runs: Iterable[RunProtocol], url: str
+    ) -> None:
         """Say that no Core was found for the runs that are away."""
-        self._why = self._why or why
-        for run in away:
-            run.why = why
-        self._log_advice(away, url)
+        self._lost_reason = self._lost_reason or reason
+        for run in disconnected_runs:
+            run.unreachable_reason = reason
+        self._log_advice(disconnected_runs, url)
 
     def report_back(self, url: str) -> None:
         """Say that the Core is back, where somebody heard that it was away."""
@@ -160,4 +162,6 @@ class ReconnectReporter:
             advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]
             if not (advice in self._given_advice or run.is_closing):
                 self._given_advice.add(advice)
-                log.warning("Connection lost to the Core at %s: %s. %s", url, self._why, advice)
+                log.warning(
+                    "Connection lost to the Core at %s: %s. %s", url, self._lost_reason, advice
+                )

@@ -225,7 +225,7 @@ class HaltFlowBase:
     ) -> Flow[Answer]:
         """No Core could ask: what is said elsewhere, or no."""
         if approval.on_waiting is None and not approval.decision.done():
-            approval.is_unasked = True
+            approval.has_no_approver = True
             return DenyAnswer(reason=NO_APPROVER_REASON)
         try:
             approval.call_on_waiting()

@@ -304,7 +304,7 @@ class RunLink:
         if _pop_first(self._unreported) is None:
             return
         said = "1 message of run %s wasn't" if left == 1 else f"{left} messages of run %s weren't"
-        why = self._protocol.why or f"the Core at {self.endpoint.url} doesn't answer"
+        why = self._protocol.unreachable_reason or f"the Core at {self.endpoint.url} doesn't answer"
         log.warning(f"{said} delivered: %s", self._run_id, why)
 
 

@@ -93,7 +93,7 @@ class RunProtocol:
         #: What is to be done outside, in this order: its connection's, where it has one.
         self.effects: list[Callable[[], object]] = []
         #: Why no Core has what wasn't delivered, for a person.
-        self.why = ""
+        self.unreachable_reason = ""
         #: Whether nothing needs to be said of what no Core acknowledged.
         self.is_settled = False
         #: When the goodbye's patience ends; None before the goodbye.

@@ -65,7 +65,7 @@ class SharedConnection:
 
     def __init__(self, endpoint: CoreEndpoint, outbox: Outbox) -> None:
         self.outboxes: dict[str, Outbox] = {}
-        self._protocol = AgentProtocol(endpoint, self._hang_up)
+        self._protocol = AgentProtocol(endpoint, self._close_connection)
         self._lock = threading.Lock()
         self._signals: SimpleQueue[_Signal] = SimpleQueue()
         self._urgent: SimpleQueue[None] = SimpleQueue()
@@ -139,7 +139,7 @@ class SharedConnection:
         if wakes:
             self._signal_now("wake")
 
-    def _hang_up(self, code: int = 1000) -> None:
+    def _close_connection(self, code: int = 1000) -> None:
         if (connection := self._connection) is not None:
             connection.close(code)
 
@@ -229,9 +229,9 @@ class SharedConnection:
             elif found.is_refused:
                 self._backoff.reset()
                 refuse, url = self._protocol.refuse, found.endpoint.url
-                self._under_lock(partial(refuse, run, url, found.why, found.code))
+                self._under_lock(partial(refuse, run, url, found.error, found.code))
             else:
-                self._advice.report_not_found(str(found.why), self._away(), self.endpoint.url)
+                self._advice.report_not_found(str(found.error), self._away(), self.endpoint.url)
         return None
 
     def _wait_for_away_run(self) -> RunProtocol | None:
@@ -274,7 +274,7 @@ class SharedConnection:
                 log.exception("Writing to the Core failed.")
                 _unshare_link(self)
                 self._under_lock(partial(self._protocol.fail, error))
-                self._hang_up(1011)
+                self._close_connection(1011)
             for signal in signals:
                 if isinstance(signal, _Lost):
                     signal.processed.set_result(None)

@@ -146,8 +146,8 @@ class AgentStepperExtension(ExtensionApp):
         store = self._open_store()
         try:
             self.host = self._open_host()
-            keep = RetentionLimits(days=self.keep_days, gib=self.keep_gib)
-            self.hub = Hub(store, logger=self.log, keep=keep)
+            retention = RetentionLimits(days=self.keep_days, gib=self.keep_gib)
+            self.hub = Hub(store, logger=self.log, retention=retention)
         except BaseException:
             store.close()
             raise

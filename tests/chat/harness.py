@@ -314,7 +314,7 @@ def session(**fields: Any) -> ChatSessionInfo:
 def said(piece: AgentOutput, **fields: Any) -> Message:
     """The message that a piece would be."""
     given = msgspec.structs.asdict(piece)
-    del given["anew"]  # says how it is put together, not what it is
+    del given["is_new_block"]  # says how it is put together, not what it is
     return message(**{**given, **fields})
 
 

@@ -306,7 +306,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str)
 
 
 def test_a_stream_keeps_the_newest() -> None:
-    gathered = MessageCollector(most=2)
+    gathered = MessageCollector(max_messages=2)
     for text in ("a", outputs.console("b"), "c", "d"):
         gathered.add(text)
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", False)]

@@ -71,7 +71,7 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
     assert facts == Facts("sqlite", str(file), size_bytes=facts.size_bytes)
     assert facts.size_bytes >= file.stat().st_size > 0
     kept, work = said(facts)
-    assert kept[0] is work[0] is FindingStatus.WELL
+    assert kept[0] is work[0] is FindingStatus.OK
     assert f"are stored in {file} (sqlite, 0." in kept[1]
     assert "No background agent at" in work[1]
     assert format_findings(list(make_agent_findings(facts, "here"))).endswith("Nothing is wrong.")
@@ -86,7 +86,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 0)
     (_, (sign, text)) = said(facts)
-    assert sign is FindingStatus.WRONG
+    assert sign is FindingStatus.PROBLEM
     assert "wait for a worker, and none is connected" in text
     assert "or run `agentstepper worker`" in text
 
@@ -101,7 +101,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 1)
     assert said(facts)[1] == (
-        FindingStatus.WELL,
+        FindingStatus.OK,
         "At ws://here: 1 worker for 1 session and 2 actions. ",
     )
     hand.do(lambda runtime: wakes[0].aclose())
@@ -117,7 +117,7 @@ def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     (aside,) = facts.set_aside_files
     assert Path(aside).read_bytes().startswith(b"no database")
     *_, (sign, text) = said(facts)
-    assert sign is FindingStatus.WRONG
+    assert sign is FindingStatus.PROBLEM
     assert f"{aside} couldn't be read, so the Core began a new file" in text
     assert f"`sqlite3 {aside} .recover`" in text
     (finding,) = (each for each in examine_store(home / "kept") if each.subject == "damaged agents")
@@ -138,12 +138,12 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
         whole[(page - 1) * size : page * size] = b"\xff" * size
     file.write_bytes(whole)
     (finding,) = (each for each in examine_store(home / "kept") if each.subject == "agents")
-    assert finding.status is FindingStatus.WRONG
+    assert finding.status is FindingStatus.PROBLEM
     assert "The file of background agents is damaged: " in finding.text
     assert f"Stop the Core, and move {file} away" in finding.advice
     start()
     ((sign, text),) = said(found())
-    assert sign is FindingStatus.WRONG
+    assert sign is FindingStatus.PROBLEM
     assert f"{file} is damaged: " in text
     assert "Stop the Core and move the file away, so that a new file begins;" in text
 

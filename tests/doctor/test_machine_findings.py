@@ -50,7 +50,7 @@ def about(facts: MachineFacts, what: str) -> list[Finding]:
 
 def test_where_all_is_well_all_is_said() -> None:
     findings = make_findings(WELL)
-    assert {finding.status for finding in findings} == {FindingStatus.WELL}
+    assert {finding.status for finding in findings} == {FindingStatus.OK}
     assert not has_problems(findings)
     assert format_findings(findings).splitlines() == [
         "✓ agentstepper_nb 1.0 on Python 3.11.7.",
@@ -129,7 +129,7 @@ WRONG = {
 def test_what_is_wrong(what: str) -> None:
     facts, said = WRONG[what]
     (found,) = about(facts, "core" if what == "lost folder" else what)
-    assert found.status is FindingStatus.WRONG
+    assert found.status is FindingStatus.PROBLEM
     assert said in f"{found.text} {found.advice}"
     assert has_problems(make_findings(facts))
     assert format_findings(make_findings(facts)).splitlines()[-1] == "1 thing is wrong."
@@ -204,7 +204,7 @@ def test_a_folder_may_be_more_than_one_thing() -> None:
     folder = FolderFacts("/home/data", free_bytes=5 * 1024 * 1024, network_file_system="nfs4")
     well, space, network = about(replace(WELL, data=folder), "data")
     assert (well.status, space.status, network.status) == (
-        FindingStatus.WELL,
+        FindingStatus.OK,
         FindingStatus.NOTE,
         FindingStatus.NOTE,
     )
@@ -241,7 +241,7 @@ def test_several_cores() -> None:
 def test_variables_that_are_wrong(choice: DiscoveryFacts, advice: str) -> None:
     facts = replace(WELL, discovery=choice, variables=VariableFacts("ws://x", token=True))
     (found,) = about(facts, "choice")
-    assert found.status is FindingStatus.WRONG
+    assert found.status is FindingStatus.PROBLEM
     assert advice in found.advice
 
 
@@ -255,7 +255,7 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
         WELL, kernel=KernelFacts("ipykernel 6.31.0", subshells=False, server="ws://here")
     )
     (found,) = about(facts, "kernel")
-    assert (found.status, "needs none" in found.text) == (FindingStatus.WELL, True)
+    assert (found.status, "needs none" in found.text) == (FindingStatus.OK, True)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
     [
         (
             replace(KERNEL, seams="queries of httpx2 2.0; tools of mcp 1.2"),
-            FindingStatus.WELL,
+            FindingStatus.OK,
             "Active here: queries of httpx2 2.0; tools of mcp 1.2.",
         ),
-        (replace(KERNEL, seams=""), FindingStatus.WELL, "Active here: none"),
+        (replace(KERNEL, seams=""), FindingStatus.OK, "Active here: none"),
         (replace(KERNEL, seams=None), FindingStatus.NOTE, "instrumentation is off"),
     ],
 )
@@ -292,7 +292,7 @@ def test_what_would_halt_under_run_is_said(seams: str, status: FindingStatus, wo
 def test_a_library_that_cannot_be_wrapped_is_wrong() -> None:
     kernel = replace(KERNEL, failed_seams=("mcp: This version can't be wrapped: KeyError('x').",))
     _, found = about(replace(WELL, kernel=kernel), "seams")
-    assert found.status is FindingStatus.WRONG
+    assert found.status is FindingStatus.PROBLEM
     assert "mcp" in found.text
 
 

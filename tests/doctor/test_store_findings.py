@@ -44,7 +44,7 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
 def test_a_core_has_to_let_go_first() -> None:
     held = replace(WELL, holder="agentstepper serve (pid 7 on box)", damaged=(HURT,))
     (holder,) = about(held, "holder")
-    assert holder.status is FindingStatus.WELL
+    assert holder.status is FindingStatus.OK
     (run,) = about(held, "run")
     assert run.advice == (
         "Stop agentstepper serve (pid 7 on box), then run "
@@ -59,7 +59,7 @@ def test_a_core_has_to_let_go_first() -> None:
         (
             replace(WELL, version=3),
             "version",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "has version 3, and this agentstep",
         ),
         (
@@ -71,13 +71,13 @@ def test_a_core_has_to_let_go_first() -> None:
         (
             replace(WELL, unreadable_reason="why"),
             "store",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "can't be read: why.",
         ),
         (
             replace(WELL, structure_problems=("a", "b")),
             "structure",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "damaged: a, and 1 thing",
         ),
         (
@@ -85,7 +85,7 @@ def test_a_core_has_to_let_go_first() -> None:
                 WELL, missing=(DamagedRun("id", "Run #1", "the last change is lost of run id"),)
             ),
             "marks",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "lost data: the last change is lost of run id ('Run #1').",
         ),
         (
@@ -97,7 +97,7 @@ def test_a_core_has_to_let_go_first() -> None:
         (
             replace(WELL, damaged_config_rows=1),
             "rules",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "1 row of the breakpoints and prices",
         ),
         (
@@ -115,19 +115,19 @@ def test_a_core_has_to_let_go_first() -> None:
         (
             replace(WELL, unreadable_run_files=(("a.run", "why"),)),
             "file",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "logs/a.run isn't listed",
         ),
         (
             replace(WELL, tokens=(("control-token", "it is damaged"),)),
             "token",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "The token in control-token can't be used: it is damaged.",
         ),
         (
             replace(WELL, open_to_others=(".", "b")),
             "rights",
-            FindingStatus.WRONG,
+            FindingStatus.PROBLEM,
             "your files: the folder, b.",
         ),
         (replace(WELL, store_copies=("x",)), "copies", FindingStatus.NOTE, "deleted since: x."),
@@ -168,7 +168,7 @@ def test_a_finding(facts: FolderReport, what: str, sign: FindingStatus, text: st
     (found,) = about(facts, what)
     assert found.status is sign
     assert text in found.text
-    assert has_problems(make_store_findings(facts)) is (sign is FindingStatus.WRONG)
+    assert has_problems(make_store_findings(facts)) is (sign is FindingStatus.PROBLEM)
 
 
 @pytest.mark.parametrize("where", ["set_aside_stores", "unopenable_store"])
@@ -176,7 +176,7 @@ def test_a_store_that_cannot_be_opened(where: str) -> None:
     damaged = SetAsideStore("store.sqlite.damaged-1", intact_runs=3, damaged=(HURT,))
     value = (damaged,) if where == "set_aside_stores" else damaged
     found = make_store_findings(replace(WELL, **{where: value}))
-    (store, run) = [finding for finding in found if finding.status is FindingStatus.WRONG]
+    (store, run) = [finding for finding in found if finding.status is FindingStatus.PROBLEM]
     assert store.text == (
         "store.sqlite.damaged-1 can't be opened. 3 of its runs can be repaired completely, and 1 in "
         "part."

@@ -208,7 +208,7 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
 
 async def test_it_happens_at_the_start() -> None:
     store = Old("r")
-    hub = Hub(store, clock=lambda: 1000.0, extensions=(), keep=RetentionLimits(gib=1))
+    hub = Hub(store, clock=lambda: 1000.0, extensions=(), retention=RetentionLimits(gib=1))
     agent = await a_run(hub)
     agent.bye()
     await hub.start()

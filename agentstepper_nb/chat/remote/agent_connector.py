@@ -30,14 +30,14 @@ class RemoteAgent(InterpreterABC):
 
     Args:
         name: What its token calls it.
-        attend: What it says of itself.
+        registration: What it says of itself.
     """
 
-    def __init__(self, name: str, attend: ServeChatAgent) -> None:
+    def __init__(self, name: str, registration: ServeChatAgent) -> None:
         self.name = name
-        self.role = attend.role
-        self.agent_type = attend.type
-        self.description = attend.description
+        self.role = registration.role
+        self.agent_type = registration.type
+        self.description = registration.description
         self._requests: deque[AgentTurnRequest] = deque()
         self._request_arrived = asyncio.Event()
         self._turns: dict[str, _PendingAnswer] = {}
@@ -66,12 +66,12 @@ class RemoteAgent(InterpreterABC):
                     case AgentOutput():
                         yield item
                         _set_choice(accepted, None)
-                    case AgentTurnEnded(error=error, hand_on=hand_on, text=text):
+                    case AgentTurnEnded(error=error, handoff_agent=handoff_agent, text=text):
                         _set_choice(accepted, None)
                         if error is not None:
                             raise AgentStepperError(error or "The agent failed and gave no reason.")
-                        if hand_on is not None:
-                            yield Handoff(hand_on, text)
+                        if handoff_agent is not None:
+                            yield Handoff(handoff_agent, text)
                         return
         finally:
             del self._turns[request.turn]

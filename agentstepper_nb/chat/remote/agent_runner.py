@@ -119,7 +119,7 @@ class RemoteAgentRunner:
                     item = await answer.asend(choice)
                     if isinstance(item, Handoff):
                         return AgentTurnEnded(
-                            turn=asked.turn, hand_on=item.agent_name, text=item.text
+                            turn=asked.turn, handoff_agent=item.agent_name, text=item.text
                         )
                     choice = await self._give(asked.turn, to_agent_output(item))
         return AgentTurnEnded(turn=asked.turn)

@@ -167,7 +167,7 @@ class RemoteChatService:
         return None if choice is None else OptionChosen(choice=choice)
 
     async def _done(self, grant: TokenGrant, done: AgentTurnEnded) -> None:
-        if done.hand_on is not None and SCOPE_TALK not in grant.scope:
+        if done.handoff_agent is not None and SCOPE_TALK not in grant.scope:
             raise _out_of_scope(SCOPE_TALK)  # what it hands on is said to another agent
         await self._agent(grant).end(done)
 

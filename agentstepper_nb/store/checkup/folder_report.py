@@ -273,7 +273,7 @@ def _find_damaged_runs(reader: StoreReader, runs: list[Run]) -> Iterator[Damaged
         try:
             reader.history(run.id)
         except DamagedRunError as error:
-            yield DamagedRun(run.id, run.name, error.what)
+            yield DamagedRun(run.id, run.name, error.damage)
         except KeyError:  # deleted meanwhile; or it can't be found by its id
             if any(run.id == each.run.id for each in reader.list_runs()):
                 yield DamagedRun(run.id, run.name, "its header is missing")

@@ -120,19 +120,19 @@ class BodyCodec(Generic[T]):
     """The JSON of a value without the members that have columns of their own.
 
     Args:
-        of: The value's type.
-        apart: Names of the members that are kept elsewhere.
+        struct_type: The value's type.
+        column_names: Names of the members that are kept elsewhere.
     """
 
-    def __init__(self, of: type[T], *apart: str) -> None:
-        self._of = of
+    def __init__(self, struct_type: type[T], *column_names: str) -> None:
+        self._struct_type = struct_type
         # A struct takes its members in this order: first those without a default.
         fields = sorted(
-            (field for field in structs.fields(of) if field.name not in apart),
+            (field for field in structs.fields(struct_type) if field.name not in column_names),
             key=lambda field: not field.required,
         )
         body = msgspec.defstruct(
-            f"{of.__name__}Body",
+            f"{struct_type.__name__}Body",
             [
                 (field.name, field.type)
                 if field.required
@@ -170,7 +170,7 @@ class BodyCodec(Generic[T]):
             found = self._decoder.decode(cast(bytes, body))
         except UnicodeDecodeError as error:
             raise msgspec.DecodeError(str(error)) from error
-        return self._of(**apart, **structs.asdict(found))
+        return self._struct_type(**apart, **structs.asdict(found))
 
 
 RUN: Final = BodyCodec(Run, "id")
