@@ -34,6 +34,7 @@ class LlmApi:
         answer_member: The list that every whole answer has.
         join_events: Makes a whole answer from the JSON objects of a stream.
         split_answer: Makes a stream's events from a whole answer and the request's body.
+        is_event: Whether a JSON object is an event of a stream, in an agent that reads these itself.
     """
 
     name: str
@@ -42,6 +43,7 @@ class LlmApi:
     answer_member: str
     join_events: Callable[[Sequence[JsonObject]], JoinedAnswer]
     split_answer: Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[bytes]]
+    is_event: Callable[[JsonObject], bool] = lambda event: False
 
 
 #: The APIs whose requests are recognised by path and body.
@@ -53,6 +55,7 @@ APIS: Final = (
         "choices",
         chat_events.join_events,
         chat_events.split_answer,
+        chat_events.is_event,
     ),
     LlmApi(
         "Responses",
@@ -61,6 +64,7 @@ APIS: Final = (
         "output",
         responses_events.join_events,
         responses_events.split_answer,
+        responses_events.is_event,
     ),
     LlmApi(
         "Messages",
@@ -69,6 +73,7 @@ APIS: Final = (
         "content",
         messages_events.join_events,
         messages_events.split_answer,
+        messages_events.is_event,
     ),
     LlmApi(
         "Gemini",
@@ -77,6 +82,7 @@ APIS: Final = (
         "candidates",
         gemini_events.join_events,
         gemini_events.split_answer,
+        gemini_events.is_event,
     ),
 )
 
@@ -181,6 +187,31 @@ def recognize_request(
     if not isinstance(body, dict) or not _has_any(body, api.request_member):
         return None
     return LlmRequest(api, body, _find_model(path, body))
+
+
+def recognize_events(events: Sequence[JsonObject]) -> LlmApi | None:
+    """Find out whose stream has events like these.
+
+    Args:
+        events: The JSON objects of a stream.
+
+    Returns:
+        The API; None where it is something else, or there are none.
+    """
+    return next((api for api in APIS if events and all(map(api.is_event, events))), None)
+
+
+def split_into_events(
+    api: LlmApi, answer: Mapping[str, Any], request: Mapping[str, Any]
+) -> list[JsonObject]:
+    """Make the JSON objects of a stream's events from a whole answer.
+
+    Args:
+        api: The API.
+        answer: The answer in one piece.
+        request: The request's body.
+    """
+    return decode_events(_decode_sse(b"".join(api.split_answer(answer, request))))
 
 
 def _has_any(body: Mapping[str, Any], members: tuple[str, ...]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, overload
 
@@ -14,11 +15,11 @@ from ..protocol.data_model import EventKind
 from .argument_checks import check_optional_text, check_text
 from .arguments import CallArguments
 from .drivers import is_loop_running, run_flow, run_flow_async
-from .edits import EditConverter
 from .flow_effects import BegunEvent, CallEffect, CallResult, Flow
 from .halt_flow import HaltFlow, read_tool_call
 from .run_events import OpenEvent
 from .run_session import RunSession
+from .traced_streams import StreamEvent, find_stream_kind, trace_stream
 from .value_hooks import format_error
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,18 +66,14 @@ class TracedFunction:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        run: Callable[..., Any] | None = None,
-        convert_edit: EditConverter | None = None,
     ) -> Flow[CallResult]:
-        """One call, from its begin halt point to its end.
+        """One call, from its begin halt point to its end; that of a stream comes when it is read.
 
         Args:
             stepper: The AgentStepper in whose run it halts.
             function: What is called, for its name and parameters.
             args: Its positional arguments.
             kwargs: Its keyword arguments.
-            run: What to call in its place.
-            convert_edit: Makes of an edited result what the caller takes, or raises.
 
         Returns:
             How it went; an exception of the call's own is a value here.
@@ -87,14 +84,19 @@ class TracedFunction:
         if title is None:
             title = self._default_title(function, call)
         begun = yield from self._begin(flow, call, title)
-        result = CallResult(begun.event.result)
-        if not begun.event.skipped:
+        event = begun.event
+        result = CallResult(event.result)
+        if not event.skipped:
             if begun.is_edited:
                 call = begun.value
-            result = yield CallEffect(run or function, call.args, call.kwargs)
+            result = yield CallEffect(function, call.args, call.kwargs)
         if result.error is not None:
-            return (yield from self._fail(flow, begun.event, result.error, convert_edit))
-        ended = yield from flow.end(self._kind, result.value, None, begun.event, convert_edit)
+            return (yield from self._fail(flow, event, result.error))
+        if not event.skipped and (stream_kind := find_stream_kind(result.value)) is not None:
+            link = stepper._current_session().link
+            traced = StreamEvent(flow, link, self._kind, event)
+            return CallResult(trace_stream(result.value, stream_kind, traced))
+        ended = yield from flow.end(self._kind, result.value, None, event)
         return CallResult(ended.value)
 
     def _make_title(self, flow: HaltFlow, call: CallArguments) -> Flow[str | None]:
@@ -147,15 +149,9 @@ class TracedFunction:
             )
         return call.with_named(edit)
 
-    def _fail(
-        self,
-        flow: HaltFlow,
-        event: OpenEvent,
-        error: BaseException,
-        convert_edit: EditConverter | None,
-    ) -> Flow[CallResult]:
+    def _fail(self, flow: HaltFlow, event: OpenEvent, error: BaseException) -> Flow[CallResult]:
         try:
-            mended = yield from flow.fail(event, error, convert_edit)
+            mended = yield from flow.fail(event, error)
         except ConnectionLostError:
             return CallResult(error=error)  # the call's own error says more
         return CallResult(error=error) if mended is None else CallResult(mended.value)
@@ -178,9 +174,19 @@ class CallTracer(OpenStepper):
         """Decorate a function that asks a model: each call is an LLM query.
 
         Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
-        function may be synchronous, async, a method, or a generator (sync or async: its items are
-        collected, and travel as a list). After `close()` it runs as if it weren't decorated; what a
-        notebook's cell decorated under `%%step` halts in the run of each later such cell that calls it.
+        function may be synchronous, async, or a method. After `close()` it runs as if it weren't
+        decorated; what a notebook's cell decorated under `%%step` halts in the run of each later such
+        cell that calls it.
+
+        The function may also be a generator, synchronous or async, or give a stream: an iterator that
+        is read by nothing but its items, as a client's stream object. The call halts before; that of a
+        generator begins with the first item that is asked for. Where nothing may halt at the end, the
+        items are given as they come, and the event ends with the last of them, or with those that were
+        read when the reader closes the stream. Otherwise the stream is read to its end first, which an
+        endless one never reaches, and halts there. The events of an LLM API's stream are shown as the
+        answer that they make up, of which an edit is given as new events of the same types. Other items
+        are shown as a list, and the items of the edited list are given. What was read before an error
+        is still given.
 
         Args:
             function: The function, when used without brackets.
@@ -333,25 +339,11 @@ def _call_generator(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Generator[Any, None, Any]:
-    """A generator's items, once all are collected. What it gave before an error is still given."""
-    items: list[Any] = []
-    returned: Any = None
-
-    def collect(*args: Any, **kwargs: Any) -> list[Any]:
-        def all_of() -> Iterator[Any]:
-            nonlocal returned
-            returned = yield from function(*args, **kwargs)
-
-        items.extend(all_of())
-        return items
-
+) -> Generator[Any, Any, Any]:
+    """A generator's items; the call begins with the first."""
     link = stepper._current_session().link
-    result = run_flow(link, traced.call(stepper, function, args, kwargs, collect, _check_list))
-    yield from items if result.error is not None else _check_list(result.value)
-    if result.error is not None:
-        raise result.error
-    return returned
+    stream = _unwrap(run_flow(link, traced.call(stepper, function, args, kwargs)))
+    return (yield from stream if find_stream_kind(stream) else _list_items(stream))
 
 
 async def _call_async_generator(
@@ -361,27 +353,21 @@ async def _call_async_generator(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> AsyncIterator[Any]:
-    items: list[Any] = []
-
-    async def collect(*args: Any, **kwargs: Any) -> list[Any]:
-        async for item in function(*args, **kwargs):
-            items.append(item)
-        return items
-
+    """As `_call_generator`."""
     link = stepper._current_session().link
-    result = await run_flow_async(
-        link, traced.call(stepper, function, args, kwargs, collect, _check_list)
-    )
-    for item in items if result.error is not None else _check_list(result.value):
-        yield item
-    if result.error is not None:
-        raise result.error
+    stream = _unwrap(await run_flow_async(link, traced.call(stepper, function, args, kwargs)))
+    if find_stream_kind(stream) is None:
+        for item in _list_items(stream):
+            yield item
+        return
+    async with aclosing(stream):
+        async for item in stream:
+            yield item
 
 
-def _check_list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ProtocolError("invalid_edit", "The items of a generator must stay a JSON list.")
-    return value
+def _list_items(given: Any) -> list[Any]:
+    """The items that a person gave in place of a generator's call; what is no list is one item."""
+    return given if isinstance(given, list) else [given]
 
 
 def _unwrap(result: CallResult) -> Any:

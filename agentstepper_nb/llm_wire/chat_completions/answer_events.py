@@ -23,6 +23,11 @@ _COMPLETION: Final = "chat.completion"
 _PADDING: Final = "obfuscation"
 
 
+def is_event(event: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is a chunk of a chat completion's stream."""
+    return event.get("object") == _CHUNK
+
+
 def join_events(chunks: Sequence[JsonObject]) -> JoinedAnswer:
     """Make a chat completion from the chunks of its stream."""
     whole: JsonObject = {}

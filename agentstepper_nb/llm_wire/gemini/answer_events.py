@@ -18,6 +18,11 @@ from ..answer_events import (
 )
 
 
+def is_event(event: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is a part of a Gemini stream."""
+    return isinstance(event.get("candidates"), list) or "usageMetadata" in event
+
+
 def join_events(events: Sequence[JsonObject]) -> JoinedAnswer:
     """Make an answer from the parts of its stream."""
     whole: JsonObject = {}

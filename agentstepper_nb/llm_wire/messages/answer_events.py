@@ -25,6 +25,16 @@ _TEXTS: Final = (
 )
 #: What an answer says only when it ends.
 _END_MEMBERS: Final = ("stop_reason", "stop_sequence")
+#: The types of events, but for an error's.
+_EVENTS: Final = (
+    *("message_start", "content_block_start", "content_block_delta", "content_block_stop"),
+    *("message_delta", "message_stop", "ping"),
+)
+
+
+def is_event(event: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is an event of a Messages stream."""
+    return event.get("type") in _EVENTS
 
 
 def join_events(events: Sequence[JsonObject]) -> JoinedAnswer:

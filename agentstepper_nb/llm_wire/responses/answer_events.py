@@ -20,6 +20,11 @@ _FINAL: Final = ("response.completed", "response.incomplete", "response.failed")
 _STARTED: Final = {"status": "in_progress"}
 
 
+def is_event(event: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is an event of a Responses stream."""
+    return str(event.get("type")).startswith("response.")
+
+
 def join_events(events: Sequence[JsonObject]) -> JoinedAnswer:
     """Make an answer from the events of its stream: the last one carries it whole."""
     begun: JsonObject = {}

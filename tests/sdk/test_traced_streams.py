@@ -1,0 +1,476 @@
+"""Generators, iterators and stream objects that a traced function gives, at a real Core."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import itertools
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from msgspec import Raw
+from openai import AsyncOpenAI, OpenAI
+
+from agentstepper_nb import AgentStepper, AgentStepperCore
+from agentstepper_nb.models.scripted import Script as ModelScript
+from agentstepper_nb.models.scripted import ScriptedServer, ScriptRule, always, say
+from agentstepper_nb.protocol.agent import SkipAnswer
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, TimelineRow
+from tests.instrument.queries import halted_body, replace_text
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, Script, ScriptedCore
+from tests.sdk.test_exact_edits import refused
+from tests.sdk.traced_values import Thing, data, mark
+
+both = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+TEXT = "one two three"
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def agent(live: AgentStepperCore, pool: ThreadPoolExecutor) -> Iterator[AgentStepper]:
+    """Ended before the pool, so that no thread of a test that failed stays halted."""
+    with AgentStepper("agent", "127.0.0.1", live.client_port, stop_on_entry=False) as agent:
+        yield agent
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(ModelScript("says", [ScriptRule(always, say(TEXT))])) as server:
+        yield server
+
+
+def rows_of(person: Person, kind: EventKind, number: int) -> list[TimelineRow]:
+    """The rows of one kind, once there are so many."""
+    while True:
+        rows = [row for row in person.rows() if row.kind is kind]
+        if len(rows) >= number:
+            return rows
+        person.wait_change()
+
+
+def as_async(function: Callable[[], Iterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
+    """The same generator, asynchronous."""
+
+    async def generator() -> AsyncIterator[Any]:
+        for item in function():
+            yield item
+
+    return generator
+
+
+def read(
+    dbg: AgentStepper,
+    function: Callable[[], Iterator[Any]],
+    is_async: bool,
+    on_item: Callable[[Any], Any] = lambda item: None,
+) -> list[Any]:
+    """Trace a generator function as an LLM query, and read it to its end, or until `on_item` says so."""
+    got: list[Any] = []
+
+    def take(item: Any) -> bool:
+        got.append(item)
+        return bool(on_item(item))
+
+    if not is_async:
+        stream = dbg.traced_llm(function)()
+        for item in stream:
+            if take(item):
+                stream.close()  # type: ignore[attr-defined]
+        return got
+
+    async def main() -> None:
+        stream = dbg.traced_llm(as_async(function))()
+        async for item in stream:
+            if take(item):
+                await stream.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(main())
+    return got
+
+
+# ---- generators --------------------------------------------------------------------------------------
+
+
+@both
+def test_items_come_as_they_are_made_where_nothing_may_halt(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    first, go_on = threading.Event(), threading.Event()
+
+    def stream() -> Iterator[str]:
+        yield "a"
+        assert go_on.wait(PATIENCE)
+        with agent.tool("inside", {}) as t:
+            t.result = 1
+        yield "b"
+
+    def note(item: str) -> None:
+        with agent.tool(f"after {item}", {}):
+            pass
+        first.set()
+
+    reading = pool.submit(read, agent, stream, is_async, note)
+    person.halted()
+    person.go_on()
+    assert first.wait(PATIENCE), "the first item comes while the second isn't there yet"
+    go_on.set()
+    assert reading.result(PATIENCE) == ["a", "b"]
+    begin, end = rows_of(person, EventKind.LLM_QUERY, 2)
+    assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
+    assert person.body(end) == ["a", "b"]
+    depths = {row.name: row.depth for row in rows_of(person, EventKind.TOOL_INVOCATION, 6)}
+    assert depths["inside"] == begin.depth + 1
+    assert depths["after a"] == depths["after b"] == begin.depth, "its reader is no part of it"
+
+
+@both
+def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    thing = Thing()
+    got: list[Any] = []
+
+    def stream() -> Iterator[Any]:
+        yield from ("a", thing, "c")
+
+    reading = pool.submit(read, agent, stream, is_async, got.append)
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    shown = mark("<a thing>", 1)
+    assert halted_body(person) == ["a", shown, "c"]
+    assert got == [], "nothing is given before the halt is over"
+    assert "must stay a JSON list" in refused(person, "no list")
+    person.step([shown, "z"])
+    assert reading.result(PATIENCE) == [thing, "z"]
+
+
+@both
+def test_an_unedited_stream_gives_its_own_items(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    items = [{"a": 1}, [2]]
+
+    def stream() -> Iterator[Any]:
+        yield from items
+
+    reading = pool.submit(read, agent, stream, is_async)
+    person.step()
+    person.step()
+    assert all(one is other for one, other in zip(reading.result(PATIENCE), items, strict=True))
+
+
+@both
+def test_closing_early_ends_the_event_with_what_was_read(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    closed = threading.Event()
+
+    def stream() -> Iterator[int]:
+        try:
+            yield from range(1000)
+        finally:
+            closed.set()
+
+    reading = pool.submit(read, agent, stream, is_async, lambda item: item == 2)
+    person.halted()
+    person.go_on()
+    assert reading.result(PATIENCE) == [0, 1, 2]
+    assert closed.is_set() or is_async  # `as_async` leaves the inner one to the garbage collection
+    _, end = rows_of(person, EventKind.LLM_QUERY, 2)
+    assert (end.outcome, person.body(end)) == (EventOutcome.OK, [0, 1, 2])
+
+
+def test_leaving_the_loop_is_closing_early(
+    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    @agent.traced_tool
+    def count() -> Iterator[int]:
+        yield from range(1000)
+
+    def work() -> None:
+        for number in count():
+            if number == 1:
+                break
+        with agent.tool("next", {}):
+            pass
+
+    working = pool.submit(work)
+    person.halted()
+    person.go_on()
+    working.result(PATIENCE)
+    begin, end, following, _ = rows_of(person, EventKind.TOOL_INVOCATION, 4)
+    assert (begin.name, end.side, person.body(end)) == ("count", EventSide.END, [0, 1])
+    assert following.depth == begin.depth
+
+
+@both
+def test_an_error_amid_a_live_stream_ends_the_event(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    got: list[int] = []
+
+    def stream() -> Iterator[int]:
+        yield 1
+        raise LookupError("after one")
+
+    reading = pool.submit(read, agent, stream, is_async, got.append)
+    person.halted()
+    person.go_on()
+    with pytest.raises(LookupError, match="after one"):
+        reading.result(PATIENCE)
+    assert got == [1]
+    _, end = rows_of(person, EventKind.LLM_QUERY, 2)
+    assert end.outcome is EventOutcome.ERROR
+    assert end.failure is not None
+    assert end.failure.message == "after one"
+
+
+@both
+def test_an_error_amid_a_held_stream_can_be_replaced(
+    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    def stream() -> Iterator[int]:
+        yield 1
+        raise LookupError("after one")
+
+    reading = pool.submit(read, agent, stream, is_async)
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.step([7, 8])
+    assert reading.result(PATIENCE) == [7, 8]
+
+
+def test_a_live_generator_s_own_protocol_passes_through(
+    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    @agent.traced_tool
+    def talk() -> Any:
+        heard = []
+        try:
+            heard.append((yield "a"))
+            heard.append((yield "b"))
+        except KeyError as error:
+            heard.append(repr(error))
+            yield "c"
+        return heard
+
+    def converse() -> Any:
+        stream = talk()
+        got = [next(stream), stream.send("x"), stream.throw(KeyError("y"))]
+        try:
+            next(stream)
+        except StopIteration as end:
+            return got, end.value
+
+    talking = pool.submit(converse)
+    person.halted()
+    person.go_on()
+    assert talking.result(PATIENCE) == (["a", "b", "c"], ["x", "KeyError('y')"])
+    _, end = rows_of(person, EventKind.TOOL_INVOCATION, 2)
+    assert person.body(end) == ["a", "b", "c"]
+
+
+@both
+def test_a_skipped_generator_gives_the_person_s_items(is_async: bool, core: ScriptedCore) -> None:
+    def stream() -> Iterator[Any]:
+        raise AssertionError("not to be called")
+        yield
+
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        core.policy = Script(SkipAnswer(result=Raw(b"[1,2]")))
+        assert read(dbg, stream, is_async) == [1, 2]
+        core.policy = Script(SkipAnswer(result=Raw(b'"all"')))
+        assert read(dbg, stream, is_async) == ["all"]
+
+
+# ---- iterators and stream objects --------------------------------------------------------------------
+
+
+def test_an_iterator_of_a_plain_function_is_a_stream(
+    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    @agent.traced_tool
+    def chain(numbers: list[int]) -> Any:
+        return itertools.chain(numbers, [4])
+
+    working = pool.submit(lambda: list(chain([1, 2])))
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    assert halted_body(person) == [1, 2, 4]
+    person.step([5])
+    assert working.result(PATIENCE) == [5]
+
+
+def test_what_is_read_in_other_ways_stays_itself(core: ScriptedCore) -> None:
+    connection = sqlite3.connect(":memory:")
+
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+
+        @dbg.traced_tool
+        def give(thing: Any) -> Any:
+            return thing
+
+        for value in (io.StringIO("text"), connection.execute("select 1")):
+            assert give(value) is value
+    connection.close()
+    assert [list(end) for end in data(core.peer())[1::2]] == [["$repr", "$ref", "$why"]] * 2
+
+
+CLIENTS = {"chat": (OpenAI, AsyncOpenAI), "responses": (OpenAI, AsyncOpenAI)}
+CLIENTS["messages"] = (Anthropic, AsyncAnthropic)  # type: ignore[assignment]
+METHODS = {"chat": "chat.completions.create", "responses": "responses.create"}
+METHODS["messages"] = "messages.create"
+apis = pytest.mark.parametrize("api", list(METHODS))
+
+
+def read_text(item: Any) -> str:
+    """The text of a chunk or event, of a client's own types."""
+    if hasattr(item, "choices"):
+        return "".join(choice.delta.content or "" for choice in item.choices)
+    if item.type == "response.output_text.delta":
+        return str(item.delta)
+    is_text = item.type == "content_block_delta" and item.delta.type == "text_delta"
+    return str(item.delta.text) if is_text else ""
+
+
+def ask(
+    dbg: AgentStepper,
+    server: ScriptedServer,
+    api: str,
+    is_async: bool,
+    is_enough: Callable[[str], bool] = lambda text: False,
+) -> str:
+    """Ask by a vendor's client whose method is wrapped, and read the stream; gives the text."""
+    kind: Any = CLIENTS[api][is_async]
+    url = server.base_url.removesuffix("/v1") if api == "messages" else server.base_url
+    options: dict[str, Any] = {"model": "m", "stream": True}
+    options["input" if api == "responses" else "messages"] = [{"role": "user", "content": "hi"}]
+    options |= {"max_tokens": 99} if api == "messages" else {}
+
+    async def main() -> str:
+        text = ""
+        async with kind(base_url=url, api_key="any") as client:
+            dbg.wrap(client, METHODS[api], kind="llm")
+            create = _find(client, METHODS[api])
+            async with await create(**options) as stream:
+                assert stream.response.status_code == 200
+                async for item in stream:
+                    text += read_text(item)
+                    if is_enough(text):
+                        break
+        return text
+
+    if is_async:
+        return asyncio.run(main())
+    text = ""
+    with kind(base_url=url, api_key="any") as client:
+        dbg.wrap(client, METHODS[api], kind="llm")
+        with _find(client, METHODS[api])(**options) as stream:
+            assert stream.response.status_code == 200
+            for item in stream:
+                text += read_text(item)
+                if is_enough(text):
+                    break
+    return text
+
+
+def _find(client: Any, path: str) -> Any:
+    for name in path.split("."):
+        client = getattr(client, name)
+    return client
+
+
+@both
+@apis
+def test_a_client_s_stream_is_one_answer_whose_edit_comes_as_its_own_events(
+    api: str,
+    is_async: bool,
+    agent: AgentStepper,
+    server: ScriptedServer,
+    person: Person,
+    pool: ThreadPoolExecutor,
+) -> None:
+    asking = pool.submit(ask, agent, server, api, is_async)
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    answer = halted_body(person)
+    member = {"chat": "choices", "responses": "output", "messages": "content"}[api]
+    assert TEXT in str(answer[member])
+    assert f'with a list "{member}"' in refused(person, {})
+    person.step(replace_text(answer, TEXT, "edited"))
+    assert asking.result(PATIENCE) == "edited"
+    end = rows_of(person, EventKind.LLM_QUERY, 2)[1]
+    assert (end.usage is None) == (api == "chat"), "it is read from the answer, where that has it"
+
+
+@both
+@apis
+def test_a_client_s_stream_is_live_and_closed_early(
+    api: str,
+    is_async: bool,
+    agent: AgentStepper,
+    server: ScriptedServer,
+    person: Person,
+    pool: ThreadPoolExecutor,
+) -> None:
+    asking = pool.submit(ask, agent, server, api, is_async, lambda text: "one" in text)
+    person.halted()
+    person.go_on()
+    text = asking.result(PATIENCE)
+    assert "one" in text
+    end = rows_of(person, EventKind.LLM_QUERY, 2)[1]
+    assert "one" in str(person.body(end))
+
+
+def test_an_edit_that_needs_an_event_of_a_new_type_is_refused(
+    agent: AgentStepper, server: ScriptedServer, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    asking = pool.submit(ask, agent, server, "responses", False)
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    answer = halted_body(person)
+    call = {"type": "function_call", "name": "add", "arguments": "{}", "call_id": "c", "id": "i"}
+    said = refused(person, {**answer, "output": [call]})
+    assert "needs an event of the type response.function_call_arguments.delta" in said
+    person.step()
+    assert asking.result(PATIENCE) == TEXT
+
+
+def test_chunks_as_dicts_are_joined_too(
+    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+
+    def stream() -> Iterator[dict[str, Any]]:
+        yield chunk({"role": "assistant", "content": "one "})
+        yield chunk({"content": "two"})
+        yield chunk({}, "stop")
+
+    reading = pool.submit(read, agent, stream, False)
+    begin = person.halted()
+    person.step()
+    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    answer = halted_body(person)
+    assert answer["choices"][0]["message"]["content"] == "one two"
+    person.step(replace_text(answer, "one two", "edited"))
+    got = reading.result(PATIENCE)
+    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in got) == "edited"
+    assert {c["object"] for c in got} == {"chat.completion.chunk"}
