@@ -90,6 +90,7 @@ const LATER = {
   "src/breakpoints/index.tsx": 14 * KB,
   "src/view/ended.tsx": 2 * KB,
   "src/view/help.tsx": 2 * KB,
+  "src/view/seams.tsx": 2 * KB,
   "src/view/runs/list.tsx": 4 * KB,
 };
 

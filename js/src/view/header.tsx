@@ -5,13 +5,15 @@ import { controls, stateIfAttached } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
+import type { RunSeams } from "../protocol/types.gen";
 import { Button } from "./button";
 import { useRoving } from "./focus";
-import { escapeInvisible } from "./format";
+import { escapeInvisible, formatCount } from "./format";
 import { cx, useOutside, type ViewPlacement } from "./hooks";
 import { lazy, withStyles } from "./lazy";
 import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
+import type { SeamsListProps } from "./seams";
 
 // ---- Between two halts that are a blink apart the header stays as it is: a quick step doesn't
 // flicker.
@@ -140,9 +142,61 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         </Button>
       )}
       <span class="as-Rule as-x-medium" />
+      <SeamsItem run={run} place={place} />
       <More place={place} />
     </div>
   );
+}
+
+// ---- Where the run halts without a change to its agent: an item with the number of tools, and under it
+// the lists, a chunk of their own.
+
+export const SeamsList = lazy<SeamsListProps>(async () => {
+  const { SeamsList, styles } = await import("./seams");
+  return withStyles(SeamsList, "seams", styles);
+});
+
+/** Nothing where the agent said nothing of it, and where no library of its process has a seam. */
+function SeamsItem({ run, place }: { run: Run | null; place: ViewPlacement }) {
+  const open = place.overlay.value === "seams";
+  const box = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const close = (focus: boolean) => {
+    if (place.overlay.peek() === "seams") place.overlay.value = null;
+    if (focus) button.current?.focus();
+  };
+  useOutside(box, open, () => close(false));
+  const seams = run?.seams;
+  if (!seams || seams.seams.length === 0) return null;
+  const failed = seams.seams.some(({ has_failed }) => has_failed);
+  const name = seamsName(seams);
+  return (
+    <div ref={box} class="as-SeamsItem">
+      <button
+        ref={button}
+        type="button"
+        class={cx("as-Button as-SeamsButton", failed && "as-mod-bad")}
+        title={name}
+        aria-label={name}
+        aria-haspopup="dialog"
+        aria-expanded={open}
+        onClick={() => {
+          place.overlay.value = open ? null : "seams";
+        }}
+      >
+        <Icon name={failed ? "warn" : "plug"} />
+        <span class="as-Count">{seams.tools.length}</span>
+      </button>
+      {open && <SeamsList seams={seams} onClose={() => close(true)} />}
+    </div>
+  );
+}
+
+/** "Seams: 2 active, 3 tools": what the item says in words. */
+function seamsName({ seams, tools }: RunSeams): string {
+  const failed = seams.filter(({ has_failed }) => has_failed).length;
+  const words = [`${seams.length - failed} active`, failed && `${failed} failed`];
+  return `Seams: ${[...words, formatCount(tools.length, "tool")].filter(Boolean).join(", ")}`;
 }
 
 /** What is no run control: the page of its own, and the keys. */

@@ -1,5 +1,6 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
-import { aRun } from "../helpers/values";
+import type { RunSeams } from "../../src/protocol/types.gen";
+import { aRun, aSeam } from "../helpers/values";
 import { AGENT_SCENES } from "./agents";
 import { MOVING } from "./animated";
 import { APPROVALS } from "./approvals";
@@ -45,6 +46,25 @@ function severalCommits(): Story {
     .halted();
 }
 
+const SEAMS: RunSeams = {
+  seams: [
+    aSeam("httpx", "0.28.1", { kind: "queries" }),
+    aSeam("langchain-core", "1.2.7"),
+    aSeam("mcp", "3.0.0", {
+      is_active: false,
+      has_failed: true,
+      reason: "This version can't be wrapped: KeyError('call_tool').",
+    }),
+  ],
+  tools: [
+    { name: "write_file", found_by: "adapter" },
+    { name: "run_tests", found_by: "adapter" },
+    { name: "round_price", found_by: "discovery" },
+    { name: "deploy", found_by: "hand" },
+  ],
+  discovery_off_reason: "",
+};
+
 const OTHERS = [
   ["r1", "first try", "crashed"],
   ["r2", "fix-tests · run 1", "finished"],
@@ -71,6 +91,12 @@ export const SCENES: Record<string, Scene> = {
   "halted-answer": () =>
     shows(beginning().answers("write_file(src/cart.py)", texts.ANSWER, { takes: 3.2 }).halted()),
   "halted-call": () => shows(HALTED_CALL()),
+  seams: () =>
+    shows(HALTED_CALL().is({ seams: SEAMS }), async (user) => {
+      await user.press("Seams: 2 active, 1 failed, 4 tools");
+      await user.find(() => document.querySelector<HTMLElement>(".as-Seams") ?? undefined, "list");
+      await user.still();
+    }),
   "halted-result": () => shows(changing().halted()),
   "halted-failed": () =>
     shows(

@@ -11,6 +11,7 @@ import type {
   RowNote,
   Run,
   RunOpened,
+  Seam,
   StoreInfo,
   TimelineRow,
   Usage,
@@ -49,6 +50,17 @@ export function aRun(id: string, fields: Partial<Run> = {}): Run {
     ...fields,
   };
 }
+
+/** An active seam. */
+export const aSeam = (library: string, version: string, fields: Partial<Seam> = {}): Seam => ({
+  library,
+  kind: "tools",
+  version,
+  is_active: true,
+  reason: "",
+  has_failed: false,
+  ...fields,
+});
 
 /** A run halted at some rows. */
 export const haltedRun = (id: string, ...pending: string[]): Run =>

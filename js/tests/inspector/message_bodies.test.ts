@@ -10,7 +10,7 @@ import bodies from "../helpers/message_bodies.json";
 function documentOf(body: unknown): Value {
   const text = JSON.stringify(body);
   const parsed = parse(text);
-  if ("problem" in parsed) throw new Error(parsed.problem.sentence(text));
+  if ("problem" in parsed) throw new Error(parsed.problem.describe(text));
   return new Value(text, parsed.root);
 }
 
