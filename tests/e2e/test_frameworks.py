@@ -66,4 +66,11 @@ def test_an_agent_is_stepped_and_edited(
     view.expect_state("Finished")
     expect(lab.outputs(2)).to_contain_text("The tools say: 42")
     assert "add, please" in str(model.exchanges[0].json)
+    library = {"langgraph": "langchain-core", "openai-agents": "openai-agents"}[framework]
+    expect(lab.outputs(2)).to_contain_text("Halting at queries of httpx")
+    expect(lab.outputs(2)).to_contain_text(f"tools of {library}")
+    view.root.get_by_role("button", name="Seams: ").click()
+    seams = view.root.get_by_role("dialog", name="Seams and tools")
+    expect(seams.get_by_role("listitem").filter(has_text=library)).to_contain_text("tool calls")
+    expect(seams.get_by_role("listitem").filter(has_text="adapter")).to_have_text("addadapter")
     assert lab.errors == []
