@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.protocol.data_model import EventKind
+from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, change_argument, replace
 from tests.frameworks.not_possible import installed_apart
@@ -39,6 +41,24 @@ each_manner = pytest.mark.parametrize("manner", MANNERS)
 def test_the_seams_are_active(process: AgentProcess, request: pytest.FixtureRequest) -> None:
     framework = request.node.callspec.params["process"]
     assert SEAMS[framework] <= set(process.seams)
+
+
+@each_framework
+def test_the_run_records_its_seams_and_how_its_tool_was_found(
+    halts: AtHalts, request: pytest.FixtureRequest
+) -> None:
+    framework = request.node.callspec.params["process"]
+    halts.start(halts.find_manner("sync", "asynchronous"), "please add")
+    for name in (QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
+        halts.step(name)
+    halts.end()
+    seams = halts.person.over().seams
+    assert isinstance(seams, RunSeams)
+    versions = {seam.library: seam.version for seam in seams.seams if seam.is_active}
+    assert SEAMS[framework] <= {library for library, version in versions.items() if version}
+    assert seams.tools == (FoundTool(name="add", found_by=FoundBy.ADAPTER),)
+    said = [row for row in halts.person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+    assert [row.summary[:22] for row in said] == ["Halting at queries of "]
 
 
 @each_manner
