@@ -1,11 +1,13 @@
 /** Bodies that frameworks sent through a Core: what the inspector reads, and what the form edits. */
 import { describe, expect, test } from "vitest";
-import { fieldsOf, messagesOf } from "../../src/editor/fields";
+import { fieldsOf, messagesOf, rolesOf } from "../../src/editor/fields";
+import { EditSession } from "../../src/editor/session";
 import { parse, Value } from "../../src/inspector/json/parse";
 import { parseContent } from "../../src/inspector/parsed/content";
 import type { Part } from "../../src/inspector/parsed/parts";
 import type { ContentShape } from "../../src/inspector/title";
 import bodies from "../helpers/message_bodies.json";
+import { compact } from "./compact";
 
 function documentOf(body: unknown): Value {
   const text = JSON.stringify(body);
@@ -155,6 +157,45 @@ describe("each API's bodies", () => {
       tokens: { input: "12", output: "3" },
       ended: "STOP",
     });
+  });
+});
+
+describe("edits of fields change their place in the JSON alone", () => {
+  test.each([
+    ["gemini", "prompt", bodies.gemini.prompt, "please add", "kindly add"],
+    ["gemini", "answer", bodies.gemini.last, "The tools say: 5", "Edited."],
+    ["messages", "prompt", bodies.messages.prompt, "No boats.", "Two boats."],
+    ["dumped", "prompt", bodies.langchain.dumped, "It is 5.", "It is 6."],
+    ["as_dicts", "prompt", bodies.langchain.as_dicts, "What is 2+3?", "What is 2+4?"],
+    ["pydantic_ai", "prompt", bodies.pydantic_ai.messages, "a is missing", "b is missing"],
+  ] as [string, ContentShape, unknown, string, string][])("%s, %s", (_, shape, body, from, to) => {
+    const text = JSON.stringify(body);
+    const session = new EditSession(shape, text, text);
+    const field = session.fields.value.find(({ value }) => value.string === from);
+    if (!field) throw new Error(`${from} has no field`);
+    session.setField(field, to);
+    expect(compact(session.text)).toBe(text.replace(JSON.stringify(from), JSON.stringify(to)));
+    expect(session.error.value).toBeNull();
+  });
+
+  test("arguments that are the text of their JSON stay a text", () => {
+    const text = JSON.stringify(bodies.pydantic_ai.messages);
+    const session = new EditSession("prompt", text, text);
+    const field = session.fields.value.findLast(({ label }) => label === "a");
+    if (!field) throw new Error("a has no field");
+    session.setField(field, "7");
+    expect(JSON.parse(session.text)[1].parts[2].args).toBe('{"a":7}');
+  });
+
+  test("a message that is added to Gemini's has parts", () => {
+    const text = JSON.stringify(bodies.gemini.prompt);
+    const session = new EditSession("prompt", text, text);
+    const messages = messagesOf("prompt", documentOf(bodies.gemini.prompt));
+    expect(messages && rolesOf(messages)).toEqual(["user", "model"]);
+    session.addMessage("model");
+    const { contents } = JSON.parse(session.text);
+    expect(contents.at(-1)).toEqual({ role: "model", parts: [{ text: "" }] });
+    expect(edited("prompt", JSON.parse(session.text)).at(-1)).toBe("model text=");
   });
 });
 
