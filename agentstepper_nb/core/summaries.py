@@ -180,35 +180,34 @@ def format_size(size: int) -> str:
 
 def _prompt(value: Any) -> str:
     prompt = find_messages(value)
-    if isinstance(prompt, list) and prompt:
-        return extract_first_line(_last_messages(prompt))
-    return extract_first_line(_join_labels(_text(prompt))) or "Asks with an empty prompt"
+    is_conversation = isinstance(prompt, list) and prompt
+    line = _last_messages(prompt) if is_conversation else _join_labels(_text(prompt))
+    return extract_first_line(line) or "Asks with an empty prompt"
 
 
 def _last_messages(items: list[Any]) -> str:
     """What is new in a prompt: what the user says, or what the tools gave, since the model spoke."""
     if read_message(items[-1]) is None:
         return _text(items[-1])
-    new: list[LlmMessage] = []
-    calls: list[Part] = []
-    for message in map(read_message, reversed(items)):
-        if message is None or (calls and message.role != "assistant"):
-            break
-        if message.role == "assistant":
-            calls = [*message.parts, *calls]
-        else:
-            new.insert(0, message)
+    new, answer = _split_last(items)
     if not new:
-        said = _say(calls)
+        said = _say(answer)
         return f"Asks to go on after: {said}" if said else "Asks to go on"
     spoken = [message for message in new if message.role != "system"] or new
     results = _last_results(spoken)
-    if results:
-        names = {part.call: part.name for part in calls}
-        return _say_results(
-            [part._replace(name=part.name or names.get(part.call)) for part in results]
-        )
-    return _say(spoken[-1].parts) or "Asks with an empty prompt"
+    return _say_results(results, answer) if results else _say(spoken[-1].parts)
+
+
+def _split_last(items: list[Any]) -> tuple[list[LlmMessage], list[Part]]:
+    """The messages since the model spoke, and what it said last, which may be several items."""
+    news: list[LlmMessage] = []
+    said: list[LlmMessage] = []
+    for item in reversed(items):
+        message = read_message(item)
+        if message is None or (said and message.role != "assistant"):
+            break
+        (said if message.role == "assistant" else news).append(message)
+    return news[::-1], [part for message in reversed(said) for part in message.parts]
 
 
 def _last_results(messages: list[LlmMessage]) -> list[Part]:
@@ -219,11 +218,14 @@ def _last_results(messages: list[LlmMessage]) -> list[Part]:
     return [part for part in parts[first:] if part.kind is PartKind.RESULT]
 
 
-def _say_results(results: list[Part]) -> str:
+def _say_results(results: list[Part], answer: list[Part]) -> str:
+    """What tools gave, with their names where the results or the calls of an answer have them."""
     lines = [_summarize_content(part.value) for part in results[:_MAX_RESULTS]]
     if len(results) == 1:
         return f"Returns a tool's result: {lines[0]}"  # as the row of that result says it
-    named = [add_tool_name(part.name, line) for part, line in zip(results, lines, strict=False)]
+    called = {part.call: part.name for part in answer}
+    names = [part.name or called.get(part.call) for part in results]
+    named = [add_tool_name(name, line) for name, line in zip(names, lines, strict=False)]
     return f"Returns {len(results)} tools' results: {', '.join(named)}"
 
 
@@ -259,12 +261,12 @@ def _say(parts: Sequence[Part]) -> str:
 
 
 #: A line that only says what follows it: “New task:”.
-_LABEL: Final = re.compile(r"\s*([^\n]{1,40}:)[ \t]*\n\s*(?=\S)")
+_LABEL: Final = re.compile(r"([^\n]{1,40}:)[ \t]*\n\s*(?=\S)")
 
 
 def _join_labels(text: str) -> str:
     """A text whose first lines are labels, with the line that they stand for beside them."""
-    labels = ""
+    labels, text = "", text.lstrip()
     for _ in range(_MAX_LABELS):
         found = _LABEL.match(text)
         if found is None:

@@ -7,10 +7,13 @@ view's tests read the same.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentstepper_nb.core.message_parts import PartKind, read_answer, read_message
 from agentstepper_nb.core.summaries import summarize
@@ -38,7 +41,7 @@ def answered(value: Any) -> str:
     return said(QUERY, EventSide.END, value)
 
 
-def given(value: Any) -> str:
+def given_back(value: Any) -> str:
     return said(TOOL, EventSide.END, value)
 
 
@@ -98,14 +101,20 @@ def test_langchains_messages_however_they_are_dumped(form: str) -> None:
         "5",
         "It is 5.",
     ]
-    assert [given(message) for message in messages[2:]] == ["Calls add(a=2, b=3)", "5", "It is 5."]
+    assert [given_back(message) for message in messages[2:]] == [
+        "Calls add(a=2, b=3)",
+        "5",
+        "It is 5.",
+    ]
     assert answered({"messages": messages}) == "It is 5."
-    assert given({"messages": messages}) == "It is 5."
+    assert given_back({"messages": messages}) == "It is 5."
 
 
 def test_a_graphs_command_says_what_its_tool_gave() -> None:
-    assert given(BODIES["langchain"]["command"]) == "5"
-    assert given({"update": {"step": 1}, "goto": "end"}) == '{"update":{"step":1},"goto":"end"}'
+    assert given_back(BODIES["langchain"]["command"]) == "5"
+    assert (
+        given_back({"update": {"step": 1}, "goto": "end"}) == '{"update":{"step":1},"goto":"end"}'
+    )
 
 
 def test_a_conversation_among_arguments_is_counted() -> None:
@@ -133,7 +142,7 @@ def test_pydantic_ais_messages() -> None:
         "Calls add(a=2, b=3), add(1)",
         "5",
     ]
-    assert given(messages[4]) == "5"
+    assert given_back(messages[4]) == "5"
 
 
 @pytest.mark.parametrize(
@@ -175,11 +184,13 @@ def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
     reminder = {"role": "system", "content": "Be brief."}
     assert asked([{"role": "user", "content": [result]}, reminder]) == "Returns a tool's result: 5"
     assert asked([{"role": "user", "content": ""}]) == "Asks with an empty prompt"
+    nothing = {"role": "assistant", "content": None}
+    assert asked([{"role": "user", "content": "Go"}, nothing]) == "Asks to go on"
 
 
 def test_results_of_mcp_are_their_texts() -> None:
     content = [{"type": "text", "text": "5"}]
-    assert given({"content": content, "isError": False, "structuredContent": None}) == "5"
+    assert given_back({"content": content, "isError": False, "structuredContent": None}) == "5"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +204,7 @@ def test_results_of_mcp_are_their_texts() -> None:
     ids=str,
 )
 def test_a_tools_own_data_is_no_message(value: Any) -> None:
-    assert given(value) == json.dumps(value, separators=(",", ":"))
+    assert given_back(value) == json.dumps(value, separators=(",", ":"))
 
 
 @pytest.mark.parametrize(
@@ -208,3 +219,34 @@ def test_the_parts_of_an_answer_are_in_their_order() -> None:
     assert parts is not None
     assert [part.kind for part in parts] == [PartKind.THOUGHT, PartKind.TEXT, PartKind.CALL]
     assert read_answer({"verdict": "ok"}) is None
+
+
+#: What messages are made of, in any order.
+KEYS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        """role content parts type kind part_kind messages contents input output choices candidates
+        message tool_calls function_call functionCall functionResponse response name args arguments id
+        lc kwargs data update goto isError object text thought tool_name tool_call_id
+        additional_kwargs""",
+    )
+)
+WORDS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        """constructor human ai tool user model request response tool_use tool_result function_call text
+        function_call_output reasoning web_search_call image tool-call tool-return retry-prompt""",
+    )
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_whatever_the_members_are_there_is_a_line(value: Any) -> None:
+    for say in (asked, answered, given_back):
+        assert say(value)
+    assert said(TOOL, EventSide.BEGIN, {"Tool": "f", "Argument": {"x": value}}).startswith("f(")

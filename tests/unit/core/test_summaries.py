@@ -286,6 +286,7 @@ def test_a_results_row_and_the_next_prompts_row_show_the_line_that_failed(
 def test_any_results_line_is_found_in_time_that_grows_with_it(unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
     assert len(said(RESULT, text)) <= MAX_SUMMARY_CHARS
+    assert len(said(ASK, text)) <= MAX_SUMMARY_CHARS
 
 
 def test_the_agents_own_summary_counts_before_the_rules() -> None:
