@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--queries",
         type=int,
-        default=20,
+        default=8,
         help="of each block, by the seam and beside it; 0: none (%(default)s)",
     )
     add(

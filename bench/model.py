@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from itertools import count
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
@@ -38,6 +39,10 @@ class Handler(StreamRequestHandler):
     numbers = count()
 
     def handle(self) -> None:
+        with suppress(ConnectionError):  # the client has gone
+            self._answer()
+
+    def _answer(self) -> None:
         while (length := self._read_head()) is not None:
             is_stream = b'"stream":true' in self.rfile.read(length)
             number = b"%d" % next(self.numbers)
