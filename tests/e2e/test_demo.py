@@ -1,4 +1,4 @@
-"""The second, third and fourth tutorial as `make demo` opens them, and what is left of them."""
+"""The second, third, fourth and seventh tutorial as `make demo` opens them, and what is left of them."""
 
 from __future__ import annotations
 
@@ -145,4 +145,23 @@ def test_a_coding_agent_step_by_step(open_tutorial: Open) -> None:
     tutorial.expect_done(run)
     tutorial.run_until(len(tutorial.sources), after=run)
     expect(tutorial.lab.outputs(tutorial.find("tests_pass(), ["))).to_contain_text("['notes.txt']")
+    assert tutorial.lab.errors == []
+
+
+@pytest.mark.soak  # test_frameworks has such agents; make test-notebooks the tutorial
+def test_an_agent_of_a_framework(open_tutorial: Open) -> None:
+    tutorial = open_tutorial("07_your_framework")
+    step = tutorial.find("agent.invoke(")
+    tutorial.run_until(step)
+    tutorial.lab.run(step)
+    view = tutorial.lab.view(step)
+    view.step_to("Agent → Tools refund")
+    edit_field(view, "12900", "2900")
+    view.press("Step with edit")
+    view.press("Continue")
+    tutorial.expect_done(step)
+    expect(tutorial.lab.outputs(step)).to_contain_text("We have paid back 29.00 euros.")
+    paid = tutorial.sources.index("paid")
+    tutorial.run(paid)
+    expect(tutorial.lab.outputs(paid)).to_contain_text("[2900]")
     assert tutorial.lab.errors == []
