@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from ..errors import AgentStopped
@@ -11,6 +14,23 @@ from . import auto_run
 _STOPPED_MESSAGE: Final = (
     "The person pressed Stop: this run asks no model and calls no tool any more."
 )
+
+_is_agent_remote: ContextVar[bool] = ContextVar("agentstepper_is_agent_remote", default=False)
+
+
+@contextmanager
+def expect_remote_agent() -> Iterator[None]:
+    """Within this the agent is another process, of which nothing is seen here but its requests."""
+    token = _is_agent_remote.set(True)
+    try:
+        yield
+    finally:
+        _is_agent_remote.reset(token)
+
+
+def is_agent_remote() -> bool:
+    """Whether the agent that asks is another process."""
+    return _is_agent_remote.get()
 
 
 class RepeatedStop(AgentStopped, KeyboardInterrupt):

@@ -24,11 +24,15 @@ from ..sdk.halt_flow import HaltFlow
 from ..sdk.run_events import OpenEvent
 from ..sdk.scopes import suspend_numbering
 from .called_tools import record_called_tools
+from .current_run import is_agent_remote
 from .retries import (
     FailedAttempt,
     is_repeated,
+    may_be_repeated,
     pop_failed_attempt,
+    pop_remote_attempt,
     record_failed_attempt,
+    record_remote_attempt,
     will_be_repeated,
 )
 from .teed_stream import AsyncTeedStream, TeedStream
@@ -95,16 +99,29 @@ class HttpQuery:
 
     def _begin(self, flow: HaltFlow) -> Flow[FailedAttempt | _Attempt]:
         """Begin the event, or go on with that of an attempt before."""
-        failed = pop_failed_attempt()
+        failed = self._take_failed(flow.run)
+        is_same = failed is not None and self._repeats(failed)
         if failed is not None and not failed.event.ended:
-            if is_repeated(self.request) and failed.original == self.llm_request.body:
+            if is_same:
                 return failed
             yield from flow.give_up(failed.event, failed.error)
         tools = find_inferred_tools(self.stepper)
-        body = yield from tools.end_calls(flow, self.llm_request.body)
-        model = self.llm_request.model
-        begun = yield from flow.begin(_QUERY, body, model, convert_edit=self.llm_request.check_body)
+        asked = self.llm_request
+        body = yield from tools.end_calls(flow, asked.body)
+        if failed is not None and is_same:
+            body = failed.body  # as the person has edited it
+        begun = yield from flow.begin(
+            _QUERY, body, asked.model, convert_edit=asked.check_body, original=asked.body
+        )
         return _Attempt(begun.event, begun.value)
+
+    def _take_failed(self, run: str) -> FailedAttempt | None:
+        if is_agent_remote():
+            return pop_remote_attempt(run, self.llm_request.body)
+        return pop_failed_attempt()
+
+    def _repeats(self, failed: FailedAttempt) -> bool:
+        return is_repeated(self.request) and failed.original == self.llm_request.body
 
     def _skip(self, flow: HaltFlow, event: OpenEvent) -> Flow[Any]:
         """The person gave an answer in place of the query."""
@@ -184,6 +201,8 @@ class HttpQuery:
 
         The client reads the response, where there is one; else the exception is raised on.
         """
+        if is_agent_remote() and may_be_repeated(self.request, response):
+            return (yield from self._fail_remotely(flow, event, body, response, error))
         # Another exception of `send` than the connection's own is repeated by no client that we know.
         is_answered = response is not None or isinstance(error, self.library.RequestError)
         if (
@@ -201,6 +220,30 @@ class HttpQuery:
                 return self._make_response(ended.value, response)
         if response is None:
             raise error
+        return response
+
+    def _fail_remotely(
+        self,
+        flow: HaltFlow,
+        event: OpenEvent,
+        body: JsonObject,
+        response: Any,
+        error: BaseException,
+    ) -> Flow[Any]:
+        """An attempt of another process failed, which may be repeated: halt there if the run may."""
+        assert isinstance(error, Exception)
+        if self.stepper._current_session().link.may_halt(
+            _QUERY, EventSide.END, self.llm_request.model
+        ):
+            ended = yield from flow.fail(event, error, self.llm_request.check_answer)
+            if ended is not None:
+                return self._make_response(ended.value, response)
+        else:
+            event.detach()
+            yield from flow.post_debug_message(
+                f"An attempt failed, and the program may repeat the query: {error}"
+            )
+        record_remote_attempt(flow.run, FailedAttempt(event, self.llm_request.body, body, error))
         return response
 
     def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> Flow[EndedEvent]:
@@ -370,5 +413,5 @@ def _get_elapsed(response: Any | None) -> Any:
         return timedelta()
 
 
-def _refuse_edit(edited: Any) -> Any:
+def _refuse_edit(_: Any) -> Any:
     raise ValueError("This response is no answer that can be read here: it can't be edited.")

@@ -27,8 +27,9 @@ from tornado.web import Application, RequestHandler
 from ..errors import AgentStopped
 from ..sdk import set_current_stepper
 from ..sdk.base_stepper import BaseStepper
+from .current_run import expect_remote_agent
+from .retries import end_failed_attempts
 from .seams import set_proxy
-from .tool_inference import expect_remote_agent
 
 _HOST: Final = "127.0.0.1"
 #: Bytes of a request's body.
@@ -105,6 +106,7 @@ class ModelProxy:
             server.stop()
             await server.close_all_connections()
             await client.aclose()
+            await end_failed_attempts(self.stepper)
 
     def make_url(self, service: str) -> str:
         """The base URL by which the program asks a service."""

@@ -3,6 +3,10 @@
 The clients of OpenAI and Anthropic number their attempts in a header. Whether another attempt follows
 a failed one they tell nobody: it is read from the frame of the client's own loop. Where a client has no
 such loop, each attempt is an event of its own.
+
+Of a program that is another process, no loop is seen. Where its attempt failed, its event goes on if
+the run can't halt there, and the next attempt of the same body is its own. Where the run may halt, the
+person decides of each failure, and each attempt is an event; an edited prompt is kept for the next.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..llm_wire.answer_events import JsonObject
+from ..sdk.base_stepper import BaseStepper
+from ..sdk.drivers import run_flow_async
 from ..sdk.run_events import OpenEvent
 
 _ATTEMPT_HEADER: Final = "x-stainless-retry-count"
@@ -54,6 +60,44 @@ def pop_failed_attempt() -> FailedAttempt | None:
     if attempt is not None:
         _failed.set(None)
     return attempt
+
+
+#: The failed attempts of programs that are other processes, by run.
+_failed_remotely: dict[str, list[FailedAttempt]] = {}
+
+
+def record_remote_attempt(run: str, attempt: FailedAttempt) -> None:
+    """Expect that the program of a run may repeat an attempt."""
+    _failed_remotely.setdefault(run, []).append(attempt)
+
+
+def pop_remote_attempt(run: str, body: JsonObject) -> FailedAttempt | None:
+    """The oldest attempt of a run that failed with a body, once; None where there is none."""
+    attempts = _failed_remotely.get(run, [])
+    found = next((each for each in attempts if each.original == body), None)
+    if found is not None:
+        attempts.remove(found)
+    return found
+
+
+async def end_failed_attempts(stepper: BaseStepper) -> None:
+    """The program of a run has ended: the attempts that it didn't repeat have failed for good."""
+    attempts = [each for each in _failed_remotely.pop(stepper.run_id, []) if not each.event.ended]
+    if attempts and not stepper._is_closed():
+        flow = stepper._open_flow()
+        link = stepper._current_session().link
+        for each in attempts:
+            await run_flow_async(link, flow.give_up(each.event, each.error))
+
+
+def may_be_repeated(request: Any, response: Any | None) -> bool:
+    """Whether a program that is another process may ask again after this attempt, which has failed.
+
+    Args:
+        request: The request.
+        response: The response; None where there is none, which the proxy tells its client not to repeat.
+    """
+    return response is not None and _ATTEMPT_HEADER in request.headers and _is_retryable(response)
 
 
 def is_repeated(request: Any) -> bool:

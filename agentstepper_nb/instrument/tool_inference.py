@@ -20,9 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -46,22 +44,11 @@ from ..sdk.flow_effects import Flow
 from ..sdk.halt_flow import HaltFlow, read_tool_call
 from ..sdk.json_text import dump_json
 from ..sdk.run_events import OpenEvent, clock
+from .current_run import is_agent_remote
 
 _TOOL: Final = EventKind.TOOL_INVOCATION
 #: Tool invocations that other seams began, the newest, among which a call is looked for.
 _MAX_TRACED: Final = 10_000
-
-_agent_is_elsewhere: ContextVar[bool] = ContextVar("agentstepper_agent_is_elsewhere", default=False)
-
-
-@contextmanager
-def expect_remote_agent() -> Iterator[None]:
-    """Within this the agent is another process: no seam here sees its tools."""
-    token = _agent_is_elsewhere.set(True)
-    try:
-        yield
-    finally:
-        _agent_is_elsewhere.reset(token)
 
 
 @dataclass(frozen=True)
@@ -132,7 +119,7 @@ class InferredTools:
         Returns:
             The answer with what the person edited; the same object where nothing was.
         """
-        if not _agent_is_elsewhere.get():
+        if not is_agent_remote():
             for call in find_tool_calls(answer, body):
                 self._expect(call, None)
             return answer
@@ -279,7 +266,7 @@ def may_halt_at_calls(stepper: BaseStepper, body: JsonObject) -> bool:
         body: The request's body.
     """
     link = stepper._current_session().link
-    offered = find_offered_tools(body) if _agent_is_elsewhere.get() else ()
+    offered = find_offered_tools(body) if is_agent_remote() else ()
     return any(link.may_halt(_TOOL, EventSide.BEGIN, name) for name in offered)
 
 

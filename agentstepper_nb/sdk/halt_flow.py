@@ -132,6 +132,7 @@ class HaltFlow(HaltFlowBase):
         convert_edit: EditConverter | None = None,
         call_id: str | None = None,
         found_by: FoundBy = FoundBy.HAND,
+        original: Any = UNSET,
     ) -> Flow[BegunEvent]:
         """An event begins.
 
@@ -144,6 +145,8 @@ class HaltFlow(HaltFlowBase):
             convert_edit: Makes of an edited value what the caller takes, or raises.
             call_id: The id that the model gave a tool call.
             found_by: The method that found the tool, of a tool invocation.
+            original: What the agent asked, where `value` is an edit of that: by it the event is known
+                when the run is replayed.
 
         Raises:
             ProtocolError: The edit can't become the value, and the Core couldn't ask before.
@@ -155,7 +158,7 @@ class HaltFlow(HaltFlowBase):
         reader = EditReader(self._encoder, packed, convert_edit)
         if name is None and kind is EventKind.LLM_QUERY:
             name = find_model(packed.encoded.json)
-        content_hash = self._encoder.hash(packed, self.events.hash_key)
+        content_hash = self._hash(kind, value if original is UNSET else original, packed)
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
         if kind is EventKind.TOOL_INVOCATION:
             note_begun_tool(self.run, name, packed.encoded.json)
@@ -286,6 +289,14 @@ class HaltFlow(HaltFlowBase):
         for failure in self._encoder.take_hook_failures(packed):
             yield self._message(failure)
         return packed
+
+    def _hash(self, kind: EventKind, original: Any, packed: Payload) -> str | None:
+        key = self.events.hash_key
+        if key is not None and original is not packed.encoded.value:
+            packed = self._encoder.encode_for_display(
+                _REDACT_KINDS[kind, EventSide.BEGIN], original
+            )
+        return self._encoder.hash(packed, key)
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""

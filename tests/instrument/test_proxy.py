@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -21,7 +22,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.instrument.proxy import HeartbeatTimes
+from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import (
     ErrorFault,
     Script,
@@ -31,10 +32,16 @@ from agentstepper_nb.models.scripted import (
     say,
 )
 from agentstepper_nb.own_queries import mark_own_query
-from agentstepper_nb.protocol.data_model import EventKind, RunEnding
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding
 from tests.helpers.core_announcement import announce_core
 from tests.instrument.conftest import Serve
-from tests.instrument.queries import MESSAGES, TEXT
+from tests.instrument.queries import (
+    MESSAGES,
+    TEXT,
+    halted_body,
+    replace_text,
+    wait_for_queries,
+)
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
@@ -253,3 +260,83 @@ def test_a_service_that_is_away_is_said(serve: Serve, person: Person, pool: Any)
             asking.result(PATIENCE)
     kinds = [row.kind for row in person.rows()]
     assert kinds.count(EventKind.LLM_QUERY) == 2
+
+
+# ---- attempts of one query ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def busy() -> Iterator[ScriptedServer]:
+    """A model that is too busy twice."""
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=2))
+    with ScriptedServer(Script("busy", [rule])) as server:
+        yield server
+
+
+def ask_again(proxy: ModelProxy) -> str:
+    with OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=2) as client:
+        return str(ask_unseen(client).choices[0].message.content)
+
+
+def test_attempts_are_one_query_where_the_run_goes_on(
+    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+) -> None:
+    with serve(busy.base_url) as proxy:
+        asking = pool.submit(ask_again, proxy)
+        edited = replace_text(halted_body(person), "hello", "good day")
+        person.edit(edited)
+        person.go_on()
+        assert asking.result(PATIENCE) == TEXT
+    assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
+    begin, end = wait_for_queries(person, 2)
+    assert (begin.event, end.outcome) == (end.event, EventOutcome.OK)
+
+
+def test_attempts_at_which_the_run_halts_keep_the_edit(
+    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+) -> None:
+    with serve(busy.base_url) as proxy:
+        asking = pool.submit(ask_again, proxy)
+        edit_text(person, "hello", "good day")
+        person.step()  # the failure, which the person lets pass
+        assert "good day" in str(halted_body(person))
+        person.go_on()
+        assert asking.result(PATIENCE) == TEXT
+    assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
+    assert len(wait_for_queries(person, 4)) == 4
+
+
+def test_an_attempt_that_nothing_repeats_has_failed(
+    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+) -> None:
+    with serve(busy.base_url) as proxy:
+        client = OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0)
+        with client:
+            asking = pool.submit(ask_unseen, client)
+            person.halted()
+            person.go_on()
+            with pytest.raises(openai.RateLimitError):
+                asking.result(PATIENCE)
+    _, end = wait_for_queries(person, 2)
+    assert end.outcome is EventOutcome.ERROR
+    assert end.failure is not None
+    assert "429" in end.failure.message
+
+
+def test_the_next_query_of_the_same_words_is_another(
+    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+) -> None:
+    with serve(busy.base_url) as proxy:
+        client = OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0)
+        with client:
+            asking = pool.submit(ask_unseen, client)
+            person.halted()
+            person.go_on()
+            with pytest.raises(openai.RateLimitError):
+                asking.result(PATIENCE)
+            with pytest.raises(openai.RateLimitError):
+                ask_unseen(client)
+            ask_unseen(client)
+    rows = wait_for_queries(person, 6)
+    outcomes = [row.outcome for row in rows if row.side is EventSide.END]
+    assert outcomes == [EventOutcome.ERROR, EventOutcome.ERROR, EventOutcome.OK]
