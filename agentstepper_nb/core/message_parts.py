@@ -182,9 +182,10 @@ def read_answer(value: Any) -> tuple[Part, ...] | None:
 def _find_answers(value: Mapping[str, Any]) -> list[Any]:
     """The messages of an answer's body; the body itself where it is a message."""
     for first in [*as_list(value.get("choices")), *as_list(value.get("candidates"))][:1]:
-        inner = first.get("message", first.get("content")) if isinstance(first, Mapping) else first
-        is_message = isinstance(inner, Mapping)
-        return [{"role": "model", **inner} if is_message else {"role": "model", "content": inner}]
+        return [_find_choice(first)]
+    content = value.get("content")
+    if isinstance(content, Mapping) and "parts" in content:  # ADK's answer
+        return [content]
     output = as_list(value.get("output"))
     if output and all(_is_object(item) and "type" in item for item in output):
         return output
@@ -195,6 +196,15 @@ def _find_answers(value: Mapping[str, Any]) -> list[Any]:
     is_bare = not {"role", "type", "lc", "parts"} & value.keys()
     has_content = isinstance(value.get("content"), list | str) or "tool_calls" in value
     return [{"role": "assistant", **value} if is_bare and has_content else value]
+
+
+def _find_choice(choice: Any) -> Any:
+    """What one of an answer's choices says, as a message."""
+    if isinstance(choice, Mapping):
+        keys = ("message", "content", "text")  # of a chat, of Gemini, of completions without chat
+        choice = next((choice[key] for key in keys if key in choice), None)
+    is_message = isinstance(choice, Mapping)
+    return {"role": "model", **choice} if is_message else {"role": "model", "content": choice}
 
 
 def read_parts(content: Any) -> tuple[Part, ...]:

@@ -148,6 +148,13 @@ describe("each API's bodies", () => {
     expect(messagesOf("prompt", documentOf(prompt))?.list.items).toHaveLength(3);
   });
 
+  test("ADK's answer is Gemini's, with what it doesn't say as null", () => {
+    const part = { text: "Done", thought: null, function_call: null };
+    expect(read("answer", { content: { role: "model", parts: [part] }, partial: null })).toEqual([
+      "model text: Done",
+    ]);
+  });
+
   test("Gemini's tokens, and why it stopped", () => {
     const body = {
       ...bodies.gemini.last,

@@ -188,6 +188,21 @@ def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
     assert asked([{"role": "user", "content": "Go"}, nothing]) == "Asks to go on"
 
 
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ({"choices": [{"text": "Done", "index": 0}]}, "Done"),
+        ({"content": {"role": "model", "parts": [{"text": "Done", "thought": None}]}}, "Done"),
+        ({"candidates": [{"finishReason": "SAFETY"}]}, "Answers with nothing"),
+        ({"output": [{"type": "function_call", "name": "ls", "arguments": "{}"}]}, "Calls ls()"),
+        ({"output": {"total": 1}}, '{"output":{"total":1}}'),
+    ],
+    ids=str,
+)
+def test_answers_of_other_forms(answer: dict[str, Any], line: str) -> None:
+    assert answered(answer) == line
+
+
 def test_results_of_mcp_are_their_texts() -> None:
     content = [{"type": "text", "text": "5"}]
     assert given_back({"content": content, "isError": False, "structuredContent": None}) == "5"

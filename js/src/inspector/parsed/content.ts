@@ -122,6 +122,8 @@ function answerMessages(value: Value, calls: Calls): Message[] | undefined {
   const output = value.get("output")?.items; // OpenAI's responses
   if (output && output.length > 0) return parseMessages(output, calls);
   const items = value.items;
+  const content = value.get("content");
+  if (content?.get("parts")) return parseMessage(content, calls); // ADK's
   if (!items) return parseMessage(value, calls);
   if (items.length === 0) return undefined;
   return parseBlocks(value, items) ?? parseMessages(items, calls);
