@@ -4,8 +4,33 @@ Imports `sdk`, `llm_wire` and `protocol`; httpx, httpx2 and frameworks only once
 Begin reading in `http_seam`, then in `http_query`: one query on its way through the seam.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..protocol.seams import Seam
 from .endpoints import register_endpoint
 from .seams import disable, enable, is_enabled, list_seams
 
-__all__ = ["Seam", "disable", "enable", "is_enabled", "list_seams", "register_endpoint"]
+if TYPE_CHECKING:
+    from .own_transport import trace_request, trace_request_async
+
+__all__ = [
+    "Seam",
+    "disable",
+    "enable",
+    "is_enabled",
+    "list_seams",
+    "register_endpoint",
+    "trace_request",
+    "trace_request_async",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the SDK, which `%load_ext` loads later."""
+    if name not in ("trace_request", "trace_request_async"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import own_transport
+
+    return getattr(own_transport, name)

@@ -28,11 +28,20 @@ def register_endpoint(url: str, api: str | LlmApi) -> None:
     Raises:
         ValueError: No API has this name.
     """
-    if isinstance(api, str):
-        if api not in _NAMED:
-            raise ValueError(f"There is no LLM API {api!r}. Pass one of {', '.join(_NAMED)}.")
-        api = _NAMED[api]
-    _registered[url] = api
+    _registered[url] = find_api(api)
+
+
+def find_api(api: str | LlmApi) -> LlmApi:
+    """The LLM API of a name.
+
+    Raises:
+        ValueError: No API has this name.
+    """
+    if isinstance(api, LlmApi):
+        return api
+    if api not in _NAMED:
+        raise ValueError(f"There is no LLM API {api!r}. Pass one of {', '.join(_NAMED)}.")
+    return _NAMED[api]
 
 
 def find_llm_request(request: Any) -> LlmRequest | None:

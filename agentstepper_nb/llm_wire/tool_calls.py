@@ -1,7 +1,8 @@
 """The tool calls in an answer and their results in later requests, whatever the API: read and edited.
 
-Chat Completions, Responses and Messages give each call an id, which its result names. Gemini's calls may
-have none: there a call is known by its place, which is a digest of the conversation before it.
+Chat Completions, Responses, Messages and Bedrock's Converse give each call an id, which its result
+names. Gemini's calls may have none: there a call is known by its place, which is a digest of the
+conversation before it.
 """
 
 from __future__ import annotations
@@ -112,15 +113,24 @@ class WireToolResult:
         Raises:
             ValueError: It isn't.
         """
-        if self.member == "response":
+        if self._is_converse:
+            if not isinstance(edited, list):
+                raise ValueError("A result of Bedrock's API is a list of content blocks.")
+        elif self.member == "response":
             if not isinstance(edited, dict):
                 raise ValueError("A result of Gemini's API is a JSON object.")
         elif not isinstance(edited, str | list):
             raise ValueError("A tool's result is a text, or a list of content parts.")
         return edited
 
+    @property
+    def _is_converse(self) -> bool:
+        return "toolUseId" in self.holder
+
     def make_content(self, text: str) -> Any:
         """A text as the content."""
+        if self._is_converse:
+            return [{"text": text}]
         return {"error": text} if self.member == "response" else text
 
 
@@ -134,7 +144,12 @@ def find_tool_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> list[
         answer: The answer.
         body: The request's body, as the agent sent it.
     """
-    calls = (*_chat_calls(answer), *_listed_calls(answer), *_gemini_calls(answer, body))
+    calls = (
+        *_chat_calls(answer),
+        *_listed_calls(answer),
+        *_gemini_calls(answer, body),
+        *_converse_calls(answer),
+    )
     return [call for call in calls if isinstance(call.holder.get("name"), str)]
 
 
@@ -171,6 +186,17 @@ def _gemini_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> Iterato
             yield WireToolCall(keys, call, "args", parts, part, candidate)
 
 
+def _converse_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
+    """Those of Bedrock's Converse."""
+    output = answer.get("output")
+    message = output.get("message") if isinstance(output, dict) else None
+    parts = _list_of(message.get("content") if isinstance(message, dict) else None)
+    for part in each_object(parts):
+        for call in each_object([part.get("toolUse")]):
+            keys = _keys(call.get("toolUseId"))
+            yield WireToolCall(keys, call, "input", parts, part, _dict_of(answer))
+
+
 def remove_call(call: WireToolCall, text: str) -> None:
     """Take a call out of its answer, in place: the client doesn't make it, and reads a text instead.
 
@@ -187,7 +213,7 @@ def remove_call(call: WireToolCall, text: str) -> None:
         message["content"] = "\n".join(filter(None, (message.get("content"), text)))
         if not left:
             del message["tool_calls"]
-    for reason in ("finish_reason", "stop_reason"):
+    for reason in ("finish_reason", "stop_reason", "stopReason"):
         if not left and call.owner.get(reason) in _END_REASONS:
             call.owner[reason] = _END_REASONS[call.owner[reason]]
 
@@ -201,13 +227,15 @@ def _make_text(call: WireToolCall, text: str) -> JsonObject | None:
         identity = f"msg_{call.part.get('call_id', '')}"
         kind = {"type": "message", "id": identity, "role": "assistant", "status": "completed"}
         return {**kind, "content": content}
-    return {"text": text} if "functionCall" in call.part else None
+    return {"text": text} if {"functionCall", "toolUse"} & call.part.keys() else None
 
 
 def _is_call(part: Any) -> bool:
     if not isinstance(part, dict):
         return False
-    return part.get("type") in (*_CALL_ITEMS, "function", "custom") or "functionCall" in part
+    return part.get("type") in (*_CALL_ITEMS, "function", "custom") or bool(
+        {"functionCall", "toolUse"} & part.keys()
+    )
 
 
 # ---- results -----------------------------------------------------------------------------------------
@@ -236,6 +264,8 @@ def _input_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
 
 def _listed_results(parts: Any) -> Iterator[WireToolResult]:
     for part in each_object(parts):
+        for given in each_object([part.get("toolResult")]):  # Bedrock's
+            yield WireToolResult(_keys(given.get("toolUseId")), given, "content")
         members = _RESULT_ITEMS.get(str(part.get("type")))
         if members is not None:
             yield WireToolResult(_keys(part.get(members[0])), part, members[1])

@@ -27,8 +27,12 @@ class CalledTool:
 def find_offered_tools(body: Mapping[str, Any]) -> set[str]:
     """The names of the functions that a request offers as tools."""
     names: set[str] = set()
-    for tool in each_object(body.get("tools")):
+    config = body.get("toolConfig")  # Bedrock's
+    tools = config.get("tools") if isinstance(config, dict) else body.get("tools")
+    for tool in each_object(tools or body.get("tools")):
         match tool:
+            case {"toolSpec": {"name": str() as name}}:
+                names.add(name)
             case {"function": {"name": str() as name}} | {"name": str() as name}:
                 names.add(name)
             case {"functionDeclarations": list(functions)}:  # Gemini's

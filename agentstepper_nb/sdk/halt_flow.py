@@ -389,6 +389,8 @@ def find_usage(response: Any) -> Usage | None:
             pass
         case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
             pass
+        case {"usage": {"inputTokens": int() as asked, "outputTokens": int() as said}}:  # Bedrock's
+            pass
         case {"usageMetadata": {"promptTokenCount": int() as asked, **counts}}:  # Gemini's
             answered = counts.get("candidatesTokenCount")
             return Usage(
