@@ -28,7 +28,10 @@ _OTHERS_PERMISSIONS: Final = 0o077
 _START_ONE: Final = (
     "Start `agentstepper serve`, or JupyterLab with agentstepper_nb installed beside it."
 )
-_UNSEEN: Final = "Not seen are gRPC, websockets, models inside of the process and other processes."
+_UNSEEN: Final = (
+    "Not seen are gRPC, websockets, models inside of the process (transformers), other processes, and "
+    "other transports than httpx: boto3, requests, aiohttp (docs/guide/attach.md)."
+)
 
 
 def make_findings(facts: MachineFacts) -> list[Finding]:

@@ -16,10 +16,13 @@ from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.edits import EditConverter
-from ..sdk.flow_effects import CallEffect, CallResult, Flow, OpenEvent, find_innermost_event
+from ..sdk.flow_effects import CallEffect, CallResult, Flow
 from ..sdk.halt_flow import HaltFlow
+from ..sdk.run_events import OpenEvent, find_innermost_event
+from .announcement import announce
+from .called_tools import record_called_tools
 from .current_run import find_run, is_run_expected, raise_if_stopped
-from .discovery import discover_tools, note_called_tools
+from .discovery import discover_tools
 from .endpoints import find_api
 from .tool_inference import find_inferred_tools
 
@@ -93,8 +96,9 @@ def _find_query(
     if event is not None and event.kind is _QUERY:
         return None
     raise_if_stopped(stepper, is_async)
-    found = discover_tools(stepper, body)  # here, where the agent's frames are the callers
-    return _OwnQuery(stepper, body, send, model, known, found)
+    # Here, where the agent's frames are the callers.
+    notice = announce(stepper, discover_tools(stepper, body))
+    return _OwnQuery(stepper, body, send, model, known, notice)
 
 
 class _OwnQuery:
@@ -107,28 +111,30 @@ class _OwnQuery:
         send: Callable[[JsonObject], Any],
         model: str | None,
         known: LlmRequest | None,
-        found: list[str],
+        notice: str,
     ) -> None:
         self.stepper = stepper
         self._body = body
         self._send = send
         self._model = model
-        self._found = found
+        self._notice = notice
         self._check_body: EditConverter = _check_object if known is None else known.check_body
         self._check_answer: EditConverter = _check_object if known is None else known.check_answer
 
     def make_flow(self) -> Flow[Any]:
         """The query, for either driver."""
         flow = self.stepper._open_flow()
-        if self._found:
-            yield from flow.post_debug_message(f"Also halting at: {', '.join(self._found)}")
+        if self._notice:
+            yield from flow.post_debug_message(self._notice)
         tools = find_inferred_tools(self.stepper)
         body = yield from tools.end_calls(flow, self._body)
-        begun = yield from flow.begin(_QUERY, body, self._model, convert_edit=self._check_body)
+        begun = yield from flow.begin(
+            _QUERY, body, self._model, convert_edit=self._check_body, original=self._body
+        )
         answer = yield from self._ask(flow, begun.event, begun.value)
         if isinstance(answer, dict):
             answer = yield from tools.begin_calls(flow, self._body, answer)
-            note_called_tools(flow.run, answer)
+            record_called_tools(self.stepper, answer)
         return answer
 
     def _ask(self, flow: HaltFlow, event: OpenEvent, body: JsonObject) -> Flow[Any]:

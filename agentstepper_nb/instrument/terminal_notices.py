@@ -12,7 +12,8 @@ from .seams import list_seams
 
 _NOTICE: Final = """\
 no LLM query of this program was seen. {seams}
-What isn't seen: gRPC, websockets, models inside the process, and other programs than Python. Trace \
+What isn't seen: gRPC, websockets, models inside the process, other transports than httpx (boto3, \
+requests, aiohttp), and other programs than Python. Trace \
 these by hand: docs/guide/attach.md."""
 
 

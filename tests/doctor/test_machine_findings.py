@@ -71,7 +71,8 @@ def test_where_all_is_well_all_is_said() -> None:
         "where the page belongs to that server.",
         "✓ LLM queries and tool calls halt without a change to the agent. Active here: none, since "
         "nothing here has imported a library that asks a model. Not seen are gRPC, websockets, models "
-        "inside of the process and other processes.",
+        "inside of the process (transformers), other processes, and other transports than httpx: boto3, "
+        "requests, aiohttp (docs/guide/attach.md).",
         "✓ ipykernel 7.4.0 has subshells, so a view works while a cell is halted.",
         "✓ Event loops don't nest in this kernel. Use await in cells, or %%step.",
         "Nothing is wrong.",

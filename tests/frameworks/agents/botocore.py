@@ -8,7 +8,9 @@ from botocore.config import Config
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "attach.md"
 seam = {}
-exec(re.search(r"```python\n(# bedrock_seam.py.*?)```", GUIDE.read_text(), re.DOTALL)[1], seam)
+exec(
+    re.search(r"```python\n([^`]*def attach.session.*?)```", GUIDE.read_text(), re.DOTALL)[1], seam
+)
 TOOL = {"toolSpec": {"name": "add", "inputSchema": {"json": {"type": "object"}}}}
 
 
