@@ -72,7 +72,7 @@ def _reply(request: ChatCompletionRequest, dialect: Dialect) -> ScriptedReply:
 
 
 def _delegate(call: ScriptedCall, tools: dict[str, Any]) -> ScriptedCall:
-    """A question, by the name that the framework gives the argument; to the only sub-agent."""
+    """A question, by whatever name the framework gives the argument, to an agent that there is."""
     name = call.tool if call.tool in tools else "delegate"
     parameters = tools[name]["parameters"] if tools else {"properties": ["task"]}
     assert isinstance(call.arguments, dict)
