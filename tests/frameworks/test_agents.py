@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventSide, TimelineRow
-from tests.frameworks.at_halts import QUERY, AtHalts
+from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
 from tests.frameworks.test_matrix import each_framework, each_manner
 
 MAIN = AgentLabel(name="main")
@@ -77,6 +77,34 @@ def test_a_run_is_where_it_was_before(manner: str, halts: AtHalts) -> None:
     first, second = (read(halts, run(halts, manner, "team")) for _ in range(2))
     assert len(first) == 10
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("process", "manner", "parent"),
+    [("openai-agents", "sync", None), ("pydantic-ai", "handoff", "main")],
+    indirect=["process"],
+    scope="module",
+)
+def test_after_a_handoff_events_are_the_next_agents(
+    manner: str, parent: str | None, halts: AtHalts
+) -> None:
+    asked, handed_over, said = run(halts, manner, "expert")
+    assert handed_over.name == "transfer_to_expert"
+    assert label(asked) == label(handed_over) == ("main", None)
+    assert label(said) == ("expert", parent)
+    assert lane(said) != lane(asked)
+
+
+@pytest.mark.parametrize("process", ["pydantic-ai"], indirect=True, scope="module")
+def test_a_denied_handoff_is_read_by_the_model(halts: AtHalts) -> None:
+    halts.start("handoff", "expert")
+    halts.step(QUERY)
+    halts.step(ANSWER)
+    halts.at("transfer_to_expert")
+    halts.person.deny("Too dear.")
+    assert "Too dear." in json.dumps(halts.step(QUERY))
+    halts.step(ANSWER)
+    assert "Too dear." in halts.end()["output"]
 
 
 def read(halts: AtHalts, rows: list[TimelineRow]) -> list[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from ..agent_scope import call_agent
 from ..current_run import find_run
@@ -31,7 +32,10 @@ def _make_capability() -> Any:
     from pydantic_ai.capabilities import AbstractCapability
 
     class Debugger(AbstractCapability[Any]):
-        """Halts before and after each tool call, and says whose a run's events are."""
+        """Halts around tools and functions that take an output, and says whose a run's events are.
+
+        By a function that takes an output, an agent hands over to another.
+        """
 
         async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
             return await call_agent(getattr(ctx.agent, "name", None), handler, (), {})
@@ -50,4 +54,37 @@ def _make_capability() -> Any:
                 call_id=call.tool_call_id,
             ).run(stepper)
 
+        async def wrap_output_process(
+            self, ctx: Any, *, output_context: Any, output: Any, handler: Any
+        ) -> Any:
+            call = output_context.tool_call
+            is_call = call is not None and output_context.has_function and not ctx.partial_output
+            stepper = find_run() if is_call else None
+            if stepper is None:
+                return await handler(output)
+            return await TracedToolCall(
+                name=call.tool_name,
+                args=output,
+                call=handler,
+                is_async=True,
+                check_args=partial(_convert, output),
+                make_result=_convert,
+                make_denial=_raise_denial,
+                call_id=call.tool_call_id,
+            ).run(stepper)
+
     return Debugger()
+
+
+def _convert(original: Any, edited: Any) -> Any:
+    """An edit as a value of the original's type."""
+    from pydantic import BaseModel
+
+    return type(original).model_validate(edited) if isinstance(original, BaseModel) else edited
+
+
+def _raise_denial(reason: str) -> NoReturn:
+    """The model is asked for another answer: what it reads isn't the run's output."""
+    from pydantic_ai.exceptions import ModelRetry
+
+    raise ModelRetry(reason)

@@ -4,6 +4,7 @@ import asyncio
 
 from pydantic_ai import Agent as AiAgent
 from pydantic_ai import CallDeferred, DeferredToolRequests
+from pydantic_ai import ToolOutput
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -59,6 +60,17 @@ class Agent:
             raise CallDeferred
 
         return agent.run_sync(text).output.calls[0].args_as_dict()["question"]
+
+    def handoff(self, text):
+        model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
+        expert = AiAgent(model, name="expert")
+
+        async def transfer_to_expert() -> str:
+            """Let an expert go on."""
+            return (await expert.run("hello")).output
+
+        output = ToolOutput(transfer_to_expert, name="transfer_to_expert")
+        return AiAgent(model, name="main", output_type=[output, str]).run_sync(text).output
 
     def stream(self, text):
         async def read():
