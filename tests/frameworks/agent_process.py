@@ -46,6 +46,7 @@ CALLS = {
     "delegate": (ScriptedCall("delegate", {"": "add"}),),
     "expert": (ScriptedCall("transfer_to_expert"),),
     "confirm": (ScriptedCall("confirm", {"question": "Really?"}),),
+    "move": (ScriptedCall("transfer_to_agent", {"agent_name": "expert"}),),
     "team": (ScriptedCall("delegate", {"": "add"}), ScriptedCall("colleague", {"": "kindly add"})),
 }
 

@@ -9,6 +9,7 @@ import pytest
 _SUB_AGENT = "test_a_sub_agent_halts_inside_of_its_call"
 _NAMES, _APART = "test_events_say_whose_they_are", "test_parallel_sub_agents_are_told_apart"
 _SAME = "test_a_run_is_where_it_was_before"
+_IDS = "test_a_call_has_the_id_that_the_model_gave_it"
 _OTHER_PROGRAM = "a server is another program: what its tools ask is not seen here"
 _NO_NAMES = "its runner has no agents with names: `with dbg.agent(...)` names one"
 _SYNC = "its agents run synchronously alone"
@@ -26,6 +27,7 @@ NOT_POSSIBLE = {
     ("mcp", _NAMES): _OTHER_PROGRAM,
     ("mcp", _APART): _OTHER_PROGRAM,
     ("mcp", _SAME): _OTHER_PROGRAM,
+    ("mcp", _IDS): _OTHER_PROGRAM,
     ("anthropic", _NAMES): _NO_NAMES,
     ("anthropic", _APART): _NO_NAMES,
 }

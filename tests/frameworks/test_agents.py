@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.llm_wire.tool_names import find_called_tools
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventSide, TimelineRow
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
 from tests.frameworks.test_matrix import each_framework, each_manner
@@ -30,6 +31,10 @@ def run(halts: AtHalts, manner: str, text: str) -> list[TimelineRow]:
     halts.person.go_on()
     end = halts.end()
     assert "output" in end, end
+    return begins(halts)
+
+
+def begins(halts: AtHalts) -> list[TimelineRow]:
     kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
     rows = halts.person.rows()
     return [row for row in rows if row.kind in kinds and row.side is EventSide.BEGIN]
@@ -55,12 +60,30 @@ def test_events_say_whose_they_are(manner: str, halts: AtHalts, helper: str) -> 
         assert lane(row) != lane(asked)
 
 
+@pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
+def test_tracing_of_the_frameworks_own_changes_nothing(halts: AtHalts) -> None:
+    plain, traced = (read(halts, run(halts, manner, "team")) for manner in ("sync", "traced"))
+    assert plain == traced
+
+
 def lane(row: TimelineRow) -> tuple[str, ...]:
     """The path up to the innermost agent."""
     parts = list(row.scope or ())
     while parts and not parts[-1].startswith("agent:"):
         parts.pop()
     return tuple(parts)
+
+
+@each_manner
+@each_framework
+def test_a_call_has_the_id_that_the_model_gave_it(manner: str, halts: AtHalts) -> None:
+    halts.start(manner, "delegate")
+    halts.step(QUERY)
+    (called,) = find_called_tools(halts.step(ANSWER))
+    halts.person.go_on()
+    assert "output" in halts.end()
+    inside = [row for row in begins(halts) if f"tool:{called.id}" in (row.scope or ())]
+    assert [row.name for row in inside[1:]] == ["add", inside[0].name]
 
 
 @each_manner
@@ -80,16 +103,22 @@ def test_a_run_is_where_it_was_before(manner: str, halts: AtHalts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("process", "manner", "parent"),
-    [("openai-agents", "sync", None), ("pydantic-ai", "handoff", "main")],
+    ("process", "manner", "text", "parent"),
+    [
+        ("langgraph", "handoff", "expert", None),
+        ("openai-agents", "sync", "expert", None),
+        # The next agent runs inside of the one that hands over:
+        ("pydantic-ai", "handoff", "expert", "main"),
+        pytest.param("google-adk", "handoff", "move", None, marks=pytest.mark.frameworks),
+    ],
     indirect=["process"],
     scope="module",
 )
 def test_after_a_handoff_events_are_the_next_agents(
-    manner: str, parent: str | None, halts: AtHalts
+    manner: str, text: str, parent: str | None, halts: AtHalts
 ) -> None:
-    asked, handed_over, said = run(halts, manner, "expert")
-    assert handed_over.name == "transfer_to_expert"
+    asked, handed_over, said = run(halts, manner, text)
+    assert str(handed_over.name).startswith("transfer_to_")
     assert label(asked) == label(handed_over) == ("main", None)
     assert label(said) == ("expert", parent)
     assert lane(said) != lane(asked)

@@ -41,9 +41,10 @@ def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return call_in_scope(scope, run, args, kwargs)
     with enter_scope(scope):
         stream = run(*args, **kwargs)
-    # Each step of it is the agent's, and what is begun between them is not.
-    stream.with_pull_context_manager(partial(enter_scope, scope))
-    return stream.with_cleanup_hook(partial(_close, scope))
+    if hasattr(stream, "with_pull_context_manager"):  # each step of it is the agent's
+        stream.with_pull_context_manager(partial(enter_scope, scope))
+        stream.with_cleanup_hook(partial(_close, scope))
+    return stream
 
 
 def _close(scope: Scope) -> None:

@@ -46,7 +46,8 @@ def install_agents(library: ModuleType, patches: Patches) -> None:
         patches: Where to wrap.
     """
     for name in ("execute_task", "aexecute_task", "kickoff", "kickoff_async"):
-        patches.wrap(library.Agent, name, _run_agent)
+        if name in vars(library.Agent):  # not each version has all
+            patches.wrap(library.Agent, name, _run_agent)
 
 
 def _run_agent(run: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -43,8 +43,10 @@ def install_agents(library: ModuleType, patches: Patches) -> None:
     for name in ("stream", "astream"):  # `invoke` and `ainvoke` pass them
         patches.wrap(library.Pregel, name, _stream_graph)
     add_label_source(_find_node)
-    from langgraph._internal import _queue
-
+    try:
+        from langgraph._internal import _queue
+    except ImportError:  # another version: in its streams nodes are numbered as they come
+        return
     for queue in (_queue.SyncQueue, _queue.AsyncQueue):  # a stream waits for its next chunk
         leave_unnumbered(queue.wait)
 

@@ -38,7 +38,7 @@ def _make_capability() -> Any:
         """
 
         async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
-            return await call_agent(getattr(ctx.agent, "name", None), handler, (), {})
+            return await call_agent(_find_name(ctx), handler, (), {})
 
         async def wrap_tool_execute(
             self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
@@ -57,9 +57,10 @@ def _make_capability() -> Any:
         async def wrap_output_process(
             self, ctx: Any, *, output_context: Any, output: Any, handler: Any
         ) -> Any:
-            call = output_context.tool_call
-            is_call = call is not None and output_context.has_function and not ctx.partial_output
-            stepper = find_run() if is_call else None
+            call = getattr(output_context, "tool_call", None)
+            has_function = getattr(output_context, "has_function", False)
+            is_whole = not getattr(ctx, "partial_output", False)  # and no part of a stream
+            stepper = find_run() if call is not None and has_function and is_whole else None
             if stepper is None:
                 return await handler(output)
             return await TracedToolCall(
@@ -74,6 +75,11 @@ def _make_capability() -> Any:
             ).run(stepper)
 
     return Debugger()
+
+
+def _find_name(ctx: Any) -> Any:
+    """The name of the agent that a context is of."""
+    return getattr(getattr(ctx, "agent", None), "name", None)
 
 
 def _convert(original: Any, edited: Any) -> Any:

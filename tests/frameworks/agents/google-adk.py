@@ -47,6 +47,17 @@ class Agent:
     def stream(self, text):
         return asyncio.run(self._run(text, RunConfig(streaming_mode=StreamingMode.SSE)))
 
+    def handoff(self, text):
+        model = LiteLlm(model="openai/m", api_base=self._url, api_key="any")
+        expert = LlmAgent(
+            name="expert",
+            model=model,
+            disallow_transfer_to_parent=True,
+            disallow_transfer_to_peers=True,
+        )
+        agent = LlmAgent(name="main", model=model, sub_agents=[expert])
+        return asyncio.run(self._run(text, agent=agent))
+
     def gemini(self, url):
         model = Gemini(model="gemini-2.5-flash", base_url=url, client_kwargs={"api_key": "any"})
         agent = LlmAgent(name="main", model=model, tools=[add])

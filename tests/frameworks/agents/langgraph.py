@@ -3,10 +3,14 @@
 import time
 
 from langchain.agents import create_agent
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
 
 
 @tool
@@ -36,7 +40,7 @@ def confirm(question: str) -> str:
 
 class Agent:
     def __init__(self, url):
-        model = ChatOpenAI(model="m", base_url=url, api_key="any")
+        self._model = model = ChatOpenAI(model="m", base_url=url, api_key="any")
         helper = create_agent(model, tools=[add], name="helper")
 
         @tool
@@ -60,6 +64,22 @@ class Agent:
         config = {"configurable": {"thread_id": "1"}}
         state = self._confirming.invoke({"messages": [("user", text)]}, config)
         return state["__interrupt__"][0].value
+
+    def handoff(self, text):
+        @tool
+        def transfer_to_expert(runtime: ToolRuntime):
+            """Let an expert go on."""
+            said = ToolMessage("handed over", tool_call_id=runtime.tool_call_id)
+            messages = [*runtime.state["messages"], said]
+            return Command(goto="expert", graph=Command.PARENT, update={"messages": messages})
+
+        main = create_agent(self._model, tools=[transfer_to_expert], name="main")
+        graph = StateGraph(MessagesState)
+        graph.add_node("main", main, destinations=("expert",))
+        graph.add_node("expert", create_agent(self._model, tools=[], name="expert"))
+        graph.add_edge(START, "main")
+        state = graph.compile().invoke({"messages": [("user", text)]})
+        return state["messages"][-1].content
 
     def stream(self, text):
         said = ""

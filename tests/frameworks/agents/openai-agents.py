@@ -11,6 +11,7 @@ from agents import (
     OpenAIResponsesModel,
     Runner,
     function_tool,
+    set_trace_processors,
     set_tracing_disabled,
 )
 from agents.mcp import MCPServerStdio
@@ -54,6 +55,14 @@ class Agent:
 
     def sync(self, text):
         return Runner.run_sync(self._agent(), text).final_output
+
+    def traced(self, text):
+        set_trace_processors([])
+        set_tracing_disabled(False)
+        try:
+            return self.sync(text)
+        finally:
+            set_tracing_disabled(True)
 
     async def asynchronous(self, text):
         return (await Runner.run(self._agent(), text)).final_output
