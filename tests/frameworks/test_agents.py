@@ -94,6 +94,28 @@ def test_parallel_sub_agents_are_told_apart(manner: str, halts: AtHalts) -> None
     assert list(lanes.values()) == [3, 3]
 
 
+@pytest.mark.parametrize(
+    ("process", "parent"),
+    [
+        ("langgraph", None),
+        ("openai-agents", None),
+        ("pydantic-ai", None),
+        pytest.param("google-adk", "both", marks=pytest.mark.frameworks),
+        pytest.param("agent-framework", None, marks=pytest.mark.frameworks),
+    ],
+    indirect=["process"],
+    scope="module",
+)
+def test_agents_side_by_side_are_told_apart(parent: str | None, halts: AtHalts) -> None:
+    rows = run(halts, "side_by_side", "please add")
+    lanes = Counter((lane(row), label(row)) for row in rows)
+    assert len({path for path, _ in lanes}) == 2
+    assert sorted(names for _, names in lanes) == [("left", parent), ("right", parent)]
+    assert list(lanes.values()) == [3, 3]
+    before = read(halts, rows)
+    assert read(halts, run(halts, "side_by_side", "please add")) == before
+
+
 @each_manner
 @each_framework
 def test_a_run_is_where_it_was_before(manner: str, halts: AtHalts) -> None:

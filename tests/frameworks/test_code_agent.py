@@ -9,6 +9,7 @@ import pytest
 
 from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
 from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.test_agents import label, read, run
 
 pytestmark = pytest.mark.parametrize(
     "process", [installed_apart("smolagents")], indirect=True, scope="module"
@@ -37,6 +38,14 @@ def test_six_edits_take_effect(halts: AtHalts) -> None:
     first, second = halts.requests
     assert "kindly add" in json.dumps(first)
     assert "99" in json.dumps(second)
+
+
+def test_events_of_code_say_whose_they_are(halts: AtHalts) -> None:
+    rows = run(halts, "code", "delegate")
+    names = [label(row) for row in rows]
+    assert names == [("main", None)] * 2 + [("delegate", "main")] * 4 + [("main", None)] * 2
+    before = read(halts, rows)
+    assert read(halts, run(halts, "code", "delegate")) == before
 
 
 def test_stop_ends_the_agent(halts: AtHalts) -> None:

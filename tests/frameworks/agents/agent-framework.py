@@ -42,6 +42,14 @@ class Agent:
     async def asynchronous(self, text):
         return (await self._agent().run(text)).text
 
+    def side_by_side(self, text):
+        async def run():
+            client = OpenAIChatClient(model="m", base_url=self._url, api_key="any")
+            agents = [ChatAgent(client, name=name, tools=[add]) for name in ("left", "right")]
+            await asyncio.gather(*(agent.run(text) for agent in agents))
+
+        asyncio.run(run())
+
     def stream(self, text):
         async def read():
             stream = self._agent().run(text, stream=True)

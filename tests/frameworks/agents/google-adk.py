@@ -2,7 +2,7 @@
 
 import asyncio
 
-from google.adk.agents import LlmAgent
+from google.adk.agents import LlmAgent, ParallelAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models import Gemini
 from google.adk.models.lite_llm import LiteLlm
@@ -46,6 +46,11 @@ class Agent:
 
     def stream(self, text):
         return asyncio.run(self._run(text, RunConfig(streaming_mode=StreamingMode.SSE)))
+
+    def side_by_side(self, text):
+        model = LiteLlm(model="openai/m", api_base=self._url, api_key="any")
+        agents = [LlmAgent(name=name, model=model, tools=[add]) for name in ("left", "right")]
+        asyncio.run(self._run(text, agent=ParallelAgent(name="both", sub_agents=agents)))
 
     def handoff(self, text):
         model = LiteLlm(model="openai/m", api_base=self._url, api_key="any")

@@ -65,6 +65,14 @@ class Agent:
         state = self._confirming.invoke({"messages": [("user", text)]}, config)
         return state["__interrupt__"][0].value
 
+    def side_by_side(self, text):
+        graph = StateGraph(MessagesState)
+        for name in ("left", "right"):
+            agent = create_agent(self._model, tools=[add], name=name)
+            graph.add_node(name, agent)
+            graph.add_edge(START, name)
+        graph.compile().invoke({"messages": [("user", text)]})
+
     def handoff(self, text):
         @tool
         def transfer_to_expert(runtime: ToolRuntime):

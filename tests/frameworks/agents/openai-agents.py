@@ -67,6 +67,14 @@ class Agent:
     async def asynchronous(self, text):
         return (await Runner.run(self._agent(), text)).final_output
 
+    def side_by_side(self, text):
+        async def run():
+            model = OpenAIResponsesModel("m", AsyncOpenAI(base_url=self._url, api_key="any"))
+            agents = [SdkAgent(name=name, model=model, tools=[add]) for name in ("left", "right")]
+            await asyncio.gather(*(Runner.run(agent, text) for agent in agents))
+
+        asyncio.run(run())
+
     def over_mcp(self, text):
         async def run():
             started = {"command": sys.executable, "args": [str(SERVER)]}

@@ -61,6 +61,18 @@ class Agent:
 
         return agent.run_sync(text).output.calls[0].args_as_dict()["question"]
 
+    def side_by_side(self, text):
+        def add(a: int, b: int) -> int:
+            """Add two numbers."""
+            return a + b
+
+        async def run():
+            model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
+            agents = [AiAgent(model, name=name, tools=[add]) for name in ("left", "right")]
+            await asyncio.gather(*(agent.run(text) for agent in agents))
+
+        asyncio.run(run())
+
     def handoff(self, text):
         model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
         expert = AiAgent(model, name="expert")

@@ -77,6 +77,7 @@ class Agent:
         agent = CodeAgent(
             TOOLS,
             self._model,
+            name="main",
             managed_agents=[helper],
             executor_kwargs={"timeout_seconds": 1},
             verbosity_level=QUIET,
