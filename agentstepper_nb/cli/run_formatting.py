@@ -21,6 +21,7 @@ from ..protocol.data_model import (
     TimelineRow,
     Usage,
 )
+from ..protocol.lanes import find_label
 from ..protocol.text_escaping import escape_to_one_line
 from ..protocol.tool_ends import summarize_with_tool
 
@@ -40,6 +41,8 @@ _MARKS: Final = {
 
 #: Characters of a row that are shown however narrow the terminal is.
 _MIN_TEXT_CHARS: Final = 20
+#: Characters of an agent's name, and its node's, before what a row says.
+_MAX_AGENT_CHARS: Final = 30
 #: Levels by which a row is set to the right; those that are deeper stand there as well.
 _MAX_INDENT_LEVELS: Final = 20
 
@@ -53,8 +56,18 @@ def _name(actor: Actor) -> str:
     return _NAMES.get(actor, actor.value.capitalize())
 
 
+def format_agent(row: TimelineRow) -> str:
+    """Whose a row is: "researcher", "researcher at draft"; empty where no agent is known."""
+    label = find_label(row)
+    if label is None:
+        return ""
+    parts = [label.name, f"at {label.node}" if label.node else ""]
+    agent = escape_to_one_line(" ".join(filter(None, parts)))
+    return agent if len(agent) <= _MAX_AGENT_CHARS else f"{agent[: _MAX_AGENT_CHARS - 1]}…"
+
+
 def format_row(row: TimelineRow, width: int | None = None) -> str:
-    """A row as one line: its number, from, to, what it says, and what it took.
+    """A row as one line: its number, from, to, its agent, what it says, and what it took.
 
     Args:
         row: The row.
@@ -68,8 +81,9 @@ def format_row(row: TimelineRow, width: int | None = None) -> str:
         marks.append(figures)
     mark = f"  ({', '.join(marks)})" if marks else ""
     indent = "  " * min(row.depth, _MAX_INDENT_LEVELS)
+    agent = format_agent(row)
     head, summary = (
-        f"{row.seq:>4}  {format_actors(row):<15} {indent}",
+        f"{row.seq:>4}  {format_actors(row):<15} {indent}{agent and f'[{agent}] '}",
         escape_to_one_line(summarize_with_tool(row)),
     )
     room = len(summary) if width is None else max(_MIN_TEXT_CHARS, width - len(head) - len(mark))

@@ -16,6 +16,7 @@ from ..protocol.data_model import (
     TimelineRow,
     Usage,
 )
+from ..protocol.lanes import find_label
 from ..protocol.records import RunHistory
 from ..protocol.run_queries import SearchHit
 
@@ -121,11 +122,12 @@ _ROW_COLUMNS: Final = (
         "depth",
         "event",
     ),
-    "note",
+    *("note", "agent", "node"),
 )
 
 
 def _row(line: TimelineRow, sentence: str | None, note: str | None) -> dict[str, Any]:
+    label = find_label(line)
     return {
         "id": line.id,
         "seq": line.seq,
@@ -150,6 +152,8 @@ def _row(line: TimelineRow, sentence: str | None, note: str | None) -> dict[str,
         "depth": line.depth,
         "event": line.event,
         "note": note,
+        "agent": label and (label.name or None),
+        "node": label and label.node,
     }
 
 

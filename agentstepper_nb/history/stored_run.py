@@ -72,7 +72,8 @@ class StoredRun:
 
         Columns: seq, kind, side, name, source, target, summary, sentence, at, duration (seconds),
         tokens, cost (US dollars), outcome, failure, edited, answer, approval (whether it asked for one),
-        reason (why it was denied), size (bytes), depth, event, note.
+        reason (why it was denied), size (bytes), depth, event, note, agent (the name of the agent whose
+        row it is), node (the step of a graph that the agent is at).
         """
         return data_frames.make_row_frame(self.history())
 

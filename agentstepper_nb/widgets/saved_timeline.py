@@ -29,6 +29,7 @@ from ..protocol.data_model import (
     RunState,
     TimelineRow,
 )
+from ..protocol.lanes import find_label, find_lane, name_lanes
 from ..protocol.text_escaping import escape_invisible
 from ..protocol.tool_ends import summarize_with_tool
 
@@ -189,12 +190,13 @@ def _moment(at: float) -> str:
 
 def _body(rows: Sequence[TimelineRow], lines: dict[str, list[Line]], edge: int) -> Iterator[str]:
     shown = rows if len(rows) <= 2 * edge else [*rows[:edge], *rows[-edge:]]
+    titles = name_lanes(rows)
     before = 0
     for row in shown:
         if row.seq > before + 1:
             yield _wide(f"… {row.seq - before - 1:,} more")
         before = row.seq
-        yield _row(row)
+        yield _row(row, titles.get(find_lane(row), ""))
         under = lines.get(row.id, [])
         for line in under[:_MAX_LINES]:
             yield _wide(line())
@@ -202,8 +204,8 @@ def _body(rows: Sequence[TimelineRow], lines: dict[str, list[Line]], edge: int) 
             yield _wide(f"└ … {_count(len(under) - _MAX_LINES, 'more line')}")
 
 
-def _row(row: TimelineRow) -> str:
-    what = _text(summarize_with_tool(row))
+def _row(row: TimelineRow, agent: str) -> str:
+    what = _agent(row, agent) + _text(summarize_with_tool(row))
     marks = ", ".join(_marks(row))
     if marks:
         what += f" — {marks}"
@@ -213,6 +215,15 @@ def _row(row: TimelineRow) -> str:
         f'<tr><th scope="row">{row.seq}</th><td {_LEFT_ALIGNED}>{who}</td>'
         f"<td {_LEFT_ALIGNED}>{what}</td><td>{took}</td></tr>"
     )
+
+
+def _agent(row: TimelineRow, title: str) -> str:
+    """Whose a row is, before what it says."""
+    label = find_label(row)
+    name = f"<b>{_text(title, _MAX_NAME_CHARS)}</b>" if title else ""
+    node = _text(label.node, _MAX_NAME_CHARS) if label is not None and label.node else ""
+    agent = " at ".join(filter(None, (name, node)))
+    return f"{agent}: " if agent else ""
 
 
 def _marks(row: TimelineRow) -> Iterator[str]:

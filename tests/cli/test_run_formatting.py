@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentstepper_nb.cli.run_formatting import describe_run_state, format_row
 from agentstepper_nb.protocol.data_model import (
     Actor,
+    AgentLabel,
     EventKind,
     EventSide,
     Failure,
@@ -89,6 +91,25 @@ def test_the_end_of_a_tool_call_names_its_tool() -> None:
     assert format_row(a_row(**fields)) == "   7  Tools → Agent   search → Hello"
     assert format_row(a_row(**fields, summary="search found")).endswith("   search found")
     assert format_row(a_row(**fields, side=EventSide.BEGIN)).endswith("   Hello")
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (AgentLabel(name="researcher", parent="planner"), "[researcher] Hello"),
+        (AgentLabel(name="researcher", node="look up"), "[researcher at look up] Hello"),
+        (AgentLabel(name="", node="look up"), "[at look up] Hello"),
+        (AgentLabel(name="\x1b[2J\n"), r"[\x1b[2J\n] Hello"),
+        (AgentLabel(name="x" * 40), f"[{'x' * 29}…] Hello"),
+    ],
+)
+def test_whose_a_row_is(label: AgentLabel, words: str) -> None:
+    assert format_row(a_row(label=label)) == f"   7  LLM → Agent     {words}"
+
+
+def test_an_agent_s_name_leaves_room_for_what_the_row_says() -> None:
+    row = replace(a_row(label=AgentLabel(name="x" * 40)), summary="Hello " * 9)
+    assert format_row(row, 30).endswith("…] Hello Hello Hello H…")
 
 
 def test_what_a_run_took() -> None:

@@ -84,6 +84,8 @@ def test_events(folder: Path) -> None:
         "depth": 1,
         "event": "e",
         "note": None,
+        "agent": "planner",
+        "node": "draft",
     }
     said = events.loc["d"]
     assert (said.kind, said.side, said.note) == ("debug_message", None, "why?")
@@ -91,6 +93,7 @@ def test_events(folder: Path) -> None:
     assert (asked.approval, asked.answer, asked.reason) == (True, "resume", None)
     assert events.loc["b"].reason == "Not today."
     assert str(events.dtypes["edited"]) == str(events.dtypes["approval"]) == "bool"
+    assert (asked.agent, asked.node) == (None, None)
     assert events["tokens"].isna().tolist() == [True, False, True, True]
 
 

@@ -222,3 +222,46 @@ async def test_it_finds_what_a_new_one_finds(seed: int) -> None:
             new = await RowSearch(hub).find(FindRows(run="r", text=text), lambda: True)
             assert tuple(found) == new.seqs
     await hub.close()
+
+
+async def test_rows_of_agents_are_found_and_all_agents_are_told() -> None:
+    """Rows that wait are left, whoever's they are; pages are shorter than the run."""
+    hub, agent, person = await begun()
+    paths = {name: ["task:1", f"agent:{name}:1"] for name in ("a", "b")}
+    label: Any = {"node": None, "parent": None}
+    for number, name in enumerate("abababab"):
+        scope = [*paths[name], f"tool:{number}"]
+        agent.begin(
+            f"s{number}",
+            kind="debug_message",
+            data=f"x{number}",
+            scope=scope,
+            label=label | {"name": name},
+        )
+
+    async def find(**filter: Any) -> Any:
+        await hub.wait_recorded()
+        return (await person.command("find_rows", run="r", text="", **filter))["body"]
+
+    lanes = [
+        {"path": paths["a"], "seq": 21, "label": label | {"name": "a"}},
+        {"path": paths["b"], "seq": 22, "label": label | {"name": "b"}},
+    ]
+    of_a = await find(lanes=[paths["a"]])
+    assert of_a == {"run": "r", "seqs": [21, 23, 25, 27], "total": 4, "lanes": lanes}
+    assert (await find(lanes=[paths["b"]]))["seqs"] == [22, 24, 26, 28]
+    assert (await find(lanes=[[]]))["seqs"] == list(range(1, 21))
+    agent.begin("query", kind="llm_query", scope=paths["b"], label=label | {"name": "b"})
+    agent.reach("prompt", "?", "query")
+    assert (await find(lanes=[paths["a"]]))["seqs"] == [21, 23, 25, 27, 29]
+    await person.command("step", run="r", breakpoint="prompt", revision=1)
+    assert (await find(lanes=[paths["a"]]))["seqs"] == [21, 23, 25, 27]
+    await hub.close()
+
+
+async def test_a_run_without_agents_has_no_lanes() -> None:
+    hub, _, person = await begun()
+    await hub.wait_recorded()
+    answer = await person.command("find_rows", run="r", text="x1")
+    assert sorted(answer["body"]) == ["run", "seqs", "total"]
+    await hub.close()

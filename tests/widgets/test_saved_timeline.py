@@ -10,6 +10,7 @@ import pytest
 from agentstepper_nb.protocol.agent import Timeline
 from agentstepper_nb.protocol.data_model import (
     Actor,
+    AgentLabel,
     AnswerKind,
     ChangeKind,
     Commit,
@@ -262,6 +263,39 @@ def test_a_commit_before_all_rows_has_no_place() -> None:
     assert len(page(row(1), commits=(commit(0, changed("a.py")),)).rows) == 2
 
 
+# ---- agents ----------------------------------------------------------------------------------------
+
+
+def researcher(seq: int, task: int, **label: Any) -> TimelineRow:
+    path = ("agent:planner:1", f"task:{task}", "agent:researcher:1", "tool:call")
+    return row(seq, scope=path, label=AgentLabel(name="researcher", parent="planner", **label))
+
+
+def test_agents_of_one_name_have_numbers() -> None:
+    rows = (
+        row(1),
+        researcher(2, 1),
+        researcher(3, 2, node="look up"),
+        researcher(4, 1),
+        row(5, scope=("task:3",), label=AgentLabel(name="", node="look up")),
+        row(6, scope=("task:3", "agent:a:b:2")),
+    )
+    assert [cells[2] for cells in page(*rows).rows[1:]] == [
+        "summary 1",
+        "researcher: summary 2",
+        "researcher 2 at look up: summary 3",
+        "researcher: summary 4",
+        "look up: summary 5",
+        "a:b: summary 6",
+    ]
+
+
+def test_an_agent_s_name_is_a_text() -> None:
+    label = AgentLabel(name="<script>$x$", node="<img>")
+    made = page(row(1, scope=("agent:x:1",), label=label))
+    assert made.rows[1][2] == "<script>$x$ at <img>: summary 1"
+
+
 # ---- how long it gets ------------------------------------------------------------------------------
 
 
@@ -285,9 +319,13 @@ def test_rows_that_the_core_left_out_are_counted() -> None:
 def test_the_page_is_bounded_whatever_stands_in_it(letter: str) -> None:
     long = letter * 10_000_000
     files = [changed(long, previous_path=long) for _ in range(9)]
+    label = AgentLabel(name=long, node=long)
     timeline = Timeline(
         run=run(name=long, program=long, failure=Failure(type=long, message=long)),
-        rows=tuple(row(seq, summary=long, event="e") for seq in range(1, 601)),
+        rows=tuple(
+            row(seq, summary=long, event="e", scope=(f"agent:{seq}",), label=label)
+            for seq in range(1, 601)
+        ),
         commits=tuple(
             commit(seq // 9, *files, title=long, snapshot=bool(seq % 2), event="e")
             for seq in range(6000)

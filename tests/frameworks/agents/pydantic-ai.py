@@ -3,8 +3,7 @@
 import asyncio
 
 from pydantic_ai import Agent as AiAgent
-from pydantic_ai import CallDeferred, DeferredToolRequests
-from pydantic_ai import ToolOutput
+from pydantic_ai import CallDeferred, DeferredToolRequests, ToolOutput
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
