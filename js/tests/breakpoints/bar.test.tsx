@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../src/protocol/types.gen";
 import { useLayout } from "../helpers/dom";
-import { aBreakpoint, aDryRun, endedRun } from "../helpers/values";
+import { aBreakpoint, aDryRun, aLabel, aRow, endedRun } from "../helpers/values";
 import {
   box,
   button,
@@ -32,11 +32,18 @@ async function answerDryRun(
   return sent.body;
 }
 
+/** What a field offers. */
+function offered(label: string): string[] | undefined {
+  const list = document.getElementById(field(label)?.getAttribute("list") ?? "");
+  return list ? [...list.querySelectorAll("option")].map(({ value }) => value) : undefined;
+}
+
 describe("the bar", () => {
   test("makes a breakpoint of what its fields say", async () => {
     const { peer } = await renderTab();
     await pick("Where", "After a tool");
     await write("Tool", "run_*");
+    await write("Agent", " research* ");
     await write("Condition", "args.n > 1");
     await pick("Watch", "and tokens over");
     await write("Tokens", "50,000");
@@ -52,6 +59,7 @@ describe("the bar", () => {
       kind: "tool_invocation",
       side: "end",
       name: "run_*",
+      agent: "research*",
       on_error: false,
       condition: "args.n > 1",
       watch: { kind: "tokens", limit: 50_000 },
@@ -67,18 +75,28 @@ describe("the bar", () => {
     expect(field("Where").value).toBe("tool_invocation/begin");
     expect(box.querySelector('[role="status"].as-Hidden')?.textContent).toBe("Breakpoint added");
     await click(button("Add breakpoint"));
-    expect(peer.take("set_stop").body.stop).toMatchObject({ program: "fix_tests.py" });
+    const second = peer.take("set_stop").body.stop;
+    expect(second).toMatchObject({ program: "fix_tests.py" });
+    expect(second).not.toHaveProperty("agent");
   });
 
   test("offers the names that the run has", async () => {
     await renderTab();
-    const names = () =>
-      [...box.querySelectorAll<HTMLOptionElement>("datalist option")].map((each) => each.value);
+    const names = () => offered("Tool") ?? offered("Model") ?? offered("Name");
     expect(names()).toEqual(["run_tests"]);
     await pick("Where", "Before an LLM query");
     expect(names()).toEqual(["gpt-5"]);
     await pick("Where", "Any event");
     expect(names()).toEqual(["gpt-5", "run_tests"]);
+  });
+
+  test("offers the names of the run's agents, each once", async () => {
+    const rows = ["task:1", "task:2"].map((task, at) =>
+      aRow(at + 1, { scope: [task, "agent:a*:1"], label: aLabel("a*") }),
+    );
+    const writer = aRow(3, { scope: ["agent:writer:1"], label: aLabel("writer") });
+    await renderTab([], { rows: [...rows, writer] });
+    expect(offered("Agent")).toEqual(["a[*]", "writer"]);
   });
 
   test("holds back what is no breakpoint yet, and says why", async () => {
@@ -121,8 +139,9 @@ describe("the bar", () => {
     const { model } = await renderTab();
     const row = ROWS[5];
     if (!row) throw new Error("there are 13");
-    model.breakpoints.template.value = { ...row, side: "end" };
+    model.breakpoints.template.value = { ...row, side: "end", label: aLabel("writer") };
     await drawn();
+    expect(field("Agent").value).toBe("writer");
     expect(field("Where").value).toBe("tool_invocation/end");
     expect(field("Tool").value).toBe("run_tests");
     expect(document.activeElement).toBe(field("Condition"));

@@ -8,7 +8,7 @@ import {
   newDraft,
 } from "../../src/breakpoints/draft";
 import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
-import { aBreakpoint, aRow, aRun } from "../helpers/values";
+import { aBreakpoint, aLabel, aRow, aRun } from "../helpers/values";
 
 const RUN: Run = { ...aRun("a"), program: "agent[1].py" };
 const BREAKPOINTS: BreakpointRule[] = [
@@ -28,6 +28,7 @@ const BREAKPOINTS: BreakpointRule[] = [
   aBreakpoint("tokens", { watch: { kind: "tokens", limit: 50_000 }, nth: 2 }),
   aBreakpoint("cost", { watch: { kind: "cost", limit: 0.25 }, once: true }),
   aBreakpoint("again", { watch: { kind: "repeated", times: 4, in_a_row: true } }),
+  aBreakpoint("agent", { agent: "research*" }),
   aBreakpoint("anywhere", { watch: { kind: "repeated", times: 4, in_a_row: false } }),
 ];
 
@@ -53,12 +54,20 @@ describe("a breakpoint in the bar", () => {
   });
 
   test("one like a row has its kind, side and name", () => {
-    const row = aRow(4, { kind: "tool_invocation", side: "end", name: "what?", outcome: "error" });
+    const label = aLabel("who*", { node: "look up" });
+    const row = aRow(4, {
+      kind: "tool_invocation",
+      side: "end",
+      name: "what?",
+      label,
+      outcome: "error",
+    });
     const made = breakpointOf(draftFromRow(row), RUN);
     expect(made).toMatchObject({
       kind: "tool_invocation",
       side: "end",
       name: "what[?]",
+      agent: "who[*]",
       on_error: true,
     });
   });

@@ -49,6 +49,15 @@ describe("the list", () => {
     expect(box.querySelector("[role=grid]")?.getAttribute("aria-rowcount")).toBe("3");
   });
 
+  test("says at which agent", async () => {
+    await renderTab([
+      aBreakpoint("any", { agent: "researcher" }),
+      aBreakpoint("some", { agent: "research*", condition: "args.n > 1", once: true }),
+    ]);
+    expect(cells("any")[1]).toBe("at researcher");
+    expect(cells("some")[1]).toBe("at research* where args.n > 1, once");
+  });
+
   test("has those first that are for the shown run, and counts only them", async () => {
     const { model } = await renderTab([OTHER, ERROR]);
     expect(rows().map(({ dataset }) => dataset.breakpoint)).toEqual(["error", "other"]);

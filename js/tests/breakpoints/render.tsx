@@ -48,7 +48,7 @@ export async function press(key: string): Promise<void> {
 /** The tab by itself, with some breakpoints, on a run of 13 rows. */
 export async function renderTab(
   breakpoints: BreakpointRule[] = [],
-  { control = true, runs = [RUN] } = {},
+  { control = true, runs = [RUN], rows = ROWS } = {},
 ) {
   const all = aModel();
   all.peer.opened();
@@ -58,7 +58,7 @@ export async function renderTab(
     aHello(runs, { control, stops: breakpoints }),
   );
   const run = runs.at(-1);
-  if (run) await all.opens(run, ROWS);
+  if (run) await all.opens(run, rows);
   all.model.tab.value = "breakpoints";
   render(<BreakpointsView model={all.model} />, box);
   await drawn();

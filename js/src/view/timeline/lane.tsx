@@ -25,6 +25,7 @@ export function AgentLabel({ lane, node }: LabelProps) {
   return (
     <>
       {lane && <Chip lane={lane} node={node} />}
+      {lane && " "}
       {node && (
         <span
           class={cx("as-LaneNode", lane && "as-x-narrow")}
