@@ -57,7 +57,7 @@ def _make_capability() -> Any:
         async def wrap_output_process(
             self, ctx: Any, *, output_context: Any, output: Any, handler: Any
         ) -> Any:
-            call = getattr(output_context, "tool_call", None)
+            call: Any = getattr(output_context, "tool_call", None)
             has_function = getattr(output_context, "has_function", False)
             is_whole = not getattr(ctx, "partial_output", False)  # and no part of a stream
             stepper = find_run() if call is not None and has_function and is_whole else None

@@ -1,11 +1,11 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import type { RunSeams } from "../../src/protocol/types.gen";
 import { aRun, aSeam } from "../helpers/values";
-import { AGENT_SCENES } from "./agents";
 import { MOVING } from "./animated";
 import { APPROVALS } from "./approvals";
 import { BREAKPOINT_SCENES } from "./breakpoints";
 import { HISTORY } from "./history";
+import { LANE_SCENES } from "./lanes";
 import { KEEPING } from "./recorded_runs";
 import { type Scene, shows } from "./scene";
 import { beginning, CART, changing, finished, TESTS } from "./stories";
@@ -281,7 +281,7 @@ export const SCENES: Record<string, Scene> = {
   ...KEEPING,
   ...MOVING,
   ...BREAKPOINT_SCENES,
-  ...AGENT_SCENES,
+  ...LANE_SCENES,
 };
 
 function longStory(): Story {

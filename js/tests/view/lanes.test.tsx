@@ -40,7 +40,7 @@ const what = (id: string) => box.querySelector(`[data-row="${id}"] .as-Row-what`
 const filterButton = () => box.querySelector<HTMLElement>(".as-LaneFilter > button");
 const item = (title: string) =>
   [...box.querySelectorAll<HTMLElement>(".as-LaneItem")]
-    .find((each) => each.textContent?.startsWith(title))
+    .find((each) => each.querySelector(".as-LaneItem-title")?.textContent === title)
     ?.querySelector("input");
 const open = async () => {
   filterButton()?.click();
@@ -91,7 +91,7 @@ describe("the filter by agents", () => {
     const { model } = await draw(ROWS);
     await open();
     const items = [...box.querySelectorAll(".as-LaneItem")].map((each) => each.textContent);
-    expect(items).toEqual(["main program", "researcherin planner", "researcher 2in planner"]);
+    expect(items).toEqual(["main program ", "researcher in planner", "researcher 2 in planner"]);
     await choose("researcher 2");
     expect(shown()).toEqual(["r3"]);
     expect(filterButton()?.textContent).toBe("researcher 2");

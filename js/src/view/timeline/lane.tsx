@@ -42,9 +42,18 @@ function Chip({ lane, node }: LabelProps & { lane: Lane }) {
   const words = [laneText(lane), node && `at node ${node}`].filter(Boolean).join(", ");
   return (
     <span class={`as-Lane as-mod-hue${lane.hue}`} title={escapeInvisible(words)}>
-      <span class="as-Ellipsis">{escapeInvisible(lane.name)}</span>
-      {lane.number > 1 && <span class="as-Lane-number"> {lane.number}</span>}
+      <Title {...lane} />
     </span>
+  );
+}
+
+/** Where there is little room for a name, the number stays. */
+function Title({ name, number }: Pick<Lane, "name" | "number">) {
+  return (
+    <>
+      <span class="as-Ellipsis">{escapeInvisible(name)}</span>
+      {number > 1 && <span class="as-Lane-number"> {number}</span>}
+    </>
   );
 }
 
@@ -57,7 +66,8 @@ export function LaneFilter({ model }: { model: Debugger }) {
   const lanes = model.lanes.value.all;
   if (lanes.length === 0) return null;
   const chosen = model.shownLanes.value;
-  const words = chosenText(chosen, lanes);
+  const one = chosen.length === 1 ? model.lanes.value.get(chosen[0] ?? MAIN_LANE) : null;
+  const words = one ? escapeInvisible(one.title) : chosenText(chosen);
   const close = () => {
     setOpen(false);
     box.current?.querySelector("button")?.focus();
@@ -66,7 +76,7 @@ export function LaneFilter({ model }: { model: Debugger }) {
     <span ref={box} class="as-LaneFilter">
       <button
         type="button"
-        class={cx("as-Button", chosen.length === 0 && "as-mod-icon")}
+        class={cx("as-Button", chosen.length === 0 ? "as-mod-icon" : "as-mod-chosen")}
         title={chosen.length === 0 ? "Filter by agent" : `Shows only ${words}`}
         aria-label={chosen.length === 0 ? "Filter by agent" : `Filter by agent: ${words}`}
         aria-haspopup="dialog"
@@ -74,7 +84,11 @@ export function LaneFilter({ model }: { model: Debugger }) {
         onClick={() => setOpen(!open)}
       >
         <Icon name="agent" />
-        {chosen.length > 0 && <span class="as-Ellipsis as-LaneFilter-words">{words}</span>}
+        {chosen.length > 0 && (
+          <span class="as-LaneFilter-words">
+            {one ? <Title {...one} /> : <span class="as-Ellipsis">{words}</span>}
+          </span>
+        )}
       </button>
       {open && <LaneList model={model} lanes={lanes} onClose={close} />}
     </span>
@@ -83,11 +97,8 @@ export function LaneFilter({ model }: { model: Debugger }) {
 
 const MAIN_TEXT = "main program";
 
-function chosenText(chosen: readonly string[], lanes: readonly Lane[]): string {
-  if (chosen.length !== 1) return `${chosen.length} agents`;
-  const lane = lanes.find(({ key }) => key === chosen[0]);
-  return lane ? escapeInvisible(lane.title) : MAIN_TEXT;
-}
+const chosenText = (chosen: readonly string[]): string =>
+  chosen.length === 1 ? MAIN_TEXT : `${chosen.length} agents`;
 
 interface ListProps {
   model: Debugger;
@@ -114,15 +125,15 @@ function LaneList({ model, lanes, onClose }: ListProps) {
   return (
     <div
       ref={box}
-      class="as-Popover as-LaneList"
+      class="as-LaneList"
       role="dialog"
       aria-label="Agents shown"
       onKeyDown={onKeyDown}
     >
       <ul class="as-Scroll">
-        <LaneItem model={model} laneKey={MAIN_LANE} title={MAIN_TEXT} />
-        {lanes.map(({ key, title, parent, hue }) => (
-          <LaneItem key={key} model={model} laneKey={key} title={title} parent={parent} hue={hue} />
+        <LaneItem model={model} lane={{ key: MAIN_LANE, name: MAIN_TEXT, number: 1 }} />
+        {lanes.map((lane) => (
+          <LaneItem key={lane.key} model={model} lane={lane} />
         ))}
       </ul>
       <p class="as-LaneList-end">
@@ -145,23 +156,23 @@ const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
 
 interface ItemProps {
   model: Debugger;
-  laneKey: string;
-  title: string;
-  parent?: string | null;
-  hue?: number;
+  lane: Pick<Lane, "key" | "name" | "number"> & Partial<Lane>;
 }
 
-function LaneItem({ model, laneKey, title, parent = null, hue }: ItemProps) {
+function LaneItem({ model, lane }: ItemProps) {
+  const { key, parent, hue } = lane;
   return (
     <li>
       <label class="as-LaneItem">
         <input
           type="checkbox"
-          checked={model.shownLanes.value.includes(laneKey)}
-          onChange={() => model.toggleLane(laneKey)}
+          checked={model.shownLanes.value.includes(key)}
+          onChange={() => model.toggleLane(key)}
         />
         <i class={cx("as-LaneSwatch", hue !== undefined && `as-mod-hue${hue}`)} />
-        <span class="as-Ellipsis">{escapeInvisible(title)}</span>
+        <span class="as-LaneItem-title">
+          <Title {...lane} />
+        </span>{" "}
         {parent && (
           <span class="as-Muted as-Small as-Ellipsis">{`in ${escapeInvisible(parent)}`}</span>
         )}

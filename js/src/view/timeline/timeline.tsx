@@ -105,7 +105,7 @@ function Filter({ model, left }: { model: Debugger; left: FilteredRows | null })
       inputRef={input}
       field="as-Filter"
       label="Filter events"
-      placeholder="Filter events"
+      placeholder={model.shownLanes.value.length > 0 ? "Filter" : "Filter events"}
       title="Filter by number, actor, agent, tool, file, or text of rows, results and answers (/)"
       spellcheck={false}
       value={model.filter.value}

@@ -60,15 +60,15 @@ const filtered = async (user: User) => {
   await user.pick(".as-LaneList li:nth-child(4) input");
 };
 
-export const AGENT_SCENES: Record<string, Scene> = {
-  agents: () => shows(parallel()),
-  "agents-filter": () => shows(parallel(), (user) => user.press("Filter by agent")),
-  "agents-filtered": () =>
+export const LANE_SCENES: Record<string, Scene> = {
+  lanes: () => shows(parallel()),
+  "lanes-filter": () => shows(parallel(), (user) => user.press("Filter by agent")),
+  "lanes-filtered": () =>
     shows(parallel(), async (user) => {
       await filtered(user);
       await user.key("Escape");
     }),
-  "agents-breakpoint": () =>
+  "lanes-breakpoint": () =>
     shows(
       parallel(),
       async (user) => {
