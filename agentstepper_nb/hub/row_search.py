@@ -68,11 +68,11 @@ class RowFilter:
 
         Prompts repeat what was said before, so that all rows after a word would be left.
         """
-        return halt_point.side is EventSide.END
+        return bool(self._words) and halt_point.side is EventSide.END
 
     def read(self, halt_point: HaltPoint) -> None:
         """Look into a halt point's contents for the words."""
-        if self._words and self.reads_contents(halt_point):
+        if self.reads_contents(halt_point):
             data = halt_point.current.encode(errors="replace")
             text = "\n".join(extract_strings(data[:MAX_DOCUMENT_CHARS])).lower()
             self._contents[halt_point.seq] = frozenset(word for word in self._words if word in text)
