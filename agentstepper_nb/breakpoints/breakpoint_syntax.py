@@ -186,16 +186,18 @@ class _Reader:
 
     def breakpoint(self, id: str, program: str) -> dict[str, Any]:
         if not self._text:
-            _complain("The breakpoint names no place to halt")
+            _raise_usage_error("The breakpoint names no place to halt")
         while (word := self._word()) is not None:
-            self._take(*word)
+            self._parse_word(*word)
         return {"id": id, "program": program} | self._fields
 
-    def _take(self, word: str, quoted: bool) -> None:
+    def _parse_word(self, word: str, quoted: bool) -> None:
         if quoted:
-            _complain(f"The name “{word}” isn't expected here")
+            _raise_usage_error(f"The name “{word}” isn't expected here")
         if not (self._place(word) or self._option(word)):
-            _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
+            _raise_usage_error(
+                f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS))
+            )
 
     def _place(self, word: str) -> bool:
         if word in _SIDES:
@@ -238,7 +240,7 @@ class _Reader:
                 self._set("program", self._next(word))
             case "all":
                 if self._next(word) != "agents":
-                    _complain("“agents” must follow “all”")
+                    _raise_usage_error("“agents” must follow “all”")
                 self._set("program", "*")
             case _:
                 return False
@@ -250,12 +252,12 @@ class _Reader:
         while (behind := _TRAILING_OPTIONS.search(rest)) is not None:
             rest, options = rest[: behind.start()], _Reader(behind[0])
             while (word := options._word()) is not None:
-                options._take(*word)
+                options._parse_word(*word)
             for name, value in options._fields.items():
                 self._set(name, value)
         self._at = len(self._text)
         if not rest.strip():
-            _complain("A condition must follow “where”")
+            _raise_usage_error("A condition must follow “where”")
         self._set("condition", rest.strip())
 
     def _name(self) -> None:
@@ -270,7 +272,7 @@ class _Reader:
     def _next(self, after: str) -> str:
         word = self._word()
         if word is None:
-            _complain(f"A value must follow “{after}”")
+            _raise_usage_error(f"A value must follow “{after}”")
         return word[0]
 
     def _word(self) -> tuple[str, bool] | None:
@@ -278,7 +280,7 @@ class _Reader:
         found = _TOKEN.match(self._text, self._at)
         if found is None:
             if self._text[self._at :].strip():
-                _complain("A quote isn't closed")
+                _raise_usage_error("A quote isn't closed")
             return None
         self._at = found.end()
         if found[1] is None:
@@ -287,7 +289,7 @@ class _Reader:
 
     def _set(self, name: str, value: Any) -> None:
         if name in self._fields:
-            _complain(f"The {_FIELDS.get(name, name)} is given twice")
+            _raise_usage_error(f"The {_FIELDS.get(name, name)} is given twice")
         self._fields[name] = value
 
 
@@ -303,15 +305,15 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        _complain(f"“{text}” isn't a whole number")
+        _raise_usage_error(f"“{text}” isn't a whole number")
 
 
 def _dollars(text: str) -> float:
     try:
         return float(text.removeprefix("$"))
     except ValueError:
-        _complain(f"“{text}” isn't an amount in dollars")
+        _raise_usage_error(f"“{text}” isn't an amount in dollars")
 
 
-def _complain(what: str, hint: str = "") -> NoReturn:
+def _raise_usage_error(what: str, hint: str = "") -> NoReturn:
     raise ProtocolError("invalid_stop", f"{what}.{hint} Write a breakpoint as: {USAGE}")

@@ -40,15 +40,15 @@ class DryRunResults(list[DryRunResult]):
         return sum(outcome.result.total for outcome in self)
 
     def __repr__(self) -> str:
-        return "\n".join([self._said, *self._table(format_text_table), *self._errors()])
+        return "\n".join([self._format_outcome, *self._table(format_text_table), *self._errors()])
 
     def _repr_html_(self) -> str:
         # An error is a row of its own, so that all that comes from a run is escaped in one place.
         errors = [format_html_table((), [(text,)]) for text in self._errors()]
-        return "".join([f"<p>{self._said}</p>", *self._table(format_html_table), *errors])
+        return "".join([f"<p>{self._format_outcome}</p>", *self._table(format_html_table), *errors])
 
     @property
-    def _said(self) -> str:
+    def _format_outcome(self) -> str:
         if not self:
             return "These agents have no recorded run yet."
         times = "once" if self.total == 1 else f"{self.total:,} times"

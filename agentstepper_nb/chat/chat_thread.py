@@ -232,12 +232,12 @@ class AnswerCollector:
         if isinstance(event, ChatMessageChanged):
             self._said[event.message.id] = event.message
         elif isinstance(event, ChatSessionSnapshot):  # a person may have taken some out
-            self._said = {id: said for id, said in self._said.items() if self._is_there(id)}
+            self._said = {id: said for id, said in self._said.items() if self._has_message(id)}
         elif isinstance(event, ChatSessionRemoved):
             self._removed = True
         self._changed.set()
 
-    def _is_there(self, message_id: str) -> bool:
+    def _has_message(self, message_id: str) -> bool:
         try:
             self._interpreter.message(self._session, message_id)
         except CommandError:

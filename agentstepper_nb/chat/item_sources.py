@@ -192,19 +192,19 @@ class ThreadPuller(Puller):
     def pull(self, sent: object = None) -> Future[Any]:
         """See `Puller`."""
         future: Future[Any] = _make_shielded_future()
-        self._tell((future, sent))
+        self._send_request((future, sent))
         return future
 
     def stop(self) -> Future[None]:
         """See `Puller`."""
-        self._tell(None)
+        self._send_request(None)
         return self._closed_future
 
     def is_called_from_source(self) -> bool:
         """See `Puller`."""
         return threading.current_thread() is self._thread
 
-    def _tell(self, request: _Request | None) -> None:
+    def _send_request(self, request: _Request | None) -> None:
         self._wanted.put(request)
         with self._starting:
             if self._thread is None:

@@ -178,7 +178,7 @@ class FileLineStore(LineStore):
                 f"The chat session {self._path.stem} is open in another process: close it "
                 "there, or begin a new session here.",
             )
-        if not self._is_there(descriptor):
+        if not self._is_linked(descriptor):
             os.close(descriptor)
             raise FileNotFoundError(errno.ENOENT, "the session was just deleted", str(self._path))
         self._descriptor, self.size = descriptor, os.fstat(descriptor).st_size
@@ -186,7 +186,7 @@ class FileLineStore(LineStore):
             with suppress(OSError):  # a full disk: it may still be read
                 self._write(b"\n")
 
-    def _is_there(self, descriptor: int) -> bool:
+    def _is_linked(self, descriptor: int) -> bool:
         """Whether what was opened is still the file of this name: who had it may have deleted it."""
         try:
             found = self._path.stat(follow_symlinks=False)

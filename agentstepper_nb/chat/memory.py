@@ -40,7 +40,7 @@ class Memory:
         self.window = window
         self._messages: dict[str, Message] = {}  # in the order they first came
         # Of those that went before they were complete: what is told of them still is no new message.
-        self._gone_open: set[str] = set()
+        self._dropped_partial_ids: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -66,9 +66,9 @@ class Memory:
         Args:
             message: As it is so far, whole.
         """
-        if message.id in self._gone_open:
+        if message.id in self._dropped_partial_ids:
             if message.final:
-                self._gone_open.discard(message.id)
+                self._dropped_partial_ids.discard(message.id)
             return
         self._messages[message.id] = message
         if len(self._messages) > self.limit:
@@ -79,7 +79,7 @@ class Memory:
         oldest = next(iter(self._messages.values()))
         del self._messages[oldest.id]
         if not oldest.final:
-            self._gone_open.add(oldest.id)
+            self._dropped_partial_ids.add(oldest.id)
 
     def remove(self, message_id: str) -> None:
         """Let go of a message for good: a person took it out of the conversation."""

@@ -124,7 +124,7 @@ class MessageBuilder:
             told = saying.append(replace_surrogates(piece.content))
             return [told] if told.content else []
         opened, told = self._opened(piece)
-        before = self._said()
+        before = self._finish_text()
         if piece.type == MessageType.CONFIRMATION:
             self._confirmations[told.id] = opened
         elif piece.data is not None or piece.path is not None:
@@ -163,7 +163,7 @@ class MessageBuilder:
         asking, self._confirmations = self._confirmations, {}
         rest = [*calls, *asking.values()]
         rest.sort(key=lambda each: each.message.created_at)
-        return [*(each.complete() for each in rest), *self._said()]
+        return [*(each.complete() for each in rest), *self._finish_text()]
 
     # ---- parts --------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class MessageBuilder:
         opened = PartialMessage(replace(message, content=""))
         return opened, opened.append(content)
 
-    def _said(self) -> list[Message]:
+    def _finish_text(self) -> list[Message]:
         """The end of the text that is being said."""
         saying, self._open = self._open, None
         return [] if saying is None else [saying.complete()]
@@ -209,17 +209,17 @@ class MessageBuilder:
             checked = message_types.check_message(replace(call.message, result=piece.result, ok=ok))
             self._calls.remove(call)
             call.append(replace_surrogates(piece.content))
-            return [*self._said(), call.complete(result=checked.result, ok=ok)]
+            return [*self._finish_text(), call.complete(result=checked.result, ok=ok)]
         call_id = piece.call_id or self._new_id()
         piece = replace(piece, call_id=call_id, name=piece.name or "?", ok=ok)
         opened, _ = self._opened(piece)
-        return [*self._said(), opened.complete()]
+        return [*self._finish_text(), opened.complete()]
 
     def _called(self, piece: AgentOutput) -> list[Message]:
         arguments = {} if piece.arguments is None else piece.arguments
         call_id = piece.call_id or self._new_id()
         opened, told = self._opened(replace(piece, call_id=call_id, arguments=arguments))
-        before = self._said()
+        before = self._finish_text()
         self._calls.append(opened)
         if len(self._calls) > MAX_CALLS:
             before.append(self._calls.pop(0).complete())

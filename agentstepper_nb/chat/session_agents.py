@@ -123,15 +123,17 @@ class SessionAgents:
     def info(self, name: str) -> ChatAgentInfo:
         """An agent, as it is told of."""
         agent = self._agents[name]
-        notice = replace_surrogates(str(self._asked(agent, agent.notice, "")))[:_MAX_LINE_CHARS]
+        notice = replace_surrogates(str(self._call_agent(agent, agent.notice, "")))[
+            :_MAX_LINE_CHARS
+        ]
         return replace(
-            self._infos[name], run_id=self._asked(agent, agent.run_id, None), notice=notice
+            self._infos[name], run_id=self._call_agent(agent, agent.run_id, None), notice=notice
         )
 
-    def _asked(self, agent: InterpreterABC, ask: Callable[[str], T], fallback: T) -> T:
+    def _call_agent(self, agent: InterpreterABC, call: Callable[[str], T], fallback: T) -> T:
         """What an agent says of itself in this session; whoever looks is told without what fails."""
         try:
-            return ask(self._session_id)
+            return call(self._session_id)
         except Exception:
             log.exception("Agent %s can't give its run or its notice.", agent.name)
             return fallback

@@ -150,10 +150,10 @@ class StreamWrapper(Generic[T]):
         """What pulls, by who asks first."""
         with self._puller_lock:
             if self._puller is None:
-                self._puller = self._made(sync)
+                self._puller = self._make_puller(sync)
             return self._puller
 
-    def _made(self, sync: bool) -> Puller:
+    def _make_puller(self, sync: bool) -> Puller:
         if not isinstance(self._source, AsyncIterable):
             return InlinePuller(self._source) if sync else ThreadPuller(self._source)
         if self._loop is None and not sync:

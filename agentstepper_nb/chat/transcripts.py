@@ -78,13 +78,15 @@ class ChatTranscripts:
                 for entry in entries:
                     id = entry.name.removesuffix(_SUFFIX)
                     if id != entry.name and is_session_id(id) and id not in excluded_ids:
-                        known[entry.name] = self._look(entry)
+                        known[entry.name] = self._read_entry(entry)
         except OSError:  # there is no folder yet
             return []
         self._known = known
         return [info for _, info in known.values() if info is not None]
 
-    def _look(self, entry: os.DirEntry[str]) -> tuple[tuple[int, int], ChatSessionInfo | None]:
+    def _read_entry(
+        self, entry: os.DirEntry[str]
+    ) -> tuple[tuple[int, int], ChatSessionInfo | None]:
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:  # deleted meanwhile

@@ -199,7 +199,7 @@ class TurnOutput:
         )
         pieces.append(message)
         while self._unread_bytes > MAX_UNREAD_BYTES and len(self._unread) > 1:
-            self._take()
+            self._take_unread()
         self._unread_arrived.set()
 
     def end(self) -> None:
@@ -218,7 +218,7 @@ class TurnOutput:
                 raise StopAsyncIteration
             self._unread_arrived.clear()
             await self._unread_arrived.wait()
-        pieces = self._take()
+        pieces = self._take_unread()
         if len(pieces) == 1:
             return pieces[0]
         return replace(pieces[0], content="".join(each.content for each in pieces))
@@ -231,7 +231,7 @@ class TurnOutput:
         if not over:
             self._cancel()
 
-    def _take(self) -> list[Message]:
+    def _take_unread(self) -> list[Message]:
         pieces = self._unread.pop(next(iter(self._unread)))
         self._unread_bytes -= _estimate_unread_bytes(pieces)
         return pieces

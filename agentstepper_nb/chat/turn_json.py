@@ -19,7 +19,7 @@ _OWN: Final = ("id", "session_id", "created_at", "final", "data")
 _BLANK: Final = Message(id="-", session_id="-", role="assistant", created_at=0)
 #: What says in the debugger that a message has bytes, which nobody reads there.
 _BYTES: Final = "bytes"
-_HAND_ON: Final = "hand_on"
+_HANDOFF_KEY: Final = "hand_on"
 
 #: Characters that the messages of one value in the debugger have together, and one of them at most.
 _MAX_TOTAL_CHARS: Final = 4_000_000
@@ -95,7 +95,7 @@ def encode_agent_answer(part: AgentAnswer) -> list[dict[str, Any]]:
     shown = [_as_json(each, room) for each in part.messages]
     if part.handoff is not None:
         told = {} if part.handoff.text is None else {"text": part.handoff.text}
-        shown.append({_HAND_ON: part.handoff.agent_name, **told})
+        shown.append({_HANDOFF_KEY: part.handoff.agent_name, **told})
     return shown
 
 
@@ -111,15 +111,15 @@ def decode_agent_answer(value: Any, part: AgentAnswer, make_message: MakeMessage
         ProtocolError: It can't be used; the text says why.
     """
     items = list(_listed("result", value))
-    hand_on = None
-    if items and isinstance(items[-1], dict) and _HAND_ON in items[-1]:
-        hand_on = _hand_on(items.pop())
+    handoff = None
+    if items and isinstance(items[-1], dict) and _HANDOFF_KEY in items[-1]:
+        handoff = _decode_handoff(items.pop())
     room = _limit_per_message(part.messages)
     messages: list[Message] = []
     for number, item in enumerate(items):
         was = part.messages[number] if number < len(part.messages) else make_message()
         messages.append(_from_json("result", item, was, room))
-    return AgentAnswer(tuple(messages), hand_on)
+    return AgentAnswer(tuple(messages), handoff)
 
 
 def _limit_per_message(messages: Sequence[Message]) -> int:
@@ -172,12 +172,12 @@ def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[:room]}… ({len(text) - room} characters more)"
 
 
-def _hand_on(item: dict[str, Any]) -> Handoff:
-    name, text = item[_HAND_ON], item.get("text")
+def _decode_handoff(item: dict[str, Any]) -> Handoff:
+    name, text = item[_HANDOFF_KEY], item.get("text")
     if not isinstance(name, str) or not (text is None or isinstance(text, str)):
         raise _unusable(
             "result",
-            f'a hand-on must be {{"{_HAND_ON}": "agent", "text": "message for that agent"}}',
+            f'a hand-on must be {{"{_HANDOFF_KEY}": "agent", "text": "message for that agent"}}',
         )
     return Handoff(name, text)
 

@@ -102,9 +102,9 @@ async def _converse(namespace: Namespace, folders: CodingDataPaths, prompt: str 
         talk = CodeConversation(screen, session, typed)
         with talk.cancel_on_interrupt(), reader.cancel_on_closed_output():
             if prompt is not None:
-                return _tell(screen, await talk.answer(prompt))
+                return _show_result(screen, await talk.answer(prompt))
             if typed is not None:
-                await talk.run(lambda result: _tell(screen, result))
+                await talk.run(lambda result: _show_result(screen, result))
     return EXIT_OK
 
 
@@ -152,7 +152,7 @@ def _introduce(screen: Screen, session: CodingSession, namespace: Namespace) -> 
         )
 
 
-def _tell(screen: Screen, result: TurnResult) -> int:
+def _show_result(screen: Screen, result: TurnResult) -> int:
     """Say how a prompt was answered; gives the exit code for that."""
     style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
     screen.write_line(format_turn_end(result), style)

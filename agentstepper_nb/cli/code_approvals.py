@@ -57,7 +57,7 @@ class TerminalApprover:
         self._keyboard.discard_input()
         try:
             while question.decision is None:
-                await self._take(
+                await self._accept_answer(
                     question, await self._keyboard.read_line(ScreenPrompt(question.prompt))
                 )
         except asyncio.CancelledError:
@@ -79,7 +79,7 @@ class TerminalApprover:
         text = indent_json(json.dumps(request.args, ensure_ascii=False))
         self._screen.write_line(fold_text(text, "e shows all of it"))
 
-    async def _take(self, question: _PendingQuestion, line: str | None) -> None:
+    async def _accept_answer(self, question: _PendingQuestion, line: str | None) -> None:
         if line is None:
             question.decision = ApprovalDecision(
                 approved=False, reason="The person closed the terminal."
@@ -92,7 +92,7 @@ class TerminalApprover:
             case "n" | "no" | "deny":
                 question.decision = ApprovalDecision(approved=False, reason=rest.strip())
             case "e" | "edit":
-                await self._take_edit(question, rest.strip())
+                await self._accept_edit(question, rest.strip())
             case "":
                 pass
             case _:
@@ -108,7 +108,7 @@ class TerminalApprover:
                 return
         question.approve(always=always)
 
-    async def _take_edit(self, question: _PendingQuestion, text: str) -> None:
+    async def _accept_edit(self, question: _PendingQuestion, text: str) -> None:
         """Edit the arguments; the person then approves what they see."""
         if not text:
             begin = indent_json(json.dumps(question.args, ensure_ascii=False))

@@ -95,7 +95,7 @@ class LineEditor:
                 self.interrupt()
 
     @contextmanager
-    def keep_draft(self) -> Iterator[None]:
+    def preserve_draft(self) -> Iterator[None]:
         """Inside, a prompt that is cancelled leaves no trace; the next one begins with its line."""
         buffer, app = self._prompts.default_buffer, self._prompts.app
         if app.is_running:

@@ -100,7 +100,7 @@ class LinePrompter:
         if self.editor is None:
             await _cancel(prompt_task)
             return
-        with self.editor.keep_draft():
+        with self.editor.preserve_draft():
             await _cancel(prompt_task)
 
     def redraw(self) -> None:

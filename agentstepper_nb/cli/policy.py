@@ -35,25 +35,25 @@ def run(namespace: Namespace) -> int:
         1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
         command was called wrongly.
     """
-    book = PolicyRulesFile(
+    rules_file = PolicyRulesFile(
         CodingDataPaths(Path(namespace.data).expanduser() if namespace.data else data_dir()).rules
     )
     try:
         match namespace.action:
             case "list":
-                return _list(book, namespace)
+                return _list(rules_file, namespace)
             case "remove":
-                return _remove(book, namespace.ids)
+                return _remove(rules_file, namespace.ids)
             case _:
-                return _add(book, namespace)
+                return _add(rules_file, namespace)
     except _UsageError as error:
         return _fail(str(error), EXIT_USAGE_ERROR)
     except PolicyRulesError as error:
         return _fail(str(error), EXIT_FAILURE)
 
 
-def _list(book: PolicyRulesFile, namespace: Namespace) -> int:
-    rules = book.rules(None if namespace.workspace is None else _folder(namespace.workspace))
+def _list(rules_file: PolicyRulesFile, namespace: Namespace) -> int:
+    rules = rules_file.rules(None if namespace.workspace is None else _folder(namespace.workspace))
     for rule in rules:
         print(escape_controls(_line(rule)))
     if not rules:
@@ -66,8 +66,8 @@ def _line(rule: PolicyRule) -> str:
     return f"{rule.id}  {rule.effect} {rule.description}  {where}"
 
 
-def _remove(book: PolicyRulesFile, ids: list[str]) -> int:
-    missing = [id for id in ids if not book.remove(id)]
+def _remove(rules_file: PolicyRulesFile, ids: list[str]) -> int:
+    missing = [id for id in ids if not rules_file.remove(id)]
     if not missing:
         return EXIT_OK
     named = ", ".join(missing)
@@ -76,15 +76,15 @@ def _remove(book: PolicyRulesFile, ids: list[str]) -> int:
     )
 
 
-def _add(book: PolicyRulesFile, namespace: Namespace) -> int:
+def _add(rules_file: PolicyRulesFile, namespace: Namespace) -> int:
     _check(namespace)
     workspace = None if namespace.everywhere else _folder(namespace.workspace or ".")
     if namespace.action == "deny":
-        rule = book.deny(
+        rule = rules_file.deny(
             namespace.tool or "*", command=namespace.text, path=namespace.path, workspace=workspace
         )
     else:
-        rule = book.allow(
+        rule = rules_file.allow(
             namespace.tool or RUN_COMMAND,
             command=namespace.text,
             path=namespace.path,

@@ -94,7 +94,9 @@ def _become(program: Sequence[str], environment: Mapping[str, str]) -> int:
             f"{name}: the interpreter that its first line names is missing.", EXIT_CANNOT_EXECUTE
         )
     except (OSError, ValueError) as error:  # no rights, no program's file, a NUL in an argument
-        return _fail(f"{name} can't be run: {_why(error)}.{_advice(name)}", EXIT_CANNOT_EXECUTE)
+        return _fail(
+            f"{name} can't be run: {_explain_error(error)}.{_advice(name)}", EXIT_CANNOT_EXECUTE
+        )
 
 
 def _exec(program: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
@@ -106,7 +108,7 @@ def _exec(program: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
     os.execvpe(program[0], list(program), environment)
 
 
-def _why(error: OSError | ValueError) -> str:
+def _explain_error(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -67,7 +67,7 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
     except StoreError as error:
         return _fail(str(error), EXIT_FAILURE)
     except OSError as error:
-        return _fail(_why(error, core), EXIT_FAILURE)
+        return _fail(_explain_error(error, core), EXIT_FAILURE)
     try:
         for path in options.runs:
             _import(core, Path(path), stop)
@@ -193,7 +193,7 @@ def _wait_for_eof(stop: threading.Event) -> None:
     stop.set()
 
 
-def _why(error: OSError, core: AgentStepperCore) -> str:
+def _explain_error(error: OSError, core: AgentStepperCore) -> str:
     ports = [port for port in (core.client_port, core.ui_port) if port]
     named = [port for port in ports if f", {port}" in str(error)]  # asyncio's text has the address
     what = " or ".join(map(str, named or ports))

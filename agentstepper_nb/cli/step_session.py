@@ -248,7 +248,7 @@ class StepSession:
             case ui.RunChanged(run=run):
                 self._run_changed(run)
             case ui.RunRemoved(run=run_id):
-                self._run_gone(run_id)
+                self._on_run_removed(run_id)
             case ui.RowChanged(run=run_id, row=row) if run_id == self.current:
                 self._row(row)
             case ui.CommitAdded(run=run_id, commit=commit) if run_id == self.current:
@@ -297,7 +297,7 @@ class StepSession:
             self.halted = None
             self._show_oldest_message(run)
 
-    def _run_gone(self, run_id: str) -> None:
+    def _on_run_removed(self, run_id: str) -> None:
         gone = self.runs.pop(run_id, None)
         if gone and run_id == self.current:
             self.current = self.halted = None

@@ -92,10 +92,8 @@ def fold_text(text: str, hint: str) -> str:
     return "\n".join([*head, f"… {hidden} more lines: {hint}", *tail])
 
 
-def _cut(line: str, how_to_see_all: str) -> str:
-    return (
-        f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS} more characters: {how_to_see_all}"
-    )
+def _cut(line: str, hint: str) -> str:
+    return f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS} more characters: {hint}"
 
 
 def find_json_error(text: str) -> str | None:

@@ -178,7 +178,7 @@ _NO_APPROVER: Final = (
     "in a terminal or beside a debugger, or with --yes."
 )
 #: Characters of why something is asked that the debugger takes.
-_MAX_WHY_CHARS: Final = 1000
+_MAX_REASON_CHARS: Final = 1000
 
 
 class ApprovalRequester:
@@ -246,14 +246,14 @@ class FirstAnswerApproval:
         self._sent_decision: ApprovalDecision | None = None  # what was sent to the debugger
         alone = requester.approver is None and requester.timeout_s is None
         self.approval = Approval(
-            request.policy_reason[:_MAX_WHY_CHARS],
+            request.policy_reason[:_MAX_REASON_CHARS],
             request.risk.value,
             request.rule,
             on_waiting=None if alone else self._is_waiting.set,
         )
 
     async def __aenter__(self) -> Approval:
-        self._task = asyncio.create_task(self._ask())
+        self._task = asyncio.create_task(self._request_decision())
         return self.approval
 
     async def __aexit__(self, *exception: object) -> None:
@@ -261,12 +261,12 @@ class FirstAnswerApproval:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _ask(self) -> None:
+    async def _request_decision(self) -> None:
         await self._is_waiting.wait()
         try:
             async with asyncio.timeout(self._requester.timeout_s):
                 decision = replace(
-                    await self._ask_approver(), decided_by=self._requester.approver_name
+                    await self._request_from_approver(), decided_by=self._requester.approver_name
                 )
         except TimeoutError:
             reason = self._requester.timeout_reason
@@ -301,7 +301,7 @@ class FirstAnswerApproval:
         else:
             self.approval.approve(always=decision.always)
 
-    async def _ask_approver(self) -> ApprovalDecision:
+    async def _request_from_approver(self) -> ApprovalDecision:
         """The approver's answer; never, where there is none or it fails: the view has the question."""
         if self._requester.approver is not None:
             try:

@@ -104,7 +104,7 @@ class CodingConversations:
         chat.session = await CodingSession.open(
             str(uuid.uuid5(_IDS, name)),
             workspace=workspace,
-            provider=self._lend_provider(),
+            provider=self._share_provider(),
             model=self._model,
             data_dir=data_dir,
             mode="chat",
@@ -117,7 +117,7 @@ class CodingConversations:
         if not isinstance(self._provider, str):
             await self._provider.close()
 
-    def _lend_provider(self) -> str | ModelProvider:
+    def _share_provider(self) -> str | ModelProvider:
         """What serves the next session."""
         return self._provider if isinstance(self._provider, str) else _LentProvider(self._provider)
 

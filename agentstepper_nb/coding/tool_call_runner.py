@@ -282,11 +282,11 @@ class ToolCallRunner:
                 decision=PolicyDecision.ALLOWED, reason="It can't be carried out."
             )
         try:
-            verdict_said = await self._policy.evaluate(requested.tool, _text(requested.args))
+            policy_evaluation = await self._policy.evaluate(requested.tool, _text(requested.args))
             evaluation = (
-                verdict_said
-                if isinstance(verdict_said, PolicyEvaluation)
-                else PolicyEvaluation(decision=verdict_said)
+                policy_evaluation
+                if isinstance(policy_evaluation, PolicyEvaluation)
+                else PolicyEvaluation(decision=policy_evaluation)
             )
             # A word does as well; what is none of them must not pass for a yes.
             return replace(evaluation, decision=PolicyDecision(evaluation.decision))
@@ -404,8 +404,8 @@ def _denied(decision: ApprovalDecision) -> ToolResult:
     """What the model reads of a denial."""
     if decision.is_undecided:
         return ToolResult.failure(f"This call was denied. {decision.reason}")
-    verdict_said = f": {decision.reason}" if decision.reason else "."
-    return ToolResult.failure(f"A person denied this{verdict_said}")
+    policy_evaluation = f": {decision.reason}" if decision.reason else "."
+    return ToolResult.failure(f"A person denied this{policy_evaluation}")
 
 
 def _make_approval_event(request: ApprovalRequest) -> TraceEvent:

@@ -31,7 +31,7 @@ def collect_agent_facts(core: CoreInfo) -> BackgroundAgentFacts:
     try:
         # A Runner, as nest_asyncio has another asyncio.run, which needs the main thread.
         with asyncio.Runner() as runner:
-            return _facts(runner.run(_ask(endpoint)))
+            return _facts(runner.run(_request_status(endpoint)))
     except TimeoutError:
         return BackgroundAgentFacts(problem=f"The Core didn't answer within {TIMEOUT_S:g} seconds.")
     except CommandError as error:
@@ -42,7 +42,7 @@ def collect_agent_facts(core: CoreInfo) -> BackgroundAgentFacts:
         return BackgroundAgentFacts(problem=str(error))
 
 
-async def _ask(endpoint: CoreEndpoint) -> RuntimeStatus:
+async def _request_status(endpoint: CoreEndpoint) -> RuntimeStatus:
     from ..protocol.runtime_requests import SERVICE, GetRuntimeStatus, RuntimeStatus
     from ..rpc.connection import open_connection
     from ..rpc.persistent_connection import ReconnectingCaller

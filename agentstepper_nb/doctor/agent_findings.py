@@ -36,7 +36,7 @@ def make_agent_findings(agents: BackgroundAgentFacts, url: str) -> Iterator[Find
             _SUBJECT, f"The background agents of {url} can't be read: {agents.damaged}", ""
         )
         return
-    yield _kept(agents, url)
+    yield _make_store_finding(agents, url)
     if agents.kind:
         yield _work(agents, url)
     yield from map(make_damaged_store_finding, agents.set_aside_files)
@@ -53,7 +53,7 @@ def make_damaged_store_finding(file: str) -> Finding:
     )
 
 
-def _kept(agents: BackgroundAgentFacts, url: str) -> Finding:
+def _make_store_finding(agents: BackgroundAgentFacts, url: str) -> Finding:
     if not agents.kind:
         return _note(
             _SUBJECT,

@@ -41,7 +41,7 @@ def collect_facts() -> MachineFacts:
         problems = list(pool.map(lambda core: _problem(core.endpoint), cores))
         agents = list(pool.map(_agents, cores, problems))
     return MachineFacts(
-        python=_here(),
+        python=_collect_python_facts(),
         jupyter=_jupyter(),
         cores=tuple(
             CoreFacts(
@@ -50,7 +50,7 @@ def collect_facts() -> MachineFacts:
                 pid=core.pid,
                 version=core.version,
                 problem=problem,
-                missing_data_folder=_lost_folder(core),
+                missing_data_folder=_find_missing_folder(core),
                 is_jupyter=bool(core.base_url),
                 agents=found,
             )
@@ -80,7 +80,7 @@ def _describe_installed_seams() -> str:
     return describe_seams(list_installed_seams())
 
 
-def _here() -> PythonFacts:
+def _collect_python_facts() -> PythonFacts:
     git, problem = _git()
     return PythonFacts(
         python_version=platform.python_version(),
@@ -145,7 +145,7 @@ def _version(package: str) -> str:
 # ---- Cores ------------------------------------------------------------------------------------------
 
 
-def _lost_folder(core: discover.CoreInfo) -> str:
+def _find_missing_folder(core: discover.CoreInfo) -> str:
     return core.data_dir if core.data_dir and not Path(core.data_dir).is_dir() else ""
 
 
@@ -180,14 +180,14 @@ def _choice(cores: tuple[discover.CoreInfo, ...]) -> DiscoveryFacts:
         problem, protocol = str(error), 0
     return DiscoveryFacts(
         url=endpoint.url,
-        reason=_why(endpoint.url),
+        reason=_find_failure_reason(endpoint.url),
         problem=problem,
         protocol=protocol,
         token_source=_whose(endpoint, cores),
     )
 
 
-def _why(url: str) -> str:
+def _find_failure_reason(url: str) -> str:
     """In discovery's own order."""
     from .kernel_facts import find_kernel_core_url
 

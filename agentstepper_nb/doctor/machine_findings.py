@@ -37,7 +37,7 @@ _UNSEEN: Final = (
 def make_findings(facts: MachineFacts) -> list[Finding]:
     """Say how it stands with each thing that is known."""
     return [
-        *_here(facts.python),
+        *_make_python_findings(facts.python),
         *(_sandbox(facts.sandbox) if facts.sandbox else ()),
         *_jupyter(facts.jupyter, facts.python.package_version),
         *(finding for core in facts.cores for finding in _core(core, facts.python.package_version)),
@@ -54,7 +54,7 @@ def make_findings(facts: MachineFacts) -> list[Finding]:
 # ---- what is installed ------------------------------------------------------------------------------
 
 
-def _here(here: PythonFacts) -> Iterator[Finding]:
+def _make_python_findings(here: PythonFacts) -> Iterator[Finding]:
     yield _well(
         "package", f"agentstepper_nb {here.package_version} on Python {here.python_version}."
     )
@@ -155,7 +155,9 @@ def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
     said = f"{core.name or 'A Core'} at {core.url} (pid {core.pid}"
     said += f", version {core.version})" if core.version else ")"
     if core.problem:
-        yield _wrong("core", f"{said} doesn't accept agents: {core.problem}", _if_it_is_gone(core))
+        yield _wrong(
+            "core", f"{said} doesn't accept agents: {core.problem}", _explain_missing_core(core)
+        )
         return
     if core.missing_data_folder:
         yield _wrong(
@@ -176,7 +178,7 @@ def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
         yield from make_agent_findings(core.agents, core.url)
 
 
-def _if_it_is_gone(core: CoreFacts) -> str:
+def _explain_missing_core(core: CoreFacts) -> str:
     """A Core that was killed leaves its file, and by now its process's number may be another's."""
     return (
         f"If process {core.pid} is neither a Jupyter server nor `agentstepper serve`, "

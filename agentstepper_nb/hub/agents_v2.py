@@ -30,7 +30,7 @@ from .hello_checks import ALREADY_GREETED, check_version, find_resumed_run
 from .message_sequence import AcknowledgementTimer, MessageQueue, MessageSequence, PendingEditChecks
 from .run_service import RunService
 
-_SAID_BYE: Final = "This run has ended by bye. Open a new connection for a new run."
+_BYE_RECEIVED: Final = "This run has ended by bye. Open a new connection for a new run."
 _ENDS_WITH_BYE: Final = "A run of protocol version 2 ends with the message bye. Send bye instead."
 
 
@@ -160,7 +160,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         elif isinstance(message, v2.Hello):
             self._hello(message, envelope.n)
         elif self._is_over:
-            raise ProtocolError("run_ended", _SAID_BYE)
+            raise ProtocolError("run_ended", _BYE_RECEIVED)
         else:
             raise ProtocolError(
                 "hello_expected", "This connection hasn't begun. Send the message hello first."

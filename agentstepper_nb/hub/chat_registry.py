@@ -32,7 +32,7 @@ MAX_PENDING_ADMISSIONS: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.
 _ADMIT_TIMEOUT_S: Final = 10.0
 _CLIENT_GONE: Final = "The client has disconnected."
-_NOT_HERE: Final = (
+_UNKNOWN_CHAT: Final = (
     "No chat is served at this address: its process has ended, or isn't connected to "
     "this Core. Check that the process runs, and read the address from chat.address."
 )
@@ -156,7 +156,7 @@ class ForwardedChatService:
         """Where to ask and what, within the bounds."""
         rpc_session = self._workers.find(self._service)
         if rpc_session is None:
-            raise CommandError("unknown_service", _NOT_HERE)
+            raise CommandError("unknown_service", _UNKNOWN_CHAT)
         if self._open >= MAX_OPEN_REQUESTS:
             raise CommandError(
                 "too_many",

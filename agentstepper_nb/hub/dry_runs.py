@@ -66,7 +66,7 @@ async def dry_run(
     return outcomes
 
 
-def _check_wanted(is_wanted: Callable[[], bool]) -> None:
+def _raise_if_superseded(is_wanted: Callable[[], bool]) -> None:
     if not is_wanted():
         raise CommandError(
             "superseded", "A newer dry run replaced this one. Wait for the answer to the newer one."
@@ -87,7 +87,7 @@ class _DryRunLimit:
 
     def check(self) -> None:
         """Raise where the dry run is to end. Called on its thread."""
-        _check_wanted(lambda: not self.is_cancelled and self._is_wanted())
+        _raise_if_superseded(lambda: not self.is_cancelled and self._is_wanted())
         if time.monotonic() > self._deadline:
             raise ProtocolError(
                 "invalid_stop",
@@ -102,7 +102,7 @@ async def _try(
     async with (
         hub.dry_run_lock
     ):  # one after the other: each has a whole run in memory, and a thread busy
-        _check_wanted(is_wanted)
+        _raise_if_superseded(is_wanted)
         history = await hub.history(run)
         limit = _DryRunLimit(is_wanted)
         try:

@@ -75,11 +75,11 @@ class AcceptErrorLog:
             self._log.error(
                 "The Core can't accept a connection: %s. %s",
                 context.get("exception"),
-                _what_to_do(context.get("exception")),
+                _make_advice(context.get("exception")),
             )
 
 
-def _what_to_do(error: object) -> str:
+def _make_advice(error: object) -> str:
     if isinstance(error, OSError) and error.errno in _OPEN_FILES:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (

@@ -47,7 +47,7 @@ class ViewSessionV2(ViewSession):
     ) -> None:
         super().__init__(hub, connection, rights)
         self._sent = 0
-        self._has_said_hello = False
+        self._has_received_hello = False
         self._is_greeted = False  # it got the answer: from now on it is told what happens
         count_behind = partial(count_waiting_bytes, connection)
         self._updates = ViewUpdates(self._send, asyncio.get_running_loop, count_behind)
@@ -146,7 +146,7 @@ class ViewSessionV2(ViewSession):
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
-        elif not self._has_said_hello:
+        elif not self._has_received_hello:
             raise ProtocolError(
                 "hello_expected", "This connection hasn't begun. Send the message hello first."
             )
@@ -206,12 +206,12 @@ class ViewSessionV2(ViewSession):
                 f"The view speaks protocol version {hello.version}, and this Core "
                 f"{VERSION}. Upgrade {side}.",
             )
-        if self._has_said_hello:
+        if self._has_received_hello:
             raise ProtocolError(
                 "already_open",
                 "This connection has sent hello already. Use the connection as it is.",
             )
-        self._has_said_hello = True
+        self._has_received_hello = True
         rules = self.hub.debugger.breakpoints, self.hub.debugger.prices
         self.hub.call_when_listed(partial(self._welcome, id, *rules))
 

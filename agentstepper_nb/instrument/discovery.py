@@ -97,7 +97,7 @@ def _find_functions(names: set[str]) -> list[FunctionType]:
     for frame in _list_frames():
         for variables in (frame.f_locals, frame.f_globals):
             for value in list(variables.values()):
-                for function in _look_into(value, names, seen, 0):
+                for function in _find_functions_in(value, names, seen, 0):
                     found.setdefault(id(function), function)
     return list(found.values())
 
@@ -113,7 +113,9 @@ def _list_frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _look_into(value: Any, names: set[str], seen: set[int], depth: int) -> Iterator[FunctionType]:
+def _find_functions_in(
+    value: Any, names: set[str], seen: set[int], depth: int
+) -> Iterator[FunctionType]:
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -127,7 +129,7 @@ def _look_into(value: Any, names: set[str], seen: set[int], depth: int) -> Itera
         return
     if depth < _MAX_DEPTH:
         for item in _list_items(value):
-            yield from _look_into(item, names, seen, depth + 1)
+            yield from _find_functions_in(item, names, seen, depth + 1)
 
 
 def _list_items(value: Any) -> list[Any]:

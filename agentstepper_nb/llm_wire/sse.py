@@ -59,7 +59,7 @@ class SseDecoder:
         if self._ended_by_cr and data.startswith(b"\n"):
             data = data[1:]
         self._ended_by_cr = data.endswith(b"\r")
-        return [event for line in self._lines(data) for event in self._take(line)]
+        return [event for line in self._lines(data) for event in self._read_line(line)]
 
     def close(self) -> list[SseEvent]:
         """Nothing follows; gives the event whose blank line, or last line's end, never came.
@@ -77,7 +77,7 @@ class SseDecoder:
                 self._line.clear()
                 yield complete
 
-    def _take(self, line: bytes) -> Iterator[SseEvent]:
+    def _read_line(self, line: bytes) -> Iterator[SseEvent]:
         if self._first:
             line, self._first = line.removeprefix(_BOM), False
         if not line:

@@ -49,7 +49,7 @@ class InputStepper:
         try:
             while not self._over:
                 if self._screen.prompt and not self._session.is_waiting:
-                    self._ask()
+                    self._prompt_for_command()
                 else:
                     self._listen()
         finally:
@@ -69,7 +69,7 @@ class InputStepper:
             self._run is None and self._session.has_connected and not any(run.live for run in runs)
         )
 
-    def _ask(self) -> None:
+    def _prompt_for_command(self) -> None:
         prompt, self._screen.prompt = self._screen.prompt, ""
         try:
             typed = input(prompt)

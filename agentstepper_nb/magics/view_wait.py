@@ -63,11 +63,11 @@ class ViewWait:
         match event:
             case CoreConnected(hello=hello):
                 for run in hello.runs:
-                    self._look_at(run)
+                    self._check_run(run)
             case CoreMessageReceived(message=ui.RunChanged(run=run)):
-                self._look_at(run)
+                self._check_run(run)
 
-    def _look_at(self, run: Run) -> None:
+    def _check_run(self, run: Run) -> None:
         if run.id != self._run or not run.pending or self._halted:
             return
         self._halted = True

@@ -238,8 +238,8 @@ class HTTPProvider(ABC):
         if isinstance(error, failures.APIStatusError):
             return problems.refused(error.status_code, error.body)  # type: ignore[attr-defined]
         if isinstance(error, failures.APIConnectionError):
-            return problems.unreachable(_why(error.__cause__ or error))
-        return problems.request_failed(_why(error))
+            return problems.unreachable(_describe_cause(error.__cause__ or error))
+        return problems.request_failed(_describe_cause(error))
 
 
 class _NoModelError(Exception):
@@ -252,7 +252,7 @@ def _interrupted(error: Exception, problems: ProviderErrorMessages) -> dict[str,
     # The HTTP client's own errors aren't ours to import: vendors change the client.
     if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
         return problems.timed_out()
-    return problems.connection_lost(_why(error))
+    return problems.connection_lost(_describe_cause(error))
 
 
 async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
@@ -262,5 +262,5 @@ async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
                 pass
 
 
-def _why(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__

@@ -28,8 +28,8 @@ def is_opaque_value(value: Any) -> TypeGuard[dict[str, Any]]:
 
 def find_opaque_values(value: Any) -> Iterator[tuple[str, str]]:
     """Each mark in a JSON value: its place, and why it is read-only."""
-    for path, mark in _marks(value, ""):
-        yield path or _WHOLE, _why(mark)
+    for path, mark in _iterate_marks(value, ""):
+        yield path or _WHOLE, _read_reason(mark)
 
 
 def find_edited_opaque_value(sent: Any, edit: Any) -> str | None:
@@ -42,8 +42,8 @@ def find_edited_opaque_value(sent: Any, edit: Any) -> str | None:
     Returns:
         Why the edit is refused, for a person; None where all marks are left as they are.
     """
-    known = {_key(mark): path for path, mark in _marks(sent, "")}
-    left = {_key(mark): path for path, mark in _marks(edit, "")}
+    known = {_key(mark): path for path, mark in _iterate_marks(sent, "")}
+    left = {_key(mark): path for path, mark in _iterate_marks(edit, "")}
     for key, path in left.items():
         if key not in known:
             return _refusal(path, json.loads(key))
@@ -56,10 +56,10 @@ def find_edited_opaque_value(sent: Any, edit: Any) -> str | None:
 
 
 def _refusal(path: str, mark: dict[str, Any]) -> str:
-    return f"{path or _WHOLE} is read-only, since {_why(mark)}. Restore its original value."
+    return f"{path or _WHOLE} is read-only, since {_read_reason(mark)}. Restore its original value."
 
 
-def _why(mark: dict[str, Any]) -> str:
+def _read_reason(mark: dict[str, Any]) -> str:
     why = mark.get(REASON_KEY)
     return why if isinstance(why, str) else _UNKNOWN
 
@@ -68,7 +68,7 @@ def _key(mark: dict[str, Any]) -> str:
     return json.dumps(mark, sort_keys=True)
 
 
-def _marks(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _iterate_marks(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each mark in a JSON value, with its place."""
     todo = [(path, value)]
     while todo:

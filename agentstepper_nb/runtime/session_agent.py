@@ -132,9 +132,9 @@ class SessionAgent(AgentBase, Controllable):
             completion: The action's end.
         """
         if not self._session_writer.has_ended:
-            await self._ask_to_stop()
+            await self._request_stop()
             await self._end_steps(timeout_s)
-        await self._keep_stopped(completion)
+        await self._record_stopped(completion)
         if self._task is None:
             self._ended.set()
 
@@ -153,7 +153,7 @@ class SessionAgent(AgentBase, Controllable):
             await self._end_steps(0)
         await self.join()
 
-    async def _ask_to_stop(self) -> None:
+    async def _request_stop(self) -> None:
         def now() -> None:
             self.request_resume()
             self.request_stop()
@@ -164,7 +164,7 @@ class SessionAgent(AgentBase, Controllable):
             if error.code != "session_over":  # it has ended by itself meanwhile
                 raise
 
-    async def _keep_stopped(self, completion: ActionCompletion) -> None:
+    async def _record_stopped(self, completion: ActionCompletion) -> None:
         try:
             await self._session_writer.write(
                 partial(session_changes.mark_destroyed, completion=completion), allow_ended=True

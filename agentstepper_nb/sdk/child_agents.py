@@ -184,10 +184,10 @@ def end_children(children: Iterable[ChildAgent]) -> None:
     try:
         if _wait_until_ended(running, _SELF_EXIT_S):
             return
-        for number, patience in _SIGNALS:
+        for number, timeout_s in _SIGNALS:
             for child in running:
                 child._send(number)
-            if _wait_until_ended(running, patience):
+            if _wait_until_ended(running, timeout_s):
                 return
     finally:
         for child in running:
@@ -195,10 +195,10 @@ def end_children(children: Iterable[ChildAgent]) -> None:
     _wait_until_ended(running)
 
 
-def _wait_until_ended(children: Sequence[ChildAgent], patience: float | None = None) -> bool:
+def _wait_until_ended(children: Sequence[ChildAgent], timeout_s: float | None = None) -> bool:
     """Wait until they have ended, and hear every interrupt; whether they did in so many seconds."""
     waiting = {child._ended for child in children}
-    until = None if patience is None else time.monotonic() + patience
+    until = None if timeout_s is None else time.monotonic() + timeout_s
     while waiting:
         left = _POLL_S if until is None else min(_POLL_S, until - time.monotonic())
         if left <= 0:

@@ -130,7 +130,7 @@ class ReconnectReporter:
 
     def __init__(self) -> None:
         self._lost_reason = ""  # the connection is gone
-        self._given_advice: set[str] = set()
+        self._reported_advice: set[str] = set()
 
     def report_lost(self, close_error: Exception, runs: Iterable[RunProtocol], url: str) -> None:
         """Say that the Core is away, where halt points are about to be passed unedited."""
@@ -151,8 +151,8 @@ class ReconnectReporter:
 
     def report_back(self, url: str) -> None:
         """Say that the Core is back, where somebody heard that it was away."""
-        if self._given_advice:
-            self._given_advice.clear()
+        if self._reported_advice:
+            self._reported_advice.clear()
             log.warning("The Core is back at %s, and the run continues.", url)
 
     def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
@@ -160,8 +160,8 @@ class ReconnectReporter:
         for run in runs:
             is_continuing = run.on_disconnect == "wait" and run.listener.is_in_continue_mode
             advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]
-            if not (advice in self._given_advice or run.is_closing):
-                self._given_advice.add(advice)
+            if not (advice in self._reported_advice or run.is_closing):
+                self._reported_advice.add(advice)
                 log.warning(
                     "Connection lost to the Core at %s: %s. %s", url, self._lost_reason, advice
                 )

@@ -72,7 +72,7 @@ class SharedConnection:
         self._wake: SimpleQueue[None] = SimpleQueue()  # the reading thread, where it waits
         self._backoff = Backoff(is_immediate=True)
         self._connection: ClientConnection | None = None
-        self._given_up: set[str] = set()
+        self._abandoned_runs: set[str] = set()
         self._advice = core_search.ReconnectReporter()
         _links.add(self)
         self._add_run(outbox)
@@ -100,15 +100,15 @@ class SharedConnection:
     def forget(self, run: str) -> None:
         """A run is over."""
         self.outboxes.pop(run, None)
-        self._given_up.discard(run)
+        self._abandoned_runs.discard(run)
 
     def give_up(self, outbox: Outbox) -> None:
         """Give up on a Core that is away, or doesn't let a run go."""
-        self._given_up.add(outbox.protocol.id)
+        self._abandoned_runs.add(outbox.protocol.id)
         self._signal_now(partial(self._protocol.give_up, outbox.protocol))
         self._wake.put(None)
         connection = self._connection
-        if connection is not None and self._given_up.issuperset(list(self.outboxes)):
+        if connection is not None and self._abandoned_runs.issuperset(list(self.outboxes)):
             with suppress(OSError):
                 connection.socket.shutdown(socket.SHUT_RDWR)
 
@@ -148,7 +148,7 @@ class SharedConnection:
     def _read(self) -> None:
         """Keep the runs connected until all are over."""
         try:
-            self._keep_connected()
+            self._maintain_connection()
         except Exception as error:
             _unshare_link(self)
             self._under_lock(partial(self._protocol.fail, error))
@@ -156,7 +156,7 @@ class SharedConnection:
             _unshare_link(self)
             self._signal_now(None)
 
-    def _keep_connected(self) -> None:
+    def _maintain_connection(self) -> None:
         run = next(iter(self._protocol.runs.values()))
         found = self._open(run) if run.state is RunConnectionState.OPENING else self._reconnect()
         while found is not None:

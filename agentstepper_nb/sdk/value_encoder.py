@@ -118,7 +118,7 @@ class _Encoder:
         try:
             return self._member(value, 0)
         except RecursionError:  # the agent's own stack is deep already
-            return self._mark(value, _describe(value), "it is nested too deeply")
+            return self._make_opaque_mark(value, _describe(value), "it is nested too deeply")
 
     def _member(self, value: Any, depth: int) -> Any:
         remaining_weight = self._remaining_weight
@@ -128,7 +128,7 @@ class _Encoder:
             if depth >= _MAX_CUT_DEPTH:
                 raise
             self._remaining_weight = remaining_weight
-            return self._mark(value, _extract(value), self._too_large)
+            return self._make_opaque_mark(value, _extract(value), self._too_large)
 
     def _encode(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -141,7 +141,7 @@ class _Encoder:
         if kind is float and math.isfinite(value):
             return value
         if kind is int or kind is float:
-            return self._mark(value, _repr(value), "JSON has no such number")
+            return self._make_opaque_mark(value, _repr(value), "JSON has no such number")
         return self._encode_object(value, kind, depth)
 
     def _encode_object(self, value: Any, kind: type, depth: int) -> Any:
@@ -152,9 +152,9 @@ class _Encoder:
         remaining_weight = self._remaining_weight
         self._count_chars(_CONTAINER_WEIGHT)
         if depth >= MAX_VALUE_DEPTH:
-            return self._mark(value, _describe(value), "it is nested too deeply")
+            return self._make_opaque_mark(value, _describe(value), "it is nested too deeply")
         if id(value) in self._inside:
-            return self._mark(value, _describe(value), "it contains itself")
+            return self._make_opaque_mark(value, _describe(value), "it contains itself")
         self._inside.add(id(value))
         try:
             json = self._encode_by_form(value, kind, depth)
@@ -180,7 +180,9 @@ class _Encoder:
             assert isinstance(codec, ItemsCodec)
             return self._list(value, parts, depth, is_set=codec.is_set)
         if codec is None:
-            return self._mark(value, _repr(value), f"its type, {_name(kind)}, has no fields")
+            return self._make_opaque_mark(
+                value, _repr(value), f"its type, {_name(kind)}, has no fields"
+            )
         return self._scalar(value, parts)
 
     def _mark_unreadable(self, value: Any, kind: type, error: Exception) -> dict[str, Any]:
@@ -212,20 +214,20 @@ class _Encoder:
 
     def _object(self, value: Any, parts: dict[Any, Any], depth: int) -> Any:
         if REPR_KEY in parts:
-            return self._keep_mark(value, parts)
+            return self._reuse_mark(value, parts)
         if not all(isinstance(key, str) for key in parts):
-            return self._mark(value, _repr(value), "not all of its keys are texts")
+            return self._make_opaque_mark(value, _repr(value), "not all of its keys are texts")
         self._count_chars(sum(map(len, parts)))
         return {str.__str__(key): self._member(item, depth + 1) for key, item in parts.items()}
 
-    def _keep_mark(self, value: Any, parts: dict[Any, Any]) -> Any:
+    def _reuse_mark(self, value: Any, parts: dict[Any, Any]) -> Any:
         """A mark that was made before; what only looks like one becomes a mark itself."""
         try:
             if dump_json(parts) in self._shown.objects_by_mark:
                 return parts
         except (TypeError, ValueError):
             pass
-        return self._mark(
+        return self._make_opaque_mark(
             value, _repr(value), f"it has the key “{REPR_KEY}”, which stands for a mark"
         )
 
@@ -239,12 +241,12 @@ class _Encoder:
 
     def _scalar(self, value: Any, text: Any) -> Any:
         if isinstance(text, float) and not math.isfinite(text):
-            return self._mark(value, _repr(value), "JSON has no such number")
+            return self._make_opaque_mark(value, _repr(value), "JSON has no such number")
         if isinstance(text, str):
             self._count_chars(len(text))
         return text
 
-    def _mark(self, value: Any, text: str, why: str) -> dict[str, Any]:
+    def _make_opaque_mark(self, value: Any, text: str, why: str) -> dict[str, Any]:
         marked = self._shown.objects_by_mark
         mark = {REPR_KEY: text, REF: len(marked) + 1, REASON_KEY: why}
         marked[dump_json(mark)] = value

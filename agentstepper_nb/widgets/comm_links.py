@@ -105,7 +105,7 @@ class CommLinks:
         except ValidationError as error:
             self._later(self._refuse, content, str(error))
         else:
-            self._later(self._take, message)
+            self._later(self._handle_message, message)
 
     def close(self) -> None:
         """The widget is closed: end all sessions."""
@@ -119,7 +119,7 @@ class CommLinks:
 
     # ---- on the loop --------------------------------------------------------------------------------
 
-    def _take(self, message: _Open | _Text | _Close) -> None:
+    def _handle_message(self, message: _Open | _Text | _Close) -> None:
         link = self._links.get(message.link)
         match message:
             case _Open():

@@ -206,7 +206,7 @@ def _body(rows: Sequence[TimelineRow], lines: dict[str, list[Line]], edge: int) 
 
 def _row(row: TimelineRow, agent: str) -> str:
     what = _agent(row, agent) + _text(summarize_with_tool(row))
-    marks = ", ".join(_marks(row))
+    marks = ", ".join(_iterate_marks(row))
     if marks:
         what += f" — {marks}"
     took = "" if row.duration is None else _duration(row.duration).replace(" ", _NO_BREAK_SPACE)
@@ -226,7 +226,7 @@ def _agent(row: TimelineRow, title: str) -> str:
     return f"{agent}: " if agent else ""
 
 
-def _marks(row: TimelineRow) -> Iterator[str]:
+def _iterate_marks(row: TimelineRow) -> Iterator[str]:
     if row.edited:
         yield "✎ edited by you"
     if row.outcome in _OUTCOMES:
@@ -296,9 +296,9 @@ def _diffstat(added: int, removed: int) -> str:
 
 def _text(text: str, length: int = _MAX_SHORT_CHARS) -> str:
     """A text of an agent on one line, harmless, and turning nothing but itself from right to left."""
-    looked_at = text[: 4 * length]
-    line = " ".join(escape_invisible(looked_at, _sign).split())
-    if len(line) > length or len(looked_at) < len(text):
+    viewed_at = text[: 4 * length]
+    line = " ".join(escape_invisible(viewed_at, _sign).split())
+    if len(line) > length or len(viewed_at) < len(text):
         line = line[: length - 1] + "…"
     breakable = _LONG_WORD.sub("\\g<0>\0", line)  # no other \0 is left
     harmless = _FORMULA.sub(r"<span>\g<0></span>", escape(breakable)).replace("\0", "<wbr>")

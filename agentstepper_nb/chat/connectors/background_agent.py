@@ -88,7 +88,7 @@ class BackgroundAgent(InterpreterABC):
         self.role = role
         self.description = description or "runs on its own, a step after the other"
         self.continuation_prompt = continuation_prompt or _NEXT
-        self._is_told_to_continue = continuation_prompt is not None
+        self._is_continuation = continuation_prompt is not None
         self._session_id = session_id
         self._where = (url, token)
         self._agents: AsyncAgents | None = None
@@ -104,7 +104,7 @@ class BackgroundAgent(InterpreterABC):
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
         agents, chat = await self._connected(), turn.session_id
-        silent = turn.is_continuation and not self._is_told_to_continue
+        silent = turn.is_continuation and not self._is_continuation
         before = self._states.get(chat)
         state = await self._find_session(agents, chat, should_restart=not silent)
         if before is not None and before.session_id != state.session_id:
@@ -277,9 +277,9 @@ class StepWaiter:
     def _answer(self) -> list[AgentStep]:
         if self._text is None:
             return self._steps
-        return next(([step] for step in self._steps if self._is_given(step)), [])
+        return next(([step] for step in self._steps if self._has_received_text(step)), [])
 
-    def _is_given(self, step: AgentStep) -> bool:
+    def _has_received_text(self, step: AgentStep) -> bool:
         """Whether a step was given the text. In the debugger a person may have edited what it was given:
         then it is the first one whose frame was made after the session was told.
         """
@@ -327,14 +327,14 @@ def describe_step(step: AgentStep) -> list[AgentOutput]:
             "session_over",
             f"Step {step.iteration} failed and ended the session: {step.error}",
         )
-    said = [_said(step)]
+    said = [_make_output(step)]
     if step.status not in LIVE_STATUSES:
         note = f" {step.notes}" if step.notes else ""
         said.append(_note(f"The session has ended with this step ({step.status}).{note}"))
     return said
 
 
-def _said(step: AgentStep) -> AgentOutput:
+def _make_output(step: AgentStep) -> AgentOutput:
     if step.text:
         return AgentOutput(content=step.text)
     if step.data is not None:

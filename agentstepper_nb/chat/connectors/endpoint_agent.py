@@ -242,7 +242,7 @@ class _AnswerLoop:
         self._messages = list(make_model_messages(self._turn.window, message, self._agent.name))
         for _ in range(self._agent.max_rounds):
             should_continue = await (
-                self._ask_structured() if self._agent.structured else self._ask_with_tools()
+                self._query_structured() if self._agent.structured else self._query_with_tools()
             )
             if not should_continue:
                 return
@@ -250,10 +250,10 @@ class _AnswerLoop:
 
     # ---- by the API's own means ---------------------------------------------------------------------
 
-    async def _ask_with_tools(self) -> bool:
+    async def _query_with_tools(self) -> bool:
         """Ask once, and carry out what is called; whether the model is to be asked again."""
         reader = _AnswerReader(self._channel)
-        answer = await self._ask(reader)
+        answer = await self._query_model(reader)
         if answer.content != reader.text:
             self._channel.replace_text(answer.content)
         if not answer.tool_calls:
@@ -270,10 +270,10 @@ class _AnswerLoop:
 
     # ---- by JSON in its text ------------------------------------------------------------------------
 
-    async def _ask_structured(self) -> bool:
-        """As `_ask_with_tools`, for a model that says what it wants in text."""
+    async def _query_structured(self) -> bool:
+        """As `_query_with_tools`, for a model that says what it wants in text."""
         reader = _AnswerReader(None)
-        answer = await self._ask(reader)
+        answer = await self._query_model(reader)
         self._messages.append(AssistantMessage(content=answer.content))
         try:
             action = parse_action(answer.content)
@@ -300,7 +300,7 @@ class _AnswerLoop:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    async def _ask(self, reader: _AnswerReader) -> AssistantMessage:
+    async def _query_model(self, reader: _AnswerReader) -> AssistantMessage:
         agent = self._agent
         specs = self._specs()
         system = agent.system or make_system_prompt(agent.name, agent.role)

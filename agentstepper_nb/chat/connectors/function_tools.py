@@ -158,7 +158,7 @@ class FunctionCaller:
                 known = ", ".join(self._tools) or "none"
                 raise ArgumentsError(f"There is no tool {running.name!r}; there are: {known}.")
             if running.name in self._confirm:
-                await self._ask(running)
+                await self._request_confirmation(running)
             return await tool.call(running.args)
         except (Exception, SystemExit) as error:
             running.tool_error = (
@@ -166,7 +166,7 @@ class FunctionCaller:
             )
             raise running.tool_error from None
 
-    async def _ask(self, running: _RunningCall) -> None:
+    async def _request_confirmation(self, running: _RunningCall) -> None:
         shown = _as_json(running.args)
         if len(shown) > _MAX_SHOWN_CHARS:
             shown = f"{shown[:_MAX_SHOWN_CHARS]}…"

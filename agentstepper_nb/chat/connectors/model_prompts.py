@@ -49,7 +49,11 @@ def make_model_messages(
         message: What is to be answered.
         name: Who answers.
     """
-    told = [_told(each, name) for each in window if each.format != "error" or each.role != "system"]
+    told = [
+        _make_model_message(each, name)
+        for each in window
+        if each.format != "error" or each.role != "system"
+    ]
     last = UserMessage(content=f"{_by(message, name)}{message_types.format_message_text(message)}")
     turns = list(_joined([*told, last]))
     if isinstance(turns[0], AssistantMessage):
@@ -57,7 +61,7 @@ def make_model_messages(
     return tuple(turns)
 
 
-def _told(message: Message, name: str) -> UserMessage | AssistantMessage:
+def _make_model_message(message: Message, name: str) -> UserMessage | AssistantMessage:
     text = shorten_text(message_types.format_message_text(message))
     own = message.role == "assistant" and message.agent_name == name
     if own and message.type in _OWN_WORDS:

@@ -56,7 +56,7 @@ def make_connector(
         ProtocolError: `invalid_message`: its name is none, or its role unknown.
     """
     if isinstance(agent, str):
-        return check_agent(_made(_INSTALLED.find(agent), f"The connector {agent!r}", options))
+        return check_agent(_make_agent(_INSTALLED.find(agent), f"The connector {agent!r}", options))
     if isinstance(agent, InterpreterABC):
         if options:
             text = (
@@ -66,10 +66,10 @@ def make_connector(
             raise CommandError("invalid_message", text)
         return check_agent(agent)
     if isinstance(agent, type) and issubclass(agent, InterpreterABC):
-        return check_agent(_made(agent, agent.__name__, options))
+        return check_agent(_make_agent(agent, agent.__name__, options))
     if isinstance(agent, type) or not callable(agent):
         raise CommandError("invalid_message", _NO_AGENT.format(what=_short(agent)))
-    return check_agent(_made(FunctionAgent, _short(agent), options, agent))
+    return check_agent(_make_agent(FunctionAgent, _short(agent), options, agent))
 
 
 def _check(made: object) -> None:
@@ -83,7 +83,7 @@ def _check(made: object) -> None:
 _INSTALLED: Final = EntryPointLoader[Factory](ENTRY_POINT_GROUP, "connector", _check)
 
 
-def _made(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:
+def _make_agent(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:
     try:
         made: object = factory(*args, **options)
     except AgentStepperError:

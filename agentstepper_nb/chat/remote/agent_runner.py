@@ -62,13 +62,13 @@ class RemoteAgentRunner:
                 self._connection.stream("attend", attend, AgentTurnRequest)
             ) as asked:
                 async for each in asked:
-                    await self._take(each)
+                    await self._run_turn(each)
         finally:
             await self._cancel_answer()
             await self._agent.on_session_closed(attend.session)
             await self._agent.close()
 
-    async def _take(self, asked: AgentTurnRequest) -> None:
+    async def _run_turn(self, asked: AgentTurnRequest) -> None:
         if not asked.cancelled:
             await (
                 self._cancel_answer()

@@ -169,7 +169,7 @@ class Repl(Backend[str]):
         """All that was handed on is shown: ask for a line, where it is a person's turn."""
         may = self.info.state is not State.STATE_RUNNING or self._confirmation is not None
         self.is_awaiting_user = self._has_snapshot and may and self.chat.is_awaiting_user
-        self._ask()
+        self._show_prompt()
 
     # ---- what a person does -------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Repl(Backend[str]):
         except AgentStepperError as error:
             self._is_refused = True
             self.screen.write_line(str(error), "red")
-        self._ask()
+        self._show_prompt()
 
     def handle_interrupt(self) -> None:
         """Ctrl+C: the turn ends, or where that was asked for, or there is none, the second time all."""
@@ -203,7 +203,7 @@ class Repl(Backend[str]):
             self.chat.stop(wait=False)
         else:
             self.screen.write_line(_INTERRUPT_HINT, "dim")
-            self._ask()
+            self._show_prompt()
 
     def begin(self, title: str) -> None:
         """Begin another conversation.
@@ -287,7 +287,7 @@ class Repl(Backend[str]):
             for line in view.format_halted(session):
                 self.screen.write_line(line, "yellow")
 
-    def _ask(self) -> None:
+    def _show_prompt(self) -> None:
         if not self._terminal or not self.is_awaiting_user or self.is_over:
             return
         if self._confirmation is not None:

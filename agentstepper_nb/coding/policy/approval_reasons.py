@@ -68,15 +68,15 @@ def find_approval_reasons(
         args: The call's arguments, parsed.
         report: What its command would run; None where it has none.
     """
-    found = list(_ask_about_tool(tool, args))
+    found = list(_find_tool_reasons(tool, args))
     if report is not None:
-        found += _ask_about_command(session, args, report, describe_rule(tool.name, args))
+        found += _find_command_reasons(session, args, report, describe_rule(tool.name, args))
     elif tool.name in WRITING_TOOLS:
-        found += _ask_about_writer(session, tool, args)
+        found += _find_writer_reasons(session, tool, args)
     return found
 
 
-def _ask_about_tool(tool: Tool, args: Any) -> Iterator[ApprovalReason]:
+def _find_tool_reasons(tool: Tool, args: Any) -> Iterator[ApprovalReason]:
     rule = describe_rule(tool.name, args)
     if tool.policy.requires_approval:
         yield ApprovalReason(
@@ -88,7 +88,7 @@ def _ask_about_tool(tool: Tool, args: Any) -> Iterator[ApprovalReason]:
         )
 
 
-def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[ApprovalReason]:
+def _find_writer_reasons(session: PolicyContext, tool: Tool, args: Any) -> Iterator[ApprovalReason]:
     if session.workspace is None or session.recoverable_files is None:
         return
     named = (session.workspace.resolve_path(path) for path in find_paths(args))
@@ -102,7 +102,7 @@ def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator
         yield ApprovalReason(description=why, risk=Risk.MEDIUM)
 
 
-def _ask_about_command(
+def _find_command_reasons(
     session: PolicyContext, args: Any, report: CommandReport, rule: str | None
 ) -> Iterator[ApprovalReason]:
     folder = _folder(session, args)
@@ -110,8 +110,8 @@ def _ask_about_command(
     if worst is not None:
         yield ApprovalReason(description=str(worst), risk=worst.risk, rule=rule)
     if session.has_sandbox:
-        yield from _ask_about_leaving(session, args, rule)
-        yield from _ask_about_signals(session, report, rule)
+        yield from _find_escape_reasons(session, args, rule)
+        yield from _find_signal_reasons(session, report, rule)
     if session.workspace is None:
         return
     if session.mode is not SandboxMode.READ_ONLY and session.recoverable_files is not None:
@@ -125,10 +125,10 @@ def _ask_about_command(
             yield ApprovalReason(description=why, risk=Risk.HIGH, rule=rule)
             return
     if worst is None and not session.is_confined:
-        yield from _ask_about_unconfined(session, report, folder, rule)
+        yield from _find_unconfined_reasons(session, report, folder, rule)
 
 
-def _ask_about_signals(
+def _find_signal_reasons(
     session: PolicyContext, report: CommandReport, rule: str | None
 ) -> Iterator[ApprovalReason]:
     """A question about signals that the sandbox doesn't hold back."""
@@ -142,7 +142,7 @@ def _ask_about_signals(
             return
 
 
-def _ask_about_unconfined(
+def _find_unconfined_reasons(
     session: PolicyContext, report: CommandReport, folder: Path, rule: str | None
 ) -> Iterator[ApprovalReason]:
     """A question about a command that no sandbox holds."""
@@ -163,7 +163,7 @@ def _ask_about_unconfined(
 # ---- the way out of the sandbox --------------------------------------------------------------------
 
 
-def _ask_about_leaving(
+def _find_escape_reasons(
     session: PolicyContext, args: Any, rule: str | None
 ) -> Iterator[ApprovalReason]:
     # Only what is surely false is no request: the tool may read `1` as true.

@@ -49,7 +49,7 @@ _ALWAYS: Final = {
 }
 
 
-def _make_danger_judge(why: str) -> CallAnalyzer:
+def _make_danger_analyzer(why: str) -> CallAnalyzer:
     def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         informs = [word.text for word in call.args] in (["--version"], ["--help"])
         if not informs:
@@ -292,9 +292,9 @@ def analyze_call(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
             call, (CommandWord("git"), CommandWord(name.removeprefix("git-")), *call.args)
         )
         return
-    known = _CALL_JUDGES.get(name) or _CALL_JUDGES.get(call.unversioned_name)
+    known = _CALL_ANALYZERS.get(name) or _CALL_ANALYZERS.get(call.unversioned_name)
     if not known and name[:1] == "g":  # `grm`, where the system's own isn't GNU's
-        known = _CALL_JUDGES.get(name[1:])
+        known = _CALL_ANALYZERS.get(name[1:])
     if known:
         known(call, analyzer)
         for _ in (
@@ -317,7 +317,7 @@ _TEXTS: Final = split_names(
     """
 )
 _DANGEROUS_PROGRAMS: Final[dict[str, CallAnalyzer]] = {
-    **{name: _make_danger_judge(why) for why, listed in _ALWAYS.items() for name in listed},
+    **{name: _make_danger_analyzer(why) for why, listed in _ALWAYS.items() for name in listed},
     **dict.fromkeys(_MANAGERS, _manager),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _change_mode),
     "rm": _rm,
@@ -330,7 +330,7 @@ _INTERPRETERS: Final = split_names(
     python pypy ipython perl ruby node nodejs deno bun php lua luajit julia rscript groovy ts-node tsx
     """
 )
-_CALL_JUDGES: Final[dict[str, CallAnalyzer]] = {
+_CALL_ANALYZERS: Final[dict[str, CallAnalyzer]] = {
     **dict.fromkeys(_INTERPRETERS, _interpreter),
     **_DANGEROUS_PROGRAMS,
     **dict.fromkeys(_FETCHERS, _fetcher),

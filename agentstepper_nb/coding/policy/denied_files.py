@@ -75,7 +75,7 @@ class FileDenials:
         self._root = root
         self._should_fold_case = is_case_insensitive(root)
         self._lock = threading.Lock()
-        self._book: tuple[object, tuple[PolicyRule, ...]] = (None, ())
+        self._cached_rules: tuple[object, tuple[PolicyRule, ...]] = (None, ())
         self._index: tuple[object, float, _Index] | None = None
 
     def has_rules(self) -> bool:
@@ -157,16 +157,16 @@ class FileDenials:
         """The rules about files that hold here, read again where the book has changed."""
         with self._lock:
             signature = _signature(self._rules.path)
-            if signature is None or self._book[0] != signature:
+            if signature is None or self._cached_rules[0] != signature:
                 rules = (each for each in self._rules.rules() if is_for_workspace(each, self._root))
                 kept = tuple(each for each in rules if _names_files(each))
-                self._book, self._index = (signature, kept), None
-            return self._book[1]
+                self._cached_rules, self._index = (signature, kept), None
+            return self._cached_rules[1]
 
     def _get_index(self) -> _Index:
         rules = self._read_path_rules()
         with self._lock:
-            signature, now = self._book[0], time.monotonic()
+            signature, now = self._cached_rules[0], time.monotonic()
             if self._index is not None:
                 of, made, index = self._index
                 if of == signature and now - made < _INDEX_TTL_S:

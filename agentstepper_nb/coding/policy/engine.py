@@ -201,7 +201,7 @@ class DefaultPolicyEngine:
         questions = find_approval_reasons(self._session, tool, args, report)
         questions += _find_possible_denials(tool, args, report, book)
         if not questions:
-            return _allowed(tool, self._why_allowed(tool))
+            return _allowed(tool, self._find_allow_reason(tool))
         return (
             self._evaluate_unattended(tool, questions)
             if self.auto_approve
@@ -250,7 +250,7 @@ class DefaultPolicyEngine:
             return "The session is read-only, so that no folder can be writable."
         return None
 
-    def _why_allowed(self, tool: Tool) -> str:
+    def _find_allow_reason(self, tool: Tool) -> str:
         if tool.policy.read_only:
             return f"`{tool.name}` only reads."
         if tool.name != RUN_COMMAND:

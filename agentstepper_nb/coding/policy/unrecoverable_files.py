@@ -78,7 +78,7 @@ def find_unrecoverable_file(
             `FILES_LIMIT` the first beyond counts as one that nobody could bring back.
         recoverable_files: Which files are held.
     """
-    present = (path for path in dict.fromkeys(files) if _is_there(path))
+    present = (path for path in dict.fromkeys(files) if _path_exists(path))
     for number, path in enumerate(present):
         if number >= FILES_LIMIT or not recoverable_files.is_recoverable(path):
             return path
@@ -212,7 +212,7 @@ def _is_descriptor(redirect: Redirect) -> bool:
 # Path's own methods raise for paths that are too long, or may not be looked at.
 
 
-def _is_there(path: Path) -> bool:
+def _path_exists(path: Path) -> bool:
     return os.path.islink(path) or os.path.isfile(path)  # noqa: PTH113, PTH114
 
 

@@ -44,17 +44,17 @@ def split_around_exclusions(root: Path, exclusions: Iterable[Path]) -> tuple[lis
     if any(root.is_relative_to(name) for name in names):
         return [], []
     parted = {str(above) for name in names for above in Path(name).parents}
-    granted_whole: list[str] = []
+    fully_granted: list[str] = []
     opened: list[str] = []
     for path, is_parted in _entries(str(root), parted, names):
-        (opened if is_parted else granted_whole).append(path)
-        if len(granted_whole) > MAX_GRANTS:
+        (opened if is_parted else fully_granted).append(path)
+        if len(fully_granted) > MAX_GRANTS:
             raise SandboxError(
                 f"Landlock can't confine the command: beside what is protected, {opened[-1]!r} and the "
                 f"folders above it have more than {MAX_GRANTS:,} entries, each of which needs a grant "
                 "of its own. Move entries to folders below, or use bubblewrap."
             )
-    return granted_whole, opened
+    return fully_granted, opened
 
 
 def _entries(root: str, parted: set[str], exclusions: set[str]) -> Iterator[tuple[str, bool]]:
@@ -230,7 +230,7 @@ def _grant_around(
     """The grants of a folder but for its holes. The workspace stays, also in a folder that is hidden."""
     if folder == workspace:
         exclusions = tuple(hole for hole in exclusions if not folder.is_relative_to(hole))
-    granted_whole, parted = split_around_exclusions(folder, exclusions)
-    yield from ((path, wanted) for path in granted_whole)
+    fully_granted, parted = split_around_exclusions(folder, exclusions)
+    yield from ((path, wanted) for path in fully_granted)
     # The right to read names holds below, too; so the names of what is hidden there can be read.
     yield from ((path, rights.READ_DIR) for path in parted)

@@ -275,7 +275,7 @@ class ResourceLimiter:
         if memory is not None and not self._has_group("memory") and _IS_LINUX:
             # Not the address space, of which Node reserves far more than it uses.
             yield resource.RLIMIT_DATA, memory
-        if processes is not None and not self._has_group("pids") and not _why_uncounted():
+        if processes is not None and not self._has_group("pids") and not _explain_uncounted():
             # The kernel counts all tasks of the user, so those that run already are added.
             yield resource.RLIMIT_NPROC, _tasks_of(os.getuid()) + processes
 
@@ -304,7 +304,7 @@ class ResourceLimiter:
             return "Processes: not limited, by the settings."
         if self._has_group("pids"):
             return f"Processes and threads: {limit} for a command, by a control group."
-        if why := _why_uncounted():
+        if why := _explain_uncounted():
             return f"Processes: not limited: there is no control group for them, and {why}."
         return (
             f"Processes and threads: {limit} for a command, beside the user's others, "
@@ -312,7 +312,7 @@ class ResourceLimiter:
         )
 
 
-def _why_uncounted() -> str:
+def _explain_uncounted() -> str:
     """Why RLIMIT_NPROC doesn't serve here, in words; empty where it does."""
     if not _IS_LINUX:
         return "this system counts them for the whole user"

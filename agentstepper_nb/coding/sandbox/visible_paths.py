@@ -109,7 +109,7 @@ def _visible(variables: tuple[str | None, ...], changeable: tuple[Path, ...]) ->
     listed = (etc / name for name in VISIBLE_ETC_NAMES)
     matching = (path for pattern in _ETC_TOOLCHAINS for path in etc.glob(pattern))
     wanted = (*SYSTEM_PATHS, *listed, *matching, *find_toolchains(changeable))
-    return select_outermost(path for path in wanted if _is_there(path))
+    return select_outermost(path for path in wanted if _path_exists(path))
 
 
 def find_toolchains(changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
@@ -120,7 +120,7 @@ def find_toolchains(changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """
     named = (*_prefixes(), *_in_homes(), *_on_path(changeable))
     trusted = (path for path in named if not is_at_or_below(path, changeable))
-    return tuple(path for path in _with_targets([*_pythons(), *trusted]) if _is_there(path))
+    return tuple(path for path in _with_targets([*_pythons(), *trusted]) if _path_exists(path))
 
 
 def find_own_python() -> tuple[Path, ...]:
@@ -159,14 +159,18 @@ def _in_homes() -> Iterator[Path]:
     home = Path.home()
     for name, default, parts in _HOME_TOOLCHAINS:
         folder = _variable(name) or home / default
-        if parts != ("",) or _can_show_whole(folder):
+        if parts != ("",) or _can_mount_fully(folder):
             yield from (folder / part for part in parts)
 
 
 def _on_path(changeable: tuple[Path, ...]) -> Iterator[Path]:
     for text in os.environ.get("PATH", os.defpath).split(os.pathsep):
         folder = Path(text)
-        if not folder.is_absolute() or is_at_or_below(folder, changeable) or not _is_there(folder):
+        if (
+            not folder.is_absolute()
+            or is_at_or_below(folder, changeable)
+            or not _path_exists(folder)
+        ):
             continue
         for each in {folder, folder.resolve()}:
             if each.name in _PROGRAMS:
@@ -177,7 +181,7 @@ def _on_path(changeable: tuple[Path, ...]) -> Iterator[Path]:
 
 def _prefix(prefix: Path, programs: Path) -> Iterator[Path]:
     """A prefix; or of one that has more than a toolchain, the parts of a toolchain."""
-    if _can_show_whole(prefix) and prefix.name != ".cargo":
+    if _can_mount_fully(prefix) and prefix.name != ".cargo":
         yield prefix
         return
     yield programs
@@ -185,7 +189,7 @@ def _prefix(prefix: Path, programs: Path) -> Iterator[Path]:
         yield from (prefix / part for part in _PARTS)
 
 
-def _can_show_whole(folder: Path) -> bool:
+def _can_mount_fully(folder: Path) -> bool:
     if not _is_outside_homes(folder):
         return False
     try:
@@ -203,7 +207,7 @@ def _is_outside_homes(folder: Path) -> bool:
     return not above and not others and folder not in own and len(folder.parts) > 2
 
 
-def _is_there(path: Path) -> bool:
+def _path_exists(path: Path) -> bool:
     """Whether a path exists and this user may get there: PATH may name folders of others."""
     try:
         return path.exists()

@@ -256,14 +256,14 @@ def evaluate_history(
     breakpoints: BreakpointEngine, history: RunHistory
 ) -> Iterator[tuple[HaltPoint, BreakpointResult]]:
     """Tell breakpoints of a recorded run, as they would have been told while it ran."""
-    for step in _told(history):
+    for step in _order_history(history):
         if isinstance(step, Commit):
             breakpoints.record_changed_paths(list_changed_paths(step.changes))
         else:
             yield step, breakpoints.evaluate(make_point(step))
 
 
-def _told(history: RunHistory) -> list[HaltPoint | Commit]:
+def _order_history(history: RunHistory) -> list[HaltPoint | Commit]:
     """What the agent's breakpoints were told, in the order in which they were.
 
     The row at a run's end is the Core's own; debug messages are no halt points.

@@ -102,7 +102,7 @@ class _Choice(Struct):
     function: _Named
 
 
-class _Asked(Struct):
+class _RequestBody(Struct):
     model: str
     messages: tuple[ChatCompletionMessage, ...]
     tools: tuple[_Tool, ...] | None = None
@@ -112,7 +112,7 @@ class _Asked(Struct):
     temperature: float | None = None
 
 
-_decoder = msgspec.json.Decoder(_Asked)
+_decoder = msgspec.json.Decoder(_RequestBody)
 
 
 def decode_model_request(body: bytes | str) -> ModelRequest:

@@ -139,11 +139,11 @@ class ChatCompletionStream(AnswerStream):
     def _choice(self, choice: _Choice | None) -> Iterator[AgentEvent]:
         if choice is None:
             return
-        yield from self._said(choice.delta or choice.message or _Delta())
+        yield from self._read_delta(choice.delta or choice.message or _Delta())
         if choice.finish_reason and self._reason is None:
             yield from self._finish(choice.finish_reason)
 
-    def _said(self, delta: _Delta) -> Iterator[AgentEvent]:
+    def _read_delta(self, delta: _Delta) -> Iterator[AgentEvent]:
         yield from make_reasoning_events(delta.reasoning_content or delta.reasoning)
         yield from make_text_events(join_text(delta.content))
         yield from make_text_events(delta.refusal)

@@ -240,11 +240,11 @@ class MessagesStream(AnswerStream):
 
     def _read(self, data: str) -> Iterator[AgentEvent]:
         if _typed.decode(data).type in _KNOWN:
-            yield from self._told(_known.decode(data))
+            yield from self._read_event(_known.decode(data))
         else:
             yield TraceEvent("unknown", msgspec.json.decode(data))
 
-    def _told(self, event: _Known) -> Iterator[AgentEvent]:
+    def _read_event(self, event: _Known) -> Iterator[AgentEvent]:
         match event:
             case _BlockStart() | _BlockDelta() | _BlockStop():
                 yield from self._of_block(event)
@@ -257,7 +257,7 @@ class MessagesStream(AnswerStream):
                 yield from self._stopped(None if self._reason else "end_turn")
                 yield self._done()
             case _Message():
-                yield from self._whole(event)
+                yield from self._read_message(event)
             case _Failure(error=error):
                 yield from self._fail(make_error_data(error.message, error.type))
 
@@ -319,7 +319,7 @@ class MessagesStream(AnswerStream):
         if self._reason != "length":
             yield from self._cleared()
 
-    def _whole(self, message: _Message) -> Iterator[AgentEvent]:
+    def _read_message(self, message: _Message) -> Iterator[AgentEvent]:
         self._count(message.usage)
         for index, block in enumerate(message.content):
             yield from self._begun(index, block)

@@ -190,7 +190,7 @@ class _Choice(Struct):
     name: str = ""
 
 
-class _Asked(Struct):
+class _RequestBody(Struct):
     model: str
     messages: tuple[_Turn, ...]
     max_tokens: int | None = None
@@ -200,7 +200,7 @@ class _Asked(Struct):
     temperature: float | None = None
 
 
-_decoder = msgspec.json.Decoder(_Asked)
+_decoder = msgspec.json.Decoder(_RequestBody)
 
 
 def decode_request(body: bytes | str) -> ModelRequest:
@@ -216,7 +216,7 @@ def decode_request(body: bytes | str) -> ModelRequest:
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
     system = [join_text(asked.system)] if asked.system else []
-    system += [_said(_as_blocks(turn)) for turn in asked.messages if turn.role == "system"]
+    system += [_join_blocks(_as_blocks(turn)) for turn in asked.messages if turn.role == "system"]
     choice = asked.tool_choice
     return ModelRequest(
         model=asked.model,
@@ -242,7 +242,7 @@ def _read(turn: _Turn, index: int) -> Iterator[ChatMessage]:
                 for block in blocks
                 if block.type == "tool_use"
             )
-            yield AssistantMessage(content=_said(blocks), tool_calls=tuple(calls))
+            yield AssistantMessage(content=_join_blocks(blocks), tool_calls=tuple(calls))
         case "system":
             pass  # is in the system prompt
         case _:
@@ -264,16 +264,16 @@ def _user_messages(blocks: tuple[_Block, ...]) -> Iterator[ChatMessage]:
             said.append(block)
             continue
         if said:
-            yield UserMessage(content=_said(tuple(said)))
+            yield UserMessage(content=_join_blocks(tuple(said)))
             said.clear()
         yield ToolResultMessage(
             call_id=block.tool_use_id, content=join_text(block.content), ok=not block.is_error
         )
     if said:
-        yield UserMessage(content=_said(tuple(said)))
+        yield UserMessage(content=_join_blocks(tuple(said)))
 
 
-def _said(blocks: tuple[_Block, ...]) -> str:
+def _join_blocks(blocks: tuple[_Block, ...]) -> str:
     texts = [block.text for block in blocks if block.type == "text"]
     if len(texts) == 1 and _is_blank(texts[0]):
         return texts[0].removeprefix(_BLANK)

@@ -301,7 +301,7 @@ class ResponsesStream(AnswerStream):
     def _read(self, data: str) -> Iterator[AgentEvent]:
         typed = _typed.decode(data)
         if typed.type in _KNOWN:
-            yield from self._told(_known.decode(data))
+            yield from self._read_event(_known.decode(data))
         elif typed.object == "response":
             yield from self._over(_response_decoder.decode(data))
         elif typed.error is not None:  # some servers know no types of errors
@@ -309,7 +309,7 @@ class ResponsesStream(AnswerStream):
         elif typed.type not in _SILENT and data.strip() != "[DONE]":
             yield TraceEvent("unknown", msgspec.json.decode(data))
 
-    def _told(self, event: _Known) -> Iterator[AgentEvent]:
+    def _read_event(self, event: _Known) -> Iterator[AgentEvent]:
         match event:
             case _Text(delta=text) | _Refusal(delta=text):
                 yield from make_text_events(text)
@@ -334,14 +334,14 @@ class ResponsesStream(AnswerStream):
             case _Arguments():
                 yield TraceEvent("unknown", msgspec.to_builtins(event))
             case _Done(item=item):
-                yield from self._whole(index, item)
+                yield from self._read_item(index, item)
 
     def _begun(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         if item.type == "function_call" and index not in self._calls:
             self._calls[index] = PartialToolCall(item.call_id, item.name)
             yield self._calls[index].make_started_event()
 
-    def _whole(self, index: int, item: _Item) -> Iterator[AgentEvent]:
+    def _read_item(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         """A call is whole once its item is; one that was cut off never gets to be."""
         self._finished.add(index)
         if item.type != "function_call" or item.status == "incomplete":
@@ -368,7 +368,7 @@ class ResponsesStream(AnswerStream):
     def _read_unsent_item(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         """An item that no event before has told of: of a response in one piece, all of them."""
         if item.type == "function_call":
-            yield from self._whole(index, item)
+            yield from self._read_item(index, item)
         elif item.type == "message":
             for part in item.content or ():
                 yield from make_text_events(part.text or part.refusal)

@@ -118,7 +118,7 @@ class _Named(Struct):
     name: str
 
 
-class _Asked(Struct):
+class _RequestBody(Struct):
     model: str
     input: str | tuple[_Item, ...]
     instructions: str | None = None
@@ -128,7 +128,7 @@ class _Asked(Struct):
     temperature: float | None = None
 
 
-_decoder = msgspec.json.Decoder(_Asked)
+_decoder = msgspec.json.Decoder(_RequestBody)
 
 
 def decode_request(body: bytes | str) -> ModelRequest:

@@ -70,7 +70,7 @@ class ConstrainedAnswerReader:
         if found := _CALLS.match(head):
             return _Call(self._call_id, found[1]), head[found.end() :]
         if found := _SPEAKS.match(head):
-            return _Said(), head[found.end() :]
+            return _PartialText(), head[found.end() :]
         if len(head) > _MAX_BEGIN_CHARS or not _MAY_BEGIN.fullmatch(head):
             return _Plain(), head
         return None, ""
@@ -112,7 +112,7 @@ class _Plain:
             yield TextDelta(text)
 
 
-class _Said:
+class _PartialText:
     """The inside of a JSON string, up to its quote."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
         """Tell a joke, on another subject where guidance names one."""
         state = self._read_state(frame)
         number = state.count + 1
-        text = await self._ask_for_joke(number, state.subject)
+        text = await self._request_joke(number, state.subject)
         return FrameOut(
             step=frame.step,
             next_step=f"joke/{number + 1}",
@@ -75,7 +75,7 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
         subject = " ".join(str(frame.guidance).split())[:MAX_SUBJECT_CHARS]
         return JokeState(subject=subject or state.subject, count=state.count)
 
-    async def _ask_for_joke(self, number: int, subject: str) -> str:
+    async def _request_joke(self, number: int, subject: str) -> str:
         request = ModelRequest(
             model=self._config.model,
             system=_SYSTEM,

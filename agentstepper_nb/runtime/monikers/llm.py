@@ -103,12 +103,12 @@ async def run_moniker_step(frame: FrameIn, task: LlmStepContext) -> FrameOut:
         ModelError: The model gave no answer.
     """
     messages: tuple[ChatMessage, ...] = (UserMessage(content=_as_text(frame)),)
-    answer = await _ask_step_model(messages, task)
+    answer = await _query_step_model(messages, task)
     try:
         return _decode_answer(answer, frame)
     except StepFrameError as error:
         why = str(error)
-    answer = await _ask_step_model((*messages, answer, *_make_repair_request(answer, why)), task)
+    answer = await _query_step_model((*messages, answer, *_make_repair_request(answer, why)), task)
     try:
         return _decode_answer(answer, frame)
     except StepFrameError as error:
@@ -130,7 +130,7 @@ class LlmMoniker(ModelMoniker[LlmConfig]):
         )
 
 
-async def _ask_step_model(
+async def _query_step_model(
     messages: tuple[ChatMessage, ...], task: LlmStepContext
 ) -> AssistantMessage:
     config = task.config

@@ -53,7 +53,7 @@ class WorkspaceReader:
         scan = self._scanner.scan(known.tracked, known.seen)
         if not scan.files and not scan.unreadable and scan.unchanged == known.parent:
             return known.parent
-        files = _keep_unreadable(scan, known.parent)
+        files = _retain_unreadable(scan, known.parent)
         for path in [
             path for path in known.parent if not scan.has_file(path) and path not in files
         ]:
@@ -113,7 +113,9 @@ class WorkspaceReader:
         _log.warning("Can't be read and isn't watched: %s%s", names, more)
 
 
-def _keep_unreadable(scan: ScanResult, parent: Mapping[bytes, FileEntry]) -> dict[bytes, FileEntry]:
+def _retain_unreadable(
+    scan: ScanResult, parent: Mapping[bytes, FileEntry]
+) -> dict[bytes, FileEntry]:
     """Files that lie where we couldn't look."""
     if not scan.unreadable:
         return {}

@@ -246,7 +246,7 @@ class _DamagedRunReader(RunRowReader):
         contents = ContentReader(rows.connection, n, id, has_step_cache=True)
         self._read_from(rows.connection, RunRow.of(known), contents)
         self._losses = [] if self._is_known else ["its header"]
-        self._lost_contents = 0  # how many
+        self._missing_contents = 0  # how many
 
     @property
     def has_rows(self) -> bool:
@@ -256,8 +256,8 @@ class _DamagedRunReader(RunRowReader):
     def salvaged(self, model_summaries: tuple[tuple[str, str], ...]) -> SalvagedRun:
         """What there is of it."""
         history = _repair_history(self.history(), ended=not self._is_known)
-        if self._lost_contents:
-            self._losses.append(_format_count(self._lost_contents, "content"))
+        if self._missing_contents:
+            self._losses.append(_format_count(self._missing_contents, "content"))
         proof = self.proof if history.run.live else None
         lost = tuple(self._losses) or ("what ties it together",)
         return SalvagedRun(history, proof, self._row.heard, model_summaries, lost)
@@ -290,7 +290,7 @@ class _DamagedRunReader(RunRowReader):
         try:
             return super()._text(content)
         except (DamagedRunError, sqlite3.DatabaseError):
-            self._lost_contents += 1
+            self._missing_contents += 1
             return LOST_CONTENT
 
     def _header(self) -> Run:

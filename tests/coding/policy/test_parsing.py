@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, analyze_command, shell_parser
-from agentstepper_nb.coding.policy.dangerous_commands import _CALL_JUDGES
+from agentstepper_nb.coding.policy.dangerous_commands import _CALL_ANALYZERS
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .commands import SPEC
@@ -67,7 +67,7 @@ _SIGNS = [
     ),
 ]
 _NAMES = [
-    *_CALL_JUDGES,
+    *_CALL_ANALYZERS,
     "rm",
     "-rf",
     "-c",

@@ -46,7 +46,7 @@ def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A user with no control group, of the first process namespace."""
     with place_of("ordinary") as made:
         monkeypatch.setattr(resource_limits, "find_cgroup_folders", lambda: ())
-        monkeypatch.setattr(resource_limits, "_why_uncounted", lambda: "")
+        monkeypatch.setattr(resource_limits, "_explain_uncounted", lambda: "")
         user = NOBODY if os.geteuid() == 0 else os.getuid()
         monkeypatch.setattr(resource_limits.os, "getuid", lambda: user)
         yield made
@@ -188,7 +188,7 @@ def test_which_limits_hold_is_said(
     memory: str,
     processes: str,
 ) -> None:
-    monkeypatch.setattr(resource_limits, "_why_uncounted", lambda: uncounted)
+    monkeypatch.setattr(resource_limits, "_explain_uncounted", lambda: uncounted)
     said = ResourceLimiter(SMALL, [Groups(Path("/x"), tuple(places), 2)]).descriptions
     assert memory in said[0] and processes in said[1]
 

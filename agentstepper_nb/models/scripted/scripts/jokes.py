@@ -19,13 +19,13 @@ JOKES = (
     "What do {0} and a Monday have in common? Neither has a test.",
 )
 
-_ASKED = re.compile(r"joke number (\d+) about (.+?)\.?\s*$", re.IGNORECASE | re.DOTALL)
+_JOKE_REQUEST = re.compile(r"joke number (\d+) about (.+?)\.?\s*$", re.IGNORECASE | re.DOTALL)
 
 
 def tell_joke(request: ChatCompletionRequest) -> ScriptedReply:
     """Tell the joke that is asked for."""
     asked = [message.text for message in request.messages if message.role == "user"]
-    found = _ASKED.search(asked[-1])
+    found = _JOKE_REQUEST.search(asked[-1])
     number, subject = (int(found[1]), found[2]) if found else (1, "nothing in particular")
     joke = JOKES[(number - 1) % len(JOKES)].format(subject)
     return say(joke[:1].upper() + joke[1:])
