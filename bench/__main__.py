@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from . import (
     background,
-    flooded,
+    flooding_agent,
     imports,
     lease,
     long_runs,
-    looks,
     many_agents,
     report,
     round_trip,
     seam,
-    storing,
+    store_cost,
     wire,
+    workspace_steps,
 )
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     effort = round_trip.Effort(options.sets, options.blocks, options.turns, options.rest)
     trips = [trip for size in SIZES for trip in round_trip.measure(size, effort)]
-    kept = storing.measure(
-        storing.Effort(
+    kept = store_cost.measure(
+        store_cost.Effort(
             options.rounds, options.appends, 10 * options.appends, options.growth, options.runs
         )
     )
-    seen = looks.measure(options.looks, options.files)
+    seen = workspace_steps.measure(options.looks, options.files)
     page = report.page(
         trips,
         kept,
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
         background.measure(background.Effort(options.actions, options.rows))
         if options.actions
         else None,
-        flooded.measure(options.steps) if options.steps else (),
+        flooding_agent.measure(options.steps) if options.steps else (),
         _attached(options.queries, effort),
     )
     print(page)
@@ -130,7 +130,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--starts", type=int, default=15, help="how often each import is timed (%(default)s)")
     add("--looks", type=int, default=15, help="how often a workspace is looked at (%(default)s)")
-    add("--files", type=int, default=looks.FILES, help="files of that workspace (%(default)s)")
+    add(
+        "--files",
+        type=int,
+        default=workspace_steps.FILES,
+        help="files of that workspace (%(default)s)",
+    )
     return parser
 
 

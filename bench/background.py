@@ -46,7 +46,7 @@ from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 
 from .access import TOKENS
-from .arms import process
+from .measured_server import process
 from .round_trip import Spread
 
 #: Rows of the small store.

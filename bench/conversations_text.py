@@ -10,7 +10,7 @@ from itertools import cycle, islice
 from pydoc_data.topics import topics
 from typing import Any, Final, NamedTuple
 
-from tests.helpers.growth import SAID, TOOLS
+from tests.helpers.growing_agent import SAID, TOOLS
 
 #: Every so many turns something happens to a conversation beside that it grows.
 EVERY: Final = 10

@@ -1,6 +1,6 @@
 """How long a halted agent waits for a Step while another agent sends as fast as it can.
 
-`python -m bench.flooded PORT` is that other one; it ends with its input.
+`python -m bench.flooding_agent PORT` is that other one; it ends with its input.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from websockets.sync.client import ClientConnection
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol.data_model import EventKind
 
-from .arms import process
-from .leased import LeasedConversation, Person, plugged
+from .leased_agent import LeasedConversation, Person, plugged
 from .many_agents import SIZE, Halted
+from .measured_server import process
 
 
 def measure(steps: int) -> list[float]:
     """Seconds from each Step until the agent had its answer."""
     with ExitStack() as stack:
         agents, uis = json.loads(stack.enter_context(process("server", "durable")))
-        stack.enter_context(process("flooded", str(agents)))
+        stack.enter_context(process("flooding_agent", str(agents)))
         person = Person(stack.enter_context(plugged(uis)))
         halted = Halted(stack.enter_context(plugged(agents)), person)
         return [halted.step() for _ in range(steps)]

@@ -24,8 +24,8 @@ from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from agentstepper_nb.sdk import handshake
 
 from .access import TOKENS
-from .arms import process
 from .conversation import body
+from .measured_server import process
 from .round_trip import Effort, Spread
 
 STORE = "relaxed"

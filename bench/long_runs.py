@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from agentstepper_nb.protocol import ui
 
-from .leased import LeasedAgent, Person, plugged
+from .leased_agent import LeasedAgent, Person, plugged
 from .round_trip import Spread
 
 #: Bytes of each content.

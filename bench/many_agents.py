@@ -21,9 +21,9 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 
 from .access import CONTROL
-from .arms import process
 from .conversation import ConversationV2, Turn
-from .leased import TURN, LeasedConversation, Person, plugged
+from .leased_agent import TURN, LeasedConversation, Person, plugged
+from .measured_server import process
 
 #: Agents, their processes, halt points a second of each, and bytes of each content.
 AGENTS = 50

@@ -22,7 +22,7 @@ from playwright.sync_api import Page, WebSocket, expect
 from tests.e2e.conftest import launched
 from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.e2e.lab import DebuggerView
-from tests.e2e.test_several import choose
+from tests.e2e.test_several_agents import choose
 
 from .report import machine
 

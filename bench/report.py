@@ -15,11 +15,11 @@ from .background import FEW, Background
 from .imports import Start
 from .lease import Leased
 from .long_runs import Long
-from .looks import Look
 from .round_trip import RoundTrip, Spread
 from .seam import PLAIN, RATE, Attached
-from .storing import Opening, Rate, Room, Storing
+from .store_cost import Opening, Rate, Room, Storing
 from .wire import Travelled
+from .workspace_steps import Look
 
 if TYPE_CHECKING:
     from .open_long import Opened

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from .arms import FLOOR, VERSION_1, VERSION_2, Arm, arm
+from .measured_server import FLOOR, VERSION_1, VERSION_2, Arm, arm
 
 KINDS = (FLOOR, *VERSION_1, *VERSION_2)
 

@@ -21,7 +21,7 @@ from playwright.sync_api import expect
 from tests.e2e.conftest import launched
 from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.e2e.lab import DebuggerView, Lab, notebook
-from tests.e2e.test_several import choose
+from tests.e2e.test_several_agents import choose
 
 from .report import machine
 

@@ -20,9 +20,9 @@ from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.run_validation import prepare_import
-from tests.helpers.growth import grow, size
+from tests.helpers.debugger_harness import DebuggerHarness
+from tests.helpers.growing_agent import grow, size
 from tests.helpers.histories import kept
-from tests.helpers.stage import Stage
 
 from .conversation import body
 from .round_trip import Spread
@@ -97,7 +97,7 @@ class _HaltPoints:
     """The records of one run's halt points, each with contents of its own."""
 
     def __init__(self) -> None:
-        self._stage = Stage()
+        self._stage = DebuggerHarness()
         self._numbers = count()
         self._stage.start()
         self._stage.resume(self._stage.query()[1])
@@ -107,10 +107,10 @@ class _HaltPoints:
         return [self._next() for _ in range(number)]
 
     def _next(self) -> list[Record]:
-        stage = self._stage
+        harness = self._stage
         data = json.dumps(body(SIZE, next(self._numbers)))
-        stage.reach(stage.begin(), EventSide.BEGIN, data=data)
-        records, stage.records = stage.records, []
+        harness.reach(harness.begin(), EventSide.BEGIN, data=data)
+        records, harness.records = harness.records, []
         return records
 
 

@@ -22,8 +22,8 @@ from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL, TOKENS
-from .arms import process
-from .talks import TALKS, Talks, Turn, new
+from .conversations_text import TALKS, Talks, Turn, new
+from .measured_server import process
 
 #: Bytes that are passed on at once.
 _READ = 1 << 16

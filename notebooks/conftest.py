@@ -13,7 +13,7 @@ from agentstepper_nb.widgets import VIEW_MIME
 from scripts.demo import KERNELSPECS
 
 from .driver import Driver
-from .renewals import teach_nbval
+from .renewed_outputs import teach_nbval
 
 #: What the tutorials make beside themselves: its tests are the agent's to run.
 collect_ignore = ["background", "cart", "history", "sessions", "shop", "talks", "weather"]

@@ -11,17 +11,17 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from bench import (
-    arms,
     background,
-    flooded,
+    conversations_text,
+    flooding_agent,
     lease,
     long_runs,
     many_agents,
+    measured_server,
     report,
     round_trip,
     seam,
-    storing,
-    talks,
+    store_cost,
     wire,
 )
 from bench.__main__ import main
@@ -30,12 +30,10 @@ from bench.conversation import body
 from bench.imports import Snippet, Start
 from bench.lease import Leased
 from bench.long_runs import Long
-from bench.looks import Look
 from bench.open_long import Opened
 from bench.round_trip import RoundTrip, Spread
-from bench.storing import Opening, Room, Storing
-from tests.helpers.core_announcement import announce_core
-from tests.sdk.person import Person
+    seam,
+    store_cost,
 
 
 @pytest.mark.soak
@@ -60,16 +58,18 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Step in the browser" not in page
 
 
-@pytest.mark.parametrize("kind", [arms.FLOOR, arms.VERSION_1[1], arms.VERSION_2[2]])
-def test_an_arm_goes_through_its_turns(kind: arms.Kind) -> None:
-    with arms.arm(kind, 1_000) as arm:
+@pytest.mark.parametrize(
+    "kind", [measured_server.FLOOR, measured_server.VERSION_1[1], measured_server.VERSION_2[2]]
+)
+def test_an_arm_goes_through_its_turns(kind: measured_server.Kind) -> None:
+    with measured_server.arm(kind, 1_000) as arm:
         assert len(arm.block(70)) == 70  # so many that an acknowledgement is among the answers
 
 
 def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storing, "_QUIET", 0.2)
-    effort = storing.Effort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
-    kept = storing.measure(effort)
+    monkeypatch.setattr(store_cost, "_QUIET", 0.2)
+    effort = store_cost.Effort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
+    kept = store_cost.measure(effort)
     assert [rate.ratio.middle == 1 for rate in kept.rates] == [True, False, True, False]
     assert kept.room.new > 3 * 2000
     assert kept.room.idle > kept.room.new / 10
@@ -77,7 +77,7 @@ def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_travels_is_weighed() -> None:
-    (one,) = wire.measure(3, {"": talks.grows})
+    (one,) = wire.measure(3, {"": conversations_text.grows})
     assert one.turns == 3
     assert one.new > 3 * 2000
     assert one.new / 2 < one.shown < one.told < 3 * one.new
@@ -139,7 +139,7 @@ def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch
     assert 0 < long.opening.first < 256 * 1024
     monkeypatch.setattr(many_agents, "AGENTS", 4)
     assert len(many_agents.measure(5)) == 5
-    assert len(flooded.measure(5)) == 5
+    assert len(flooding_agent.measure(5)) == 5
 
 
 def test_what_a_long_run_costs_is_said() -> None:
@@ -203,10 +203,10 @@ def test_what_a_lease_saves_is_said() -> None:
 
 
 def test_conversations_say_nothing_twice() -> None:
-    for talk in talks.TALKS.values():
+    for talk in conversations_text.TALKS.values():
         turns = list(talk(60))
         assert len({json.dumps(turn.said) for turn in turns}) == 60
-        assert talks.new(turns) == talks.new(iter(turns)) > 60 * 2000
+        assert conversations_text.new(turns) == conversations_text.new(iter(turns)) > 60 * 2000
 
 
 @pytest.mark.parametrize("size", [1_000, 50_000])

@@ -40,7 +40,7 @@ from agentstepper_nb.protocol.chat import (
 from tests.coding.debugged_agent import View
 
 #: Seconds that a test waits for what should be there at once.
-PATIENCE: Final = 20.0
+TIMEOUT_S: Final = 20.0
 
 #: The folder of who keeps nothing.
 NOWHERE: Final = Path("nowhere")
@@ -209,7 +209,7 @@ class Harness:
 
     async def ask(self, content: str = "Hello.", to: str | None = None) -> list[Message]:
         """Say something, and read the answer to its end."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             return [each async for each in self.send(content, to) if each.final]
 
     async def stop(self) -> None:
@@ -221,7 +221,7 @@ class Harness:
         changed = asyncio.Event()
         detach = self.interpreter.attach(self.session, lambda event: changed.set())
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_S):
                 while not so(self.info):
                     changed.clear()
                     await changed.wait()
@@ -255,7 +255,7 @@ async def harness(folder: Path, *agents: InterpreterABC, **options: Any) -> Asyn
         await interpreter.close()
 
 
-def kept_nowhere(*agents: Actor, **options: Any) -> Any:
+def unstored_harness(*agents: Actor, **options: Any) -> Any:
     """An interpreter that writes nothing."""
     return harness(NOWHERE, *agents, keep=False, **options)
 

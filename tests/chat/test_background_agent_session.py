@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.runtime_requests import TopicEvent
 from tests.chat.background_agent_chats import QueueChat, counting, nobody, text, working
 from tests.chat.harness import harness, refused
 from tests.runtime.harness import a_core
-from tests.runtime.manual_worker import Hand
+from tests.runtime.manual_worker import ManualWorker
 
 __all__ = ["nobody"]
 
@@ -186,17 +186,17 @@ async def test_where_the_created_one_has_ended_the_next_message_creates_another(
 
 async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
-        hand, url = Hand(core), core.url(core.client_port)
+        manual_worker, url = ManualWorker(core), core.url(core.client_port)
         queue = BackgroundAgent(create={"agent_id": "a", "moniker": "joke"}, url=url)
         answer = QueueChat(None, queue, tmp_path).begins("Cats.")
         async with AsyncAgents.connect(url) as agents:
             session = await _first(agents, "sessions", lambda n: [s.session_id for s in n.states])
-            await asyncio.to_thread(hand.take)
+            await asyncio.to_thread(manual_worker.take)
             topic = f"session:{session}"
             await _first(agents, topic, lambda n: [a for a in n.actions if a.kind == "agent_input"])
-        await asyncio.to_thread(hand.take)
+        await asyncio.to_thread(manual_worker.take)
         for _ in range(2):  # a first step may have been under way
-            await asyncio.to_thread(hand.step, session, "A joke.")
+            await asyncio.to_thread(manual_worker.step, session, "A joke.")
         assert await answer == [text("A joke.")]
         await queue.close()
 

@@ -20,7 +20,7 @@ from tests.chat.chats import Person, a_turn, answered, said, whole
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
 from tests.coding.scripted_parts import calls
 
-PATIENCE = 30
+TIMEOUT_S = 30
 
 
 async def test_tools_are_called_and_told_of() -> None:
@@ -136,17 +136,17 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
 
     def wait() -> None:
         within.set()
-        leave.wait(PATIENCE)
+        leave.wait(TIMEOUT_S)
         out.set()
 
     endpoint, _ = an_endpoint(calls(("1", "wait", {})), tools=[wait])
     task = asyncio.create_task(answered(endpoint))
-    await asyncio.to_thread(within.wait, PATIENCE)
+    await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     leave.set()
-    assert await asyncio.to_thread(out.wait, PATIENCE)
+    assert await asyncio.to_thread(out.wait, TIMEOUT_S)
 
 
 async def test_a_model_that_comes_to_no_end_is_stopped() -> None:

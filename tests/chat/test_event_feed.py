@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Fold, kept_nowhere, message
+from tests.chat.harness import Actor, Fold, message, unstored_harness
 
 
 class Source:
@@ -137,7 +137,7 @@ async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFix
     def fails(event: ChatEvent) -> None:
         raise ValueError("broken")
 
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         home.interpreter.attach(home.session, fails)
         await home.ask()
         assert home.info.ending is TurnEnding.DONE
@@ -145,7 +145,7 @@ async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFix
 
 
 async def test_a_listener_may_answer_what_it_hears() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
 
         def again(event: ChatEvent) -> None:
             done = isinstance(event, ChatSessionChanged) and event.session.ending is TurnEnding.DONE
@@ -167,7 +167,7 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
 
 
 async def test_who_comes_while_something_is_told_hears_it_once() -> None:
-    async with kept_nowhere(Actor(["One. ", "Two. ", "Three."])) as home:
+    async with unstored_harness(Actor(["One. ", "Two. ", "Three."])) as home:
         folds: list[Fold] = []
 
         def bring(event: ChatEvent) -> None:
@@ -183,7 +183,7 @@ async def test_who_comes_while_something_is_told_hears_it_once() -> None:
 
 
 async def test_who_has_gone_hears_nothing() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         fold = Fold()
         detach = home.interpreter.attach(home.session, fold)
         detach()
@@ -218,7 +218,7 @@ class Page(Backend[str]):
 
 async def test_a_backend_is_told_and_closed() -> None:
     page = Page()
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         home.interpreter.attach(home.session, page)
         home.interpreter.process_message(home.session, page.convert_in("Hello."))
         await home.is_awaiting_user(TurnEnding.DONE)
@@ -228,7 +228,7 @@ async def test_a_backend_is_told_and_closed() -> None:
 
 
 async def test_the_list_of_sessions_is_told() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         lists: list[ChatSessionList] = []
         changed = asyncio.Event()
 

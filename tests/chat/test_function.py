@@ -23,7 +23,7 @@ from agentstepper_nb.sdk import set_current_stepper
 from tests.chat.chats import a_turn, answered, said
 from tests.coding.debugged_agent import View
 
-PATIENCE = 30
+TIMEOUT_S = 30
 BEFORE = said("Before.", id="b")
 
 
@@ -232,18 +232,18 @@ async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
 
     def blocking(message: str) -> str:
         within.set()
-        leave.wait(PATIENCE)
+        leave.wait(TIMEOUT_S)
         out.set()
         return "Too late."
 
     task = asyncio.create_task(answered(FunctionAgent(blocking)))
-    await asyncio.to_thread(within.wait, PATIENCE)
+    await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not out.is_set()
     leave.set()
-    assert await asyncio.to_thread(out.wait, PATIENCE)
+    assert await asyncio.to_thread(out.wait, TIMEOUT_S)
 
 
 async def test_a_generator_is_closed_at_its_next_yield() -> None:
@@ -252,19 +252,19 @@ async def test_a_generator_is_closed_at_its_next_yield() -> None:
     def blocking(message: str) -> Iterator[str]:
         try:
             within.set()
-            leave.wait(PATIENCE)
+            leave.wait(TIMEOUT_S)
             yield "Too late."
             raise AssertionError("it goes on")
         finally:
             closed.set()
 
     task = asyncio.create_task(answered(FunctionAgent(blocking)))
-    await asyncio.to_thread(within.wait, PATIENCE)
+    await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     leave.set()
-    assert await asyncio.to_thread(closed.wait, PATIENCE)
+    assert await asyncio.to_thread(closed.wait, TIMEOUT_S)
 
 
 @pytest.mark.parametrize("function", [generator, async_generator])

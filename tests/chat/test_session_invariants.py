@@ -21,12 +21,12 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Fold, Gate, Harness, kept_nowhere, refused
+from tests.chat.harness import Actor, Fold, Gate, Harness, refused, unstored_harness
 
 
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
     """Each session is named by a random UUID, which no other has and nobody guesses."""
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         made = [home.interpreter.create_session() for _ in range(100)]
         assert len({*made, UUID(home.session)}) == 101
         assert {each.version for each in made} == {4}
@@ -40,7 +40,7 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
         raise ValueError("no more")
 
     gate = Gate()
-    async with kept_nowhere(
+    async with unstored_harness(
         Actor(), Actor(fails, "fails"), Actor(gate, "waits", go_on=None)
     ) as home:
         await home.ask()
@@ -61,7 +61,7 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
 
 async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
     """Whoever is told something finds the interpreter as it was told, or further: never behind."""
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         seen: list[tuple[State, State]] = []
 
         def look(event: ChatEvent) -> None:
@@ -76,7 +76,7 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
 
 async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
     """A backend hears of each change as it happens, in one order, and never asks."""
-    async with kept_nowhere(Actor(["One. ", "Two."])) as home:
+    async with unstored_harness(Actor(["One. ", "Two."])) as home:
         folds = [Fold() for _ in range(3)]
         for fold in folds:
             home.interpreter.attach(home.session, fold)
@@ -115,7 +115,7 @@ async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
     """A listener that folds events has the same session as the interpreter, whatever happens."""
 
     chunks = Chunks()
-    async with kept_nowhere(Actor(chunks), auto_chat_max=2) as home:
+    async with unstored_harness(Actor(chunks), auto_chat_max=2) as home:
         folds = [home.fold]
         for deed in deeds:
             await _do(deed, home, chunks, folds)

@@ -14,12 +14,12 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
-from tests.chat.harness import PATIENCE, Actor, Gate, kept_nowhere, refused
+from tests.chat.harness import TIMEOUT_S, Actor, Gate, refused, unstored_harness
 
 
 async def test_who_closes_the_stream_ends_the_turn() -> None:
     gate = Gate(["One"])
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         async with home.send("Count.") as stream:
             async for _ in stream:
                 break
@@ -30,7 +30,7 @@ async def test_who_closes_the_stream_ends_the_turn() -> None:
 
 async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
     gate = Gate(["Half an "])
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         await home.stop()
@@ -53,7 +53,7 @@ async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
                 await asyncio.sleep(0)
             tidied.set()
 
-    async with kept_nowhere(Actor(tidies)) as home:
+    async with unstored_harness(Actor(tidies)) as home:
         stream = home.send("Go.")
         await home.until(lambda info: info.messages_in_memory == 2)
         stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
@@ -77,7 +77,7 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
                 raise error from None
         yield " and all."
 
-    async with kept_nowhere(Actor(ends), auto_chat=True) as home:
+    async with unstored_harness(Actor(ends), auto_chat=True) as home:
         home.send("Go.")
         await home.until(lambda info: info.messages_in_memory == 2)
         await home.stop()
@@ -86,7 +86,7 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
 
 
 async def test_stop_before_the_turn_has_begun() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         home.send("Go.")
         await home.stop()
         assert (home.info.ending, home.said) == (TurnEnding.STOPPED, [("user", "Go.")])
@@ -99,12 +99,12 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
     def blocks(message: Message, turn: Turn) -> Iterator[str]:
         yield "One"
         entered.set()
-        leave.wait(PATIENCE)
+        leave.wait(TIMEOUT_S)
         yield "Two"
 
-    async with kept_nowhere(Actor(blocks)) as home:
+    async with unstored_harness(Actor(blocks)) as home:
         home.send("Go.")
-        await asyncio.to_thread(entered.wait, PATIENCE)
+        await asyncio.to_thread(entered.wait, TIMEOUT_S)
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
         leave.set()
@@ -126,7 +126,7 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         left.set()
         yield "I am still here."
 
-    async with kept_nowhere(Actor(stubborn), Actor(name="other")) as home:
+    async with unstored_harness(Actor(stubborn), Actor(name="other")) as home:
         home.send("Go.")
         await home.until(lambda info: info.speaking)
         await home.stop()
@@ -145,7 +145,7 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
             yield ""
             yield "x"
 
-    async with kept_nowhere(Actor(endless)) as home, kept_nowhere() as other:
+    async with unstored_harness(Actor(endless)) as home, unstored_harness() as other:
         home.send("Go.")
         await home.until(lambda info: info.messages_in_memory == 2)
         assert [each.content for each in await other.ask()] == ["Yes."]
@@ -161,7 +161,7 @@ async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> 
                 await asyncio.sleep(0)
             yield "x"
 
-    async with kept_nowhere(Actor(endless)) as home:
+    async with unstored_harness(Actor(endless)) as home:
         stream = home.send("Go.")
         await home.until(lambda info: info.messages_in_memory == 2)
         await stream.aclose()  # which cancels once
@@ -180,7 +180,7 @@ def asks_sync(message: Message, turn: Turn) -> Any:
 
 
 async def test_a_confirmation_waits_for_the_choice() -> None:
-    async with kept_nowhere(Actor(asks)) as home:
+    async with unstored_harness(Actor(asks)) as home:
         home.send("Go.")
         first = await home.until(lambda info: info.waiting)
         assert first.waiting is not None
@@ -207,7 +207,7 @@ async def test_a_confirmation_waits_for_the_choice() -> None:
 
 
 async def test_a_sync_generator_is_sent_the_choice() -> None:
-    async with kept_nowhere(Actor(asks_sync)) as home:
+    async with unstored_harness(Actor(asks_sync)) as home:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
@@ -216,7 +216,7 @@ async def test_a_sync_generator_is_sent_the_choice() -> None:
 
 
 async def test_stop_withdraws_the_confirmation() -> None:
-    async with kept_nowhere(Actor(asks)) as home:
+    async with unstored_harness(Actor(asks)) as home:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         await home.stop()
@@ -235,7 +235,7 @@ async def test_an_agent_may_take_its_question_back() -> None:
         await asyncio.wait({asked})
         yield "Never mind."
 
-    async with kept_nowhere(Actor(impatient)) as home:
+    async with unstored_harness(Actor(impatient)) as home:
         await home.ask()
         _, withdrawn, last = home.messages
         assert (withdrawn.final, withdrawn.chosen, last.content) == (True, None, "Never mind.")
@@ -244,14 +244,14 @@ async def test_an_agent_may_take_its_question_back() -> None:
 
 async def test_a_question_after_the_answer_is_refused() -> None:
     actor = Actor()
-    async with kept_nowhere(actor) as home:
+    async with unstored_harness(actor) as home:
         await home.ask()
         with refused("unknown_turn"):
             await actor.given[0][1].confirm("Still there?")
 
 
 async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
-    async with kept_nowhere(Actor([outputs.confirmation("Shall I?")])) as home:
+    async with unstored_harness(Actor([outputs.confirmation("Shall I?")])) as home:
         stream = home.send("Go.")
         waiting = (await home.until(lambda info: info.waiting)).waiting
         closing = asyncio.ensure_future(stream.aclose())

@@ -18,7 +18,7 @@ import pytest
 from agentstepper_nb.chat import line_store, outputs
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import ChatSessionRemoved, Message, State, TurnEnding
-from tests.chat.harness import PNG, Actor, Gate, Harness, harness, kept_nowhere, refused
+from tests.chat.harness import PNG, Actor, Gate, Harness, harness, refused, unstored_harness
 
 
 async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) ->
 
 
 async def test_a_session_is_set() -> None:
-    async with kept_nowhere(Actor(), Actor(["No."], "other")) as home:
+    async with unstored_harness(Actor(), Actor(["No."], "other")) as home:
         info = home.interpreter.update_session(
             home.session, title="T", default_agent="other", auto_chat_max=7
         )
@@ -235,7 +235,7 @@ async def test_a_session_is_set() -> None:
 
 
 async def test_an_unknown_session_is_refused() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         here = home.interpreter
         for ask in (here.info, here.messages, here.open, here.auto_chat):
             for session in ("", "../../etc/passwd", "x" * 5000, str(UUID(int=1))):
@@ -250,7 +250,7 @@ async def test_an_unknown_session_is_refused() -> None:
 async def test_removing_ends_the_turn_and_the_session() -> None:
     gate, actor = Gate(["One"]), Actor()
     waits = Actor(gate, "waits")
-    async with kept_nowhere(waits, actor) as home:
+    async with unstored_harness(waits, actor) as home:
         home.send("Go.")
         await gate.reached.wait()
         await home.interpreter.remove(home.session)
@@ -266,7 +266,7 @@ async def test_removing_ends_the_turn_and_the_session() -> None:
 async def test_closing_ends_everything_and_twice_is_once() -> None:
     gate = Gate(["One"])
     actor = Actor(gate)
-    async with kept_nowhere(actor, auto_chat=True) as home:
+    async with unstored_harness(actor, auto_chat=True) as home:
         home.send("Go.")
         await gate.reached.wait()
         await home.interpreter.close()
@@ -318,7 +318,7 @@ async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch.setattr("agentstepper_nb.chat.session_agents.CANCEL_TIMEOUT_S", 0.01)
     monkeypatch.setattr(Holds, "leave", asyncio.Event())
     agents = Clings(), Holds(name="holds"), Ends(name="ends"), Waits(name="waits")
-    async with kept_nowhere(*agents) as home:
+    async with unstored_harness(*agents) as home:
         await home.ask()
     assert len([each for each in caplog.records if each.message.startswith("Agent ")]) == 8
     Holds.leave.set()

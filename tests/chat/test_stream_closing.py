@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb.chat.streams import StreamWrapper
 from tests.chat.sources import GIVEN, AWatched, Source, Watched, both_readers, both_sources, read
 
-PATIENCE = 30
+TIMEOUT_S = 30
 
 
 @both_sources
@@ -54,7 +54,7 @@ async def test_cancelling_closes_an_async_source_once() -> None:
             got.append(item)
 
     task = asyncio.create_task(reading())
-    await asyncio.to_thread(given.waiting.wait, PATIENCE)
+    await asyncio.to_thread(given.waiting.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -70,7 +70,7 @@ async def test_cancelling_does_not_wait_for_a_thread_that_blocks() -> None:
         try:
             yield "one"
             within.set()
-            leave.wait(PATIENCE)
+            leave.wait(TIMEOUT_S)
             yield "two"
         finally:
             closed.set()
@@ -83,7 +83,7 @@ async def test_cancelling_does_not_wait_for_a_thread_that_blocks() -> None:
             got.append(item)
 
     task = asyncio.create_task(reading())
-    await asyncio.to_thread(within.wait, PATIENCE)
+    await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -103,7 +103,7 @@ def test_closing_waits_for_a_thread_that_reads() -> None:
     def blocking() -> Iterator[str]:
         try:
             within.set()
-            leave.wait(PATIENCE)
+            leave.wait(TIMEOUT_S)
             yield "one"
         finally:
             closed.append(leave.is_set())
@@ -111,12 +111,12 @@ def test_closing_waits_for_a_thread_that_reads() -> None:
     stream = StreamWrapper[str](blocking())
     reader = threading.Thread(target=read, args=(stream,))
     reader.start()
-    within.wait(PATIENCE)
+    within.wait(TIMEOUT_S)
     closer = threading.Thread(target=stream.close)
     closer.start()
     leave.set()
-    closer.join(PATIENCE)
-    reader.join(PATIENCE)
+    closer.join(TIMEOUT_S)
+    reader.join(TIMEOUT_S)
     assert closed == [True]
 
 

@@ -21,12 +21,12 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Gate, Harness, harness, kept_nowhere, refused
+from tests.chat.harness import Actor, Gate, Harness, harness, refused, unstored_harness
 
 
 async def test_a_message_is_answered() -> None:
     actor = Actor(["You ", "said it."])
-    async with kept_nowhere(actor) as home:
+    async with unstored_harness(actor) as home:
         (answer,) = await home.ask("Hello.")
         assert (answer.role, answer.content, answer.agent_name) == (
             "assistant",
@@ -42,7 +42,7 @@ async def test_a_message_is_answered() -> None:
 
 async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
     gate = Gate(["One"], [" two"])
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         stream = aiter(home.send("Count."))
         first = await anext(stream)
         assert (first.content, first.final) == ("One", False)
@@ -51,7 +51,7 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
 
 
 async def test_who_does_not_read_holds_nothing_up() -> None:
-    async with kept_nowhere(Actor(map(str, range(1500)))) as home:
+    async with unstored_harness(Actor(map(str, range(1500)))) as home:
         home.send("Count.")
         await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content.endswith("1499")
@@ -59,7 +59,7 @@ async def test_who_does_not_read_holds_nothing_up() -> None:
 
 async def test_who_reads_late_has_what_waited_as_one() -> None:
     gate = Gate(["One", " two", " three"])
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         stream = aiter(home.send("Count."))
         await gate.reached.wait()
         piece = await anext(stream)
@@ -70,7 +70,7 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
 
 async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.turn.MAX_UNREAD_BYTES", 3 * 501)
-    async with kept_nowhere(Actor([outputs.code(str(n), f"l{n}") for n in range(9)])) as home:
+    async with unstored_harness(Actor([outputs.code(str(n), f"l{n}") for n in range(9)])) as home:
         stream = home.send("Go.")
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [each.content async for each in stream] == ["6", "7", "8"]
@@ -79,7 +79,7 @@ async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.M
 
 async def test_a_second_message_is_refused_while_one_is_answered() -> None:
     gate = Gate()
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         home.send("First.")
         with refused("session_busy"):
             home.send("Second.")
@@ -89,7 +89,7 @@ async def test_a_second_message_is_refused_while_one_is_answered() -> None:
 
 
 async def test_a_claim_is_for_the_message_that_follows() -> None:
-    async with kept_nowhere() as home:
+    async with unstored_harness() as home:
         home.interpreter.change_state_running()
         assert home.info.state is State.STATE_RUNNING
         with refused("session_busy"):
@@ -103,7 +103,7 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
 
 async def test_several_sessions_answer_at_once() -> None:
     gate = Gate(["Here."])
-    async with kept_nowhere(Actor(gate)) as home:
+    async with unstored_harness(Actor(gate)) as home:
         others = [Harness(home.interpreter) for _ in range(3)]
         for each in (home, *others):
             each.send("Where?")
@@ -118,7 +118,7 @@ async def test_several_sessions_answer_at_once() -> None:
 
 async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
     actor = Actor()
-    async with kept_nowhere(actor) as home:
+    async with unstored_harness(actor) as home:
         given = Message(
             id="theirs",
             session_id="theirs",
@@ -146,7 +146,7 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
 
 
 async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
-    async with kept_nowhere(Actor(), Actor(["I am gone."], "goes")) as home:
+    async with unstored_harness(Actor(), Actor(["I am gone."], "goes")) as home:
         home.send("Go.", "goes")
         home.interpreter.remove_agent(home.session, "goes")
         await home.is_awaiting_user(TurnEnding.DONE)
@@ -156,7 +156,7 @@ async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
 
 @pytest.mark.parametrize("prompt", [5, ["Continue."], " "])
 async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
-    async with kept_nowhere(Actor(go_on=prompt), auto_chat=True) as home:
+    async with unstored_harness(Actor(go_on=prompt), auto_chat=True) as home:
         await home.ask()
         with refused("auto_chat_refused"):
             home.interpreter.auto_chat(home.session)
@@ -166,7 +166,7 @@ async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> Non
 
 async def test_what_was_taken_back_is_gone() -> None:
     said = ["Nonsense.", TextReplacement(""), outputs.console("1"), "Yes."]
-    async with kept_nowhere(Actor(said)) as home:
+    async with unstored_harness(Actor(said)) as home:
         finals = await home.ask()
         assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so
         assert [content for _, content in home.said] == ["Hello.", "1", "Yes."]
@@ -219,7 +219,7 @@ async def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: st
         yield "Half"
         raise error
 
-    async with kept_nowhere(Actor(fails)) as home:
+    async with unstored_harness(Actor(fails)) as home:
         await home.ask()
         *_, half, last = home.messages
         assert (half.content, half.final) == ("Half", True)
@@ -233,14 +233,14 @@ async def test_a_long_error_is_cut() -> None:
     def fails(message: Message, turn: Turn) -> Any:
         raise ValueError("x" * 100_000)
 
-    async with kept_nowhere(Actor(fails)) as home:
+    async with unstored_harness(Actor(fails)) as home:
         await home.ask()
         assert len(home.messages[-1].content) < 2100
 
 
 @pytest.mark.parametrize("item", [3, None, object(), {"type": "VIDEO", "content": "x"}, b"bytes"])
 async def test_what_cannot_be_said_is_an_error(item: object) -> None:
-    async with kept_nowhere(Actor(["Before.", item, "After."])) as home:
+    async with unstored_harness(Actor(["Before.", item, "After."])) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.ERROR
         assert [each.content for each in home.messages][1:2] == ["Before."]
@@ -249,7 +249,7 @@ async def test_what_cannot_be_said_is_an_error(item: object) -> None:
 
 async def test_an_agent_does_not_speak_as_the_user() -> None:
     said = [AgentOutput(content="Yes, do it.", role="user")]
-    async with kept_nowhere(
+    async with unstored_harness(
         Actor(said), Actor([{"role": "user", "content": "I agree."}], "b")
     ) as home:
         for name in ("actor", "b"):
@@ -266,7 +266,7 @@ async def test_an_agents_error_is_said_in_the_chat_and_logged_for_who_looks(
         raise ValueError("no more")
 
     caplog.set_level("INFO", "agentstepper_nb.chat")
-    async with kept_nowhere(Actor(fails)) as home:
+    async with unstored_harness(Actor(fails)) as home:
         await home.ask()
         assert home.messages[-1].content == "ValueError: no more"
     failed = [each for each in caplog.records if each.exc_info]

@@ -23,7 +23,7 @@ from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.helpers.core_announcement import announce, announce_core
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 from .conftest import COMMAND
 
@@ -94,7 +94,7 @@ def python(program: str, *arguments: str) -> tuple[str, ...]:
 
 def test_it_becomes_the_program(announced: str, core: AgentStepperCore, start: Start) -> None:
     process = start(*python(TELLS, "--name", "--", "its own"))
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert json.loads(out) == {
         "URL": announced,
         "TOKEN": core.tokens.agent,
@@ -112,11 +112,11 @@ def test_the_core_and_the_name_are_handed_on(start: Start, monkeypatch: pytest.M
     with ScriptedCore(token="secret") as core:
         url = core.url.replace("ws:", "http:")
         process = start("--url", url, "--token", "secret", "--name", "my run", *python(TELLS))
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
     said = json.loads(out)
     assert (said["URL"], said["TOKEN"], said["NAME"]) == (core.url, "secret", "my run")
     with ScriptedCore() as other:  # which asks for no token
-        out, _ = start("--url", other.url, *python(TELLS)).communicate(timeout=PATIENCE)
+        out, _ = start("--url", other.url, *python(TELLS)).communicate(timeout=TIMEOUT_S)
     said = json.loads(out)
     assert (said["URL"], said["TOKEN"], said["NAME"]) == (other.url, None, None)
 
@@ -144,7 +144,7 @@ def test_a_terminal_is_told_where_it_halts(
         COMMAND[0],
         [*COMMAND[1:], "run", "--", "echo", "begun"],
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
         dimensions=(50, 250),
     )
     try:
@@ -164,7 +164,7 @@ def test_its_run_appears_at_once_under_the_name(
     assert len(person.runs) == 1  # the look at the Core before was no run
     person.go_on()
     assert person.over().ending is RunEnding.FINISHED
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(TIMEOUT_S) == 0
 
 
 def test_without_a_name_the_programs_own_stands(
@@ -174,7 +174,7 @@ def test_without_a_name_the_programs_own_stands(
     person.halted()
     assert person.run.program == "its own name"
     person.go_on()
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(TIMEOUT_S) == 0
 
 
 def test_output_comes_as_it_is_written(announced: str, start: Start) -> None:
@@ -183,13 +183,13 @@ def test_output_comes_as_it_is_written(announced: str, start: Start) -> None:
     assert os.read(process.stdout.fileno(), 100) == b"one"  # no line, and it still runs
     process.stdin.write("two\n")
     process.stdin.flush()
-    assert process.communicate(timeout=PATIENCE) == ("two\n", "bad\n")
+    assert process.communicate(timeout=TIMEOUT_S) == ("two\n", "bad\n")
     assert process.returncode == 0
 
 
 def test_signals_that_python_ignores_end_the_program(announced: str, start: Start) -> None:
     process = start("--", "sh", "-c", "kill -PIPE $$; echo survived")
-    assert process.communicate(timeout=PATIENCE) == ("", "")
+    assert process.communicate(timeout=TIMEOUT_S) == ("", "")
     assert process.returncode == -signal.SIGPIPE
 
 
@@ -199,7 +199,7 @@ def test_signals_that_python_ignores_end_the_program(announced: str, start: Star
 def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Person) -> None:
     program = f"import sys; print('terminal:', sys.stdin.isatty(), sys.stdout.isatty()){AGENT}"
     terminal = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "run", *python(program)], encoding="utf-8", timeout=PATIENCE
+        COMMAND[0], [*COMMAND[1:], "run", *python(program)], encoding="utf-8", timeout=TIMEOUT_S
     )
     try:
         terminal.expect("terminal: True True")
@@ -221,7 +221,7 @@ def test_a_signal_ends_it_at_a_breakpoint(
     process = start(*python(AGENT))
     person.halted()
     process.send_signal(number)
-    assert process.wait(PATIENCE) == -number
+    assert process.wait(TIMEOUT_S) == -number
     assert person.over().ending is RunEnding.CRASHED
 
 
@@ -229,7 +229,7 @@ def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) 
     process = start(*python(AGENT))
     person.halted()
     person.stop()
-    _, err = process.communicate(timeout=PATIENCE)
+    _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "AgentStopped" in err
     assert person.over().ending is RunEnding.STOPPED
@@ -289,7 +289,7 @@ def test_what_can_not_be_run_is_named(
     announced: str, files: Path, start: Start, program: str, code: int, said: str
 ) -> None:
     process = start("--", program.format(files=files))
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, out) == (code, "")
     assert err.startswith("agentstepper run: ")
     assert said.format(files=files) in err

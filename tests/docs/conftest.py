@@ -21,7 +21,7 @@ from tests.helpers.core_announcement import announce_core
 from tests.helpers.serve_process import Served
 
 #: Seconds that a process has to do what is waited for.
-PATIENCE: Final = 40
+TIMEOUT_S: Final = 40
 
 Environment = dict[str, str]
 Serve = Callable[..., Served]
@@ -91,7 +91,7 @@ def shell(command: str, environment: Environment, cwd: Path) -> subprocess.Compl
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
     )
 
 
@@ -124,7 +124,7 @@ def terminal(command: str, environment: Environment, cwd: Path) -> Iterator[pexp
         env=environment,
         cwd=str(cwd),
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
         dimensions=(50, 200),
     )
     child.delaybeforesend = None

@@ -12,7 +12,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Actor, EventKind, TimelineRow
 from notebooks.driver import Driver
 from tests.docs.conftest import (
-    PATIENCE,
+    TIMEOUT_S,
     Serve,
     install,
     shell,
@@ -21,7 +21,7 @@ from tests.docs.conftest import (
     type_steps,
 )
 from tests.docs.pages import EXTENDING, ROOT, Block, blocks, files, write_files
-from tests.widgets.person import sit_down
+from tests.widgets.person import connect_person
 
 LENDING = ["['a red boat', 'a blue boat']", "a red boat, until Friday"]
 
@@ -76,7 +76,7 @@ def at(url: str, text: str) -> str:
 
 def retrieval(url: str) -> list[TimelineRow]:
     """The rows of the custom event of the only run."""
-    with sit_down(url) as person:
+    with connect_person(url) as person:
         person._send(ui.OpenRun(run=person.newest.id))
         opened = person._expect(ui.RunOpened)
     return [row for row in opened.rows if row.kind is EventKind.CUSTOM]
@@ -149,5 +149,5 @@ def test_without_installing(package: Path, home: Path) -> None:
         (package / "count_them.py").write_text(at(uis, files(EXTENDING)["count_them.py"]))
         counted = shell("python count_them.py", stranger(home, **{name: value}), package)
         assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
-        _, errors = process.communicate("\n", timeout=PATIENCE)
+        _, errors = process.communicate("\n", timeout=TIMEOUT_S)
     assert (process.returncode, errors) == (0, "")

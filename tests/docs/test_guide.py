@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 
 from notebooks.driver import Driver
 from tests.docs.conftest import (
-    PATIENCE,
+    TIMEOUT_S,
     Environment,
     Serve,
     shell,
@@ -156,7 +156,7 @@ def executed(jupyter: Jupyter, cells: list[str]) -> tuple[list[Any], int]:
     """
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     resources = {"metadata": {"path": str(jupyter.folder)}}
-    client = NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3", resources=resources)
+    client = NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3", resources=resources)
     websocket = jupyter.url.replace("http://", "ws://")
     with stepped(f"{websocket}agentstepper/ui?token={jupyter.token}") as driver:
         client.execute(env=of_its_kernels(jupyter))

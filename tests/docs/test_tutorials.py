@@ -21,7 +21,7 @@ from tests.helpers.sampling import sampled
 #: In the environment of all that a tutorial starts.
 MARK = "STARTED_BY_A_TUTORIAL"
 #: Seconds that it may take to end.
-PATIENCE = 60
+TIMEOUT_S = 60
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def execute(notebook: Path, *, failing_after: str = "") -> None:
         failing = nbformat.v4.new_code_cell("raise SystemError")
         document.cells.insert(document.cells.index(cell) + 1, failing)
     resources = {"metadata": {"path": str(notebook.parent)}}
-    NotebookClient(document, timeout=PATIENCE, resources=resources).execute()
+    NotebookClient(document, timeout=TIMEOUT_S, resources=resources).execute()
 
 
 def started(tmp_path: Path) -> list[psutil.Process]:
@@ -88,7 +88,7 @@ def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
     core: AgentStepperCore, folder: Path, tmp_path: Path
 ) -> None:
     execute(folder / "02_history.ipynb")
-    assert psutil.wait_procs(started(tmp_path), PATIENCE)[1] == []
+    assert psutil.wait_procs(started(tmp_path), TIMEOUT_S)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_a_tutorial_that_fails_leaves_nothing(
 ) -> None:
     with pytest.raises(CellExecutionError, match="SystemError"):
         execute(folder / f"{name}.ipynb", failing_after=cell)
-    assert psutil.wait_procs(started(tmp_path), PATIENCE)[1] == []
+    assert psutil.wait_procs(started(tmp_path), TIMEOUT_S)[1] == []

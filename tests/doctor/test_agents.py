@@ -20,7 +20,7 @@ from agentstepper_nb.doctor.findings import FindingStatus, format_findings
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.runtime_requests import SubscribeWakes
 from tests.helpers.core_announcement import announce_core
-from tests.runtime.manual_worker import Hand
+from tests.runtime.manual_worker import ManualWorker
 from tests.sdk.scripted_core import ScriptedCore
 
 Start = Callable[..., AgentStepperCore]
@@ -90,21 +90,21 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     assert "wait for a worker, and none is connected" in text
     assert "or run `agentstepper worker`" in text
 
-    hand = Hand(core)
+    manual_worker = ManualWorker(core)
     wakes: list[Any] = []
 
     async def listen(runtime: Any) -> None:
         wakes.append(runtime.wakes(SubscribeWakes(owner="one")))
         await anext(wakes[0])
 
-    hand.do(listen)
+    manual_worker.do(listen)
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 1)
     assert said(facts)[1] == (
         FindingStatus.OK,
         "At ws://here: 1 worker for 1 session and 2 actions. ",
     )
-    hand.do(lambda runtime: wakes[0].aclose())
+    manual_worker.do(lambda runtime: wakes[0].aclose())
     assert found().workers == 0
     assert "secret" not in repr(collect_facts())
 

@@ -29,7 +29,7 @@ CHROMIUM_ARGUMENTS = [
 ]
 
 #: Milliseconds for whatever is waited for.
-PATIENCE = 20_000
+TIMEOUT_S = 20_000
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +57,7 @@ def launched() -> Iterator[Browser]:
     """Start the browser, and end it afterwards."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     assert chromium, "Chromium is missing: `make setup` installs it."
-    expect.set_options(timeout=PATIENCE)  # what is expected may come as late as what is clicked
+    expect.set_options(timeout=TIMEOUT_S)  # what is expected may come as late as what is clicked
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         yield running
@@ -80,7 +80,7 @@ def gallery(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Galle
 def new_context(browser: Browser) -> Iterator[BrowserContext]:
     """A person's browser, which knows nothing of other tests."""
     opened = browser.new_context(viewport={"width": 1400, "height": 1000})
-    opened.set_default_timeout(PATIENCE)
+    opened.set_default_timeout(TIMEOUT_S)
     yield opened
     opened.close()
 

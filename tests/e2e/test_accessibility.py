@@ -13,7 +13,7 @@ from .axe import AXE, expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView
 from .test_page import edit_argument
-from .test_several import agent, choose
+from .test_several_agents import agent, choose
 
 #: Where each thing stands whose place must not depend on what a run does.
 PLACES = """() => Object.fromEntries(

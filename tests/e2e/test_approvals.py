@@ -16,8 +16,8 @@ from playwright.sync_api import BrowserContext, Locator, expect
 from .axe import AXE, expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView
-from .test_looks import PLACES
-from .test_several import choose
+from .test_accessibility import PLACES
+from .test_several_agents import choose
 
 #: It runs on, asks three times, and prints what came of each.
 AGENT = """

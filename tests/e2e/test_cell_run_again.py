@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from .conftest import NewLab
 from .jupyter import Jupyter
-from .test_corridor import Corridor
+from .test_step_in_jupyterlab import Corridor
 
 
 def test_a_cell_that_is_run_again_keeps_its_halted_agent(new_lab: NewLab, jupyter: Jupyter) -> None:

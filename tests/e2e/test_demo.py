@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
-from .test_corridor import edit_field
+from .test_step_in_jupyterlab import edit_field
 
 Open = Callable[[str], "Tutorial"]
 

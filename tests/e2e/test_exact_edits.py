@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, expect
 from .axe import AXE, expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView
-from .test_several import choose
+from .test_several_agents import choose
 
 AGENT = """
 import dataclasses, json, sys

@@ -14,7 +14,7 @@ from tests.frameworks.agent_process import SCRIPT
 from .axe import AXE, expect_clean
 from .conftest import NewLab
 from .pictures import Pictures
-from .test_corridor import edit_field
+from .test_step_in_jupyterlab import edit_field
 
 AGENTS = Path(__file__).parents[1] / "frameworks" / "agents"
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from .conftest import NewLab
 from .jupyter import BASE_URL
 from .lab import DebuggerView, Lab
-from .test_several import choose
+from .test_several_agents import choose
 
 FRAME = f"""\
 %load_ext agentstepper_nb

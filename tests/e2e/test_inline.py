@@ -10,7 +10,7 @@ from playwright.sync_api import WebSocket, expect
 from .conftest import NewLab
 from .jupyter import Jupyter
 from .lab import Lab
-from .test_several import agent, choose
+from .test_several_agents import agent, choose
 
 MIME = "application/vnd.agentstepper.view+json"
 SHOW = f"""

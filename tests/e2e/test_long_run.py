@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
 from .axe import expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView, listen, open_page
-from .test_several import choose
+from .test_several_agents import choose
 
 #: Says many things without a halt, one of them about marmalade; then it calls a tool.
 AGENT = """

@@ -21,8 +21,8 @@ from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
 from .jupyter import KERNELS, ROOT, Jupyter
 from .lab import DebuggerView, Lab
-from .test_corridor import edit_json
 from .test_sessions import Sessions, creating
+from .test_step_in_jupyterlab import edit_json
 
 _names = (f"bare-{number}" for number in itertools.count(1))
 

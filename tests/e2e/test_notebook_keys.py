@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from .conftest import NewLab
 from .jupyter import Jupyter
-from .test_corridor import Corridor
+from .test_step_in_jupyterlab import Corridor
 
 
 def halted_row(corridor: Corridor) -> Locator:

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
 from .jupyter import ROOT, Jupyter
 from .lab import DebuggerView, open_page
-from .test_several import agent, api, choose, expect_rows_of_core
+from .test_several_agents import agent, api, choose, expect_rows_of_core
 
 
 def edit_argument(view: DebuggerView, text: str) -> None:

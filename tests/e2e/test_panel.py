@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Route, expect
 from .conftest import NewLab
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
-from .test_corridor import Corridor
-from .test_several import agent, choose
+from .test_several_agents import agent, choose
+from .test_step_in_jupyterlab import Corridor
 
 MANIFEST = "**/static/agentstepper/manifest.json"
 HALTED = ("step", "continue", "stop")

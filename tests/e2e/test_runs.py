@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from .axe import expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView, open_page
-from .test_several import choose
+from .test_several_agents import choose
 
 AGENT = """
 import sys

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from .jupyter import Jupyter, Server, running
 from .lab import DebuggerView, Lab, notebook
 from .test_page import edit_argument, open_page
-from .test_several import agent, api, choose, expect_rows_of_core, run_of
+from .test_several_agents import agent, api, choose, expect_rows_of_core, run_of
 
 #: An edit of the agent's call, as it travels.
 KEPT = '{"Tool": "count", "Argument": {"number": 40}}'

@@ -10,7 +10,7 @@ from tests.helpers.sampling import sampled
 from .lab import DebuggerView
 from .pictures import Pictures
 from .shells import QUESTION, SHELLS, Shell
-from .test_corridor import edit_field
+from .test_step_in_jupyterlab import edit_field
 
 ASKED = "What would six by nine be?"
 

@@ -12,7 +12,7 @@ from .jupyter import Jupyter
 from .lab import Lab
 from .pictures import Pictures
 from .test_chat import ChatView
-from .test_corridor import edit_field
+from .test_step_in_jupyterlab import edit_field
 
 #: The tutorial's cells that do something, by their place.
 LOAD, FOLDER, MODEL, CHAT, VIEW, DRAW, ALLOW, AUTO, STOP, DEBUGGER, HALT, TURN, HEARD, END = (

@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.data_model import RunEnding
 from .conftest import NewLab
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
-from .test_several import api, choose
+from .test_several_agents import api, choose
 
 CHILD = """
 import os

@@ -12,7 +12,7 @@ from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGH
 from .conftest import NewLab
 from .jupyter import ROOT, Jupyter
 from .lab import DebuggerView, Lab
-from .test_corridor import edit_json
+from .test_step_in_jupyterlab import edit_json
 
 PROGRAM = ROOT / "examples" / "fix_tests.py"
 

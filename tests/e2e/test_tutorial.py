@@ -13,7 +13,7 @@ from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGH
 from .jupyter import Jupyter
 from .lab import Lab
 from .pictures import Pictures
-from .test_corridor import edit_field
+from .test_step_in_jupyterlab import edit_field
 
 #: The tutorial's cells that do something, by their place.
 LOAD, PREPARE, STEP, RESULT, SHOW, PROCESS = 1, 3, 5, 7, 9, 10

@@ -22,7 +22,7 @@ from agentstepper_nb.models.scripted import (
     says,
 )
 from tests.frameworks.dialects import Dialect, find_dialect
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 #: Nothing of a test leaves this machine, whatever a framework sends by itself.
 NOTHING_SENT = {
@@ -122,7 +122,7 @@ class AgentProcess:
         assert self._process.stdin is not None
         self._process.kill()  # it may halt yet, where a row failed
         self._process.stdin.close()
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT_S)
         self._thread.join()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -144,4 +144,4 @@ class AgentProcess:
             self._lines.put(line)
 
     def _next(self) -> Any:
-        return json.loads(self._lines.get(timeout=PATIENCE))
+        return json.loads(self._lines.get(timeout=TIMEOUT_S))

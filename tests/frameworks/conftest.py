@@ -9,8 +9,8 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.frameworks.agent_process import SCRIPT, AgentProcess
-from tests.frameworks.at_halts import AtHalts
-from tests.frameworks.not_possible import NOT_POSSIBLE
+from tests.frameworks.halt_edits import AtHalts
+from tests.frameworks.unsupported_rows import NOT_POSSIBLE
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import Person
 

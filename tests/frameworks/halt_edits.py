@@ -9,7 +9,7 @@ from typing import Any
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.not_possible import NOT_POSSIBLE
+from tests.frameworks.unsupported_rows import NOT_POSSIBLE
 from tests.sdk.person import Person
 
 #: How a halt is written: what halts, and whether before or after it.

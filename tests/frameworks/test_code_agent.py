@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
 from tests.frameworks.test_agents import label, read, run
+from tests.frameworks.unsupported_rows import installed_apart
 
 pytestmark = pytest.mark.parametrize(
     "process", [installed_apart("smolagents")], indirect=True, scope="module"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
-from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts
+from tests.frameworks.unsupported_rows import installed_apart
 
 pytestmark = pytest.mark.parametrize(
     "process", [installed_apart("crewai")], indirect=True, scope="module"

@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, change_argument, replace
-from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, change_argument, replace
+from tests.frameworks.unsupported_rows import installed_apart
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.

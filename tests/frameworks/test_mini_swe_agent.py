@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
+from tests.frameworks.unsupported_rows import installed_apart
 
 pytestmark = pytest.mark.parametrize(
     "process", [installed_apart("mini-swe-agent")], indirect=True, scope="module"

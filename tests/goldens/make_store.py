@@ -63,8 +63,8 @@ from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import base_suite
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import records_by_chance, with_every_field
-from tests.helpers.stage import Stage
 
 STORE = "store"
 TRUTH = "truth.json"
@@ -113,33 +113,35 @@ async def read_agents(store: RuntimeStore) -> Agents:
 # ---- what there is in them --------------------------------------------------------------------------
 
 
-def records(stage: Stage) -> list[Record]:
+def records(harness: DebuggerHarness) -> list[Record]:
     """Runs that ended, one that is deleted, one that is halted, and what holds for all."""
-    _rules(stage)
-    _ended(stage)
-    _halted(stage)
-    _deleted(stage)
+    _rules(harness)
+    _ended(harness)
+    _halted(harness)
+    _deleted(harness)
     by_chance = [r for seed in (1, 2, 3) for r in records_by_chance(seed, f"chance-{seed}", 12)]
-    return [*stage.records, *by_chance, ImportedRunSaved(history=with_every_field())]
+    return [*harness.records, *by_chance, ImportedRunSaved(history=with_every_field())]
 
 
-def _rules(stage: Stage) -> None:
-    stage.set_breakpoint(BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
-    stage.set_breakpoint(
+def _rules(harness: DebuggerHarness) -> None:
+    harness.set_breakpoint(
+        BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False)
+    )
+    harness.set_breakpoint(
         BreakpointRule(id="cost", watch=CostBudget(limit=2.5), reaction=Reaction.LOG)
     )
-    stage.set_breakpoint(
+    harness.set_breakpoint(
         BreakpointRule(id="again", watch=Repeated(times=4, in_a_row=False), once=True)
     )
-    stage.set_breakpoint(BreakpointRule(id="file", watch=Touched(path="*.py"), program="solve*"))
+    harness.set_breakpoint(BreakpointRule(id="file", watch=Touched(path="*.py"), program="solve*"))
     condition = "data.Tool == 'rm'"
     call, begin = EventKind.TOOL_INVOCATION, EventSide.BEGIN
-    stage.set_breakpoint(
+    harness.set_breakpoint(
         BreakpointRule(id="rm", kind=call, side=begin, name="r*", condition=condition, hit_count=2)
     )
-    stage.set_breakpoint(BreakpointRule(id="gone"))
-    stage.delete_breakpoint("gone")
-    stage.set_prices(
+    harness.set_breakpoint(BreakpointRule(id="gone"))
+    harness.delete_breakpoint("gone")
+    harness.set_prices(
         Price(model="gpt-*", input=1.25, output=10.0), Price(model="*", input=0, output=0)
     )
 
@@ -150,55 +152,55 @@ def _prompt(turns: int) -> str:
     return json.dumps({"model": "m", "messages": said})
 
 
-def _turn(stage: Stage, run: str, turn: int) -> None:
-    event = stage.begin(EventKind.LLM_QUERY, run, name="gpt-x")
-    asked = stage.reach(event, data=_prompt(turn + 1), run=run)
+def _turn(harness: DebuggerHarness, run: str, turn: int) -> None:
+    event = harness.begin(EventKind.LLM_QUERY, run, name="gpt-x")
+    asked = harness.reach(event, data=_prompt(turn + 1), run=run)
     if turn == 1:
-        stage.step(asked, 1, json.dumps({"edited": 1.0, "text": LONG}), run)
+        harness.step(asked, 1, json.dumps({"edited": 1.0, "text": LONG}), run)
     else:
-        stage.step(asked, run=run)
-    stage.now += 1
+        harness.step(asked, run=run)
+    harness.now += 1
     usage = Usage(input_tokens=900, output_tokens=50 + turn)
-    said = stage.reach(event, EventSide.END, json.dumps(f"Answer {turn}"), run, usage=usage)
-    stage.step(said, run=run)
+    said = harness.reach(event, EventSide.END, json.dumps(f"Answer {turn}"), run, usage=usage)
+    harness.step(said, run=run)
 
 
-def _ended(stage: Stage) -> None:
-    run = stage.start("ended", "solver", workspace="/projects/solver", pid=7, host="host")
+def _ended(harness: DebuggerHarness) -> None:
+    run = harness.start("ended", "solver", workspace="/projects/solver", pid=7, host="host")
     for turn in range(3):
-        stage.now += 1
-        _turn(stage, run, turn)
-    said = stage.say('"Look at größe 😀"', run)
-    denied = stage.ask(run)
-    stage.deny(denied, reason="Not that folder.", run=run)
+        harness.now += 1
+        _turn(harness, run, turn)
+    said = harness.say('"Look at größe 😀"', run)
+    denied = harness.ask(run)
+    harness.deny(denied, reason="Not that folder.", run=run)
     body = FileBody(diff=f"+{LONG}\n", content=f"{LONG}\n", previous_content="old\n")
-    stage.commit(
+    harness.commit(
         run, "c0ffee", changes=(FileChange(path="a.py", kind=ChangeKind.CHANGED, body=body),)
     )
-    stage.commit(run, "decade", snapshot=True)
-    stage.note(said, "Why there?", run)
-    stage.rename("Night run", run)
-    stage.tag("blue", "größe", run=run)
-    stage.sentence(stage.point(denied), "It asks to list a folder.")
-    stage.hear(40, run)
-    stage.finish(run, RunEnding.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
+    harness.commit(run, "decade", snapshot=True)
+    harness.note(said, "Why there?", run)
+    harness.rename("Night run", run)
+    harness.tag("blue", "größe", run=run)
+    harness.sentence(harness.point(denied), "It asks to list a folder.")
+    harness.hear(40, run)
+    harness.finish(run, RunEnding.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
 
 
-def _halted(stage: Stage) -> None:
-    run = stage.start("halted", "solver", workspace="/projects/solver", pid=8, host="host")
-    _turn(stage, run, 0)
-    stage.now += 1
-    event = stage.begin(EventKind.LLM_QUERY, run, name="gpt-x")
-    asked = stage.reach(event, data=_prompt(2), run=run)
-    stage.edit(asked, json.dumps({"text": f"in the middle of an edit: {LONG}"}), 1, run)
-    stage.hear(11, run)
+def _halted(harness: DebuggerHarness) -> None:
+    run = harness.start("halted", "solver", workspace="/projects/solver", pid=8, host="host")
+    _turn(harness, run, 0)
+    harness.now += 1
+    event = harness.begin(EventKind.LLM_QUERY, run, name="gpt-x")
+    asked = harness.reach(event, data=_prompt(2), run=run)
+    harness.edit(asked, json.dumps({"text": f"in the middle of an edit: {LONG}"}), 1, run)
+    harness.hear(11, run)
 
 
-def _deleted(stage: Stage) -> None:
-    run = stage.start("deleted", "solver")
-    stage.say('"xylophone"', run)
-    stage.finish(run)
-    stage.delete(run)
+def _deleted(harness: DebuggerHarness) -> None:
+    run = harness.start("deleted", "solver")
+    harness.say('"xylophone"', run)
+    harness.finish(run)
+    harness.delete(run)
 
 
 async def write_agents(store: RuntimeStore) -> None:
@@ -272,12 +274,12 @@ def files(recorded: bytes, histories: tuple[RunHistory, ...]) -> dict[str, bytes
 
 def main(folder: Path) -> None:
     """Write all of it below a folder."""
-    stage = Stage()
-    all_of_it = records(stage)
+    harness = DebuggerHarness()
+    all_of_it = records(harness)
     store = folder / STORE
     shutil.rmtree(store, ignore_errors=True)
     histories, agents = asyncio.run(_store(store, all_of_it))
-    replayed = Stage()
+    replayed = DebuggerHarness()
     replayed.debugger.restore(all_of_it)
     written = files((folder.parent / "wire" / "recorded.run").read_bytes(), histories)
     for name, data in written.items():

@@ -29,8 +29,8 @@ from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import rows_of
-from tests.helpers.stage import Stage
 
 #: Runs of `build`, by what they show.
 ENDED = ("0196f5c4-0000-7000-8000-00000000000a", "0196f5c4-0000-7000-8000-00000000000b", "third")
@@ -84,24 +84,24 @@ async def index(folder: Path) -> None:
         store.close()
 
 
-def story(stage: Stage, run: str) -> None:
+def story(harness: DebuggerHarness, run: str) -> None:
     """A run with prompts that grow, edits, a debug message, a tool call and commits with files."""
-    stage.start(run)
+    harness.start(run)
     prompt: list[str] = []
     for turn in range(6):
         prompt.append(f'{{"role": "user", "content": "{run} turn {turn} {"word " * 60}"}}')
-        event = stage.begin(run=run)
-        asked = stage.reach(event, data=f"[{', '.join(prompt)}]", run=run)
-        stage.step(asked, 1, f'"edited in turn {turn}"' if turn % 3 == 0 else None, run)
-        stage.reach(event, EventSide.END, data=f'"answer {turn} of {run}"', run=run)
-        stage.step(run=run)
-    said = stage.say('"look"', run)
-    stage.note(said, f"a note on {run}", run)
-    stage.call('{"Tool": "ls", "Argument": null}', run)
-    stage.step(run=run)
-    stage.perform(stage.debugger.add_commit(commit(run)))
-    stage.tag("kept", run=run)
-    stage.hear(40, run)
+        event = harness.begin(run=run)
+        asked = harness.reach(event, data=f"[{', '.join(prompt)}]", run=run)
+        harness.step(asked, 1, f'"edited in turn {turn}"' if turn % 3 == 0 else None, run)
+        harness.reach(event, EventSide.END, data=f'"answer {turn} of {run}"', run=run)
+        harness.step(run=run)
+    said = harness.say('"look"', run)
+    harness.note(said, f"a note on {run}", run)
+    harness.call('{"Tool": "ls", "Argument": null}', run)
+    harness.step(run=run)
+    harness.perform(harness.debugger.add_commit(commit(run)))
+    harness.tag("kept", run=run)
+    harness.hear(40, run)
 
 
 def commit(run: str) -> Commit:
@@ -115,23 +115,23 @@ def commit(run: str) -> Commit:
 
 def records() -> list[list[Record]]:
     """What a Core would keep: transactions, some of them of several runs."""
-    stage = Stage()
+    harness = DebuggerHarness()
     for run in RUNS:
-        story(stage, run)
+        story(harness, run)
         if run in ENDED:
-            stage.finish(run)
+            harness.finish(run)
     for run in LIVE:
-        stage.query(run)  # is halted there
+        harness.query(run)  # is halted there
     for id in ("first", "second", "third"):
-        stage.set_breakpoint(
+        harness.set_breakpoint(
             BreakpointRule(id=id, condition="tokens > 2000", watch=Touched(path="src/*"))
         )
-    stage.set_prices(Price(model="*", input=1.0, output=2.0))
+    harness.set_prices(Price(model="*", input=1.0, output=2.0))
     sizes = random.Random(1)
     found, at = [], 0
-    while at < len(stage.records):
+    while at < len(harness.records):
         size = sizes.randrange(1, 4)
-        found.append(stage.records[at : at + size])
+        found.append(harness.records[at : at + size])
         at += size
     return found
 

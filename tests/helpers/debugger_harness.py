@@ -48,7 +48,7 @@ class Answered(NamedTuple):
     run: str = "run"
 
 
-class Stage:
+class DebuggerHarness:
     """A debugger, a clock that only moves when told, and all that came out."""
 
     def __init__(self) -> None:

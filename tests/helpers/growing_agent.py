@@ -11,7 +11,7 @@ from typing import Any
 
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.store import SqliteStore
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
 #: Characters of a question, and of its answer.
 SAID = 1000
@@ -23,23 +23,23 @@ TOOLS = [
 
 async def grow(store: SqliteStore, turns: int) -> int:
     """Let an agent ask, each time with all that was said before; the bytes that were new in it."""
-    stage = Stage()
-    stage.start()
+    harness = DebuggerHarness()
+    harness.start()
     prose = cycle("".join(topics.values()))
     messages: list[dict[str, Any]] = []
     for _ in range(turns):
         question, answer = ("".join(islice(prose, SAID)) for _ in range(2))
         messages.append({"role": "user", "content": question})
-        asked = stage.begin(EventKind.LLM_QUERY)
+        asked = harness.begin(EventKind.LLM_QUERY)
         prompt = {"model": "m", "messages": messages, "tools": TOOLS}
-        stage.reach(asked, data=json.dumps(prompt))
-        stage.step()
+        harness.reach(asked, data=json.dumps(prompt))
+        harness.step()
         messages.append({"role": "assistant", "content": answer})
-        stage.reach(asked, EventSide.END, data=json.dumps(messages[-1]))
-        stage.step()
+        harness.reach(asked, EventSide.END, data=json.dumps(messages[-1]))
+        harness.step()
         done = asyncio.Event()
-        store.append(stage.records, done.set)
-        stage.records.clear()
+        store.append(harness.records, done.set)
+        harness.records.clear()
         await done.wait()
     history = await store.history("run")
     assert json.loads(history.halt_points[-2].data)["messages"] == messages[:-1]

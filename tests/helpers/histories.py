@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
 from agentstepper_nb.store import MemoryStore
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
 TEXTS = (
     '"hello"',
@@ -76,13 +76,13 @@ class _Chance:
     def __init__(self, chance: random.Random, run: str) -> None:
         self._chance = chance
         self._run = run
-        self._stage = Stage()
+        self._stage = DebuggerHarness()
 
     def records(self, steps: int) -> list[Record]:
-        stage = self._stage
-        stage.start(self._run, workspace="/tmp/w", pid=7, host="h")
+        harness = self._stage
+        harness.start(self._run, workspace="/tmp/w", pid=7, host="h")
         for _ in range(steps):
-            stage.now += self._chance.random()
+            harness.now += self._chance.random()
             self._chance.choice(
                 (
                     *(self._query, self._query, self._call, self._ask),
@@ -92,8 +92,8 @@ class _Chance:
         if self._chance.random() < 0.8:
             self._release()
             failure = self._chance.choice((None, Failure(type="ValueError", message="no")))
-            stage.finish(self._run, self._chance.choice(list(RunEnding)), failure)
-        return stage.records
+            harness.finish(self._run, self._chance.choice(list(RunEnding)), failure)
+        return harness.records
 
     def _data(self) -> str:
         return self._chance.choice(TEXTS)

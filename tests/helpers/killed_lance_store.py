@@ -1,7 +1,7 @@
 """Writes to LanceDB's store until it is killed, and tells on standard output what is kept.
 
-Run as `python -m tests.helpers.lance_killed FOLDER NOW`. Unlike SQLite's, it can't be forked: LanceDB
-has threads.
+Run as `python -m tests.helpers.killed_lance_store FOLDER NOW`. Unlike SQLite's,
+it can't be forked: LanceDB has threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentstepper_nb.store.lance import LanceRuntimeStore, row_store
-from tests.helpers.runtime_killed import SESSIONS, session
+from tests.helpers.killed_runtime_store import SESSIONS, session
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +36,7 @@ def killed(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dic
         now: Its clock.
         end: Called before it is killed: cuts the power, say.
     """
-    command = [sys.executable, "-m", "tests.helpers.lance_killed", str(folder), str(now)]
+    command = [sys.executable, "-m", "tests.helpers.killed_lance_store", str(folder), str(now)]
     told: dict[str, int] = {}
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -1,7 +1,7 @@
 """Kills a process that writes to the runtime's store, again and again, and looks at what is left.
 
-Run as `python -m tests.helpers.runtime_killed FOLDER ROUNDS SEED`: forking is safe where nothing runs
-beside.
+Run as `python -m tests.helpers.killed_runtime_store FOLDER ROUNDS SEED`:
+forking is safe where nothing runs beside.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Kills a process that writes to a store, again and again, and looks at what is left.
 
-Run as `python -m tests.helpers.killed FOLDER ROUNDS SEED`: forking is safe where nothing runs beside.
+Run as `python -m tests.helpers.killed_store FOLDER ROUNDS SEED`:
+forking is safe where nothing runs beside.
 """
 
 from __future__ import annotations

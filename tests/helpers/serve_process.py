@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 #: Seconds that it may take to end.
-PATIENCE = 60
+TIMEOUT_S = 60
 
 
 class SilentDeath(AssertionError):
@@ -53,6 +53,6 @@ class Served:
     def stop(self, number: int = signal.SIGINT) -> str:
         """Send a signal; gives what it wrote on its error output."""
         self.process.send_signal(number)
-        rest, errors = self.process.communicate(timeout=PATIENCE)
+        rest, errors = self.process.communicate(timeout=TIMEOUT_S)
         assert rest == ""
         return errors

@@ -16,7 +16,7 @@ from tests.hub.socket_agents import Agent, AgentV1, AgentV2
 from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 
-class Stand:
+class SocketHarness:
     """A started Core and whoever talks to it."""
 
     def __init__(self, core: AgentStepperCore, stack: ExitStack) -> None:
@@ -60,22 +60,22 @@ class Stand:
 
 
 @pytest.fixture
-def new_stand() -> Iterator[Callable[..., Stand]]:
+def new_socket_harness() -> Iterator[Callable[..., SocketHarness]]:
     """Start a Core."""
     with ExitStack() as stack:
 
-        def start(**options: Any) -> Stand:
+        def start(**options: Any) -> SocketHarness:
             core = AgentStepperCore(**{"client_port": 0, "ui_port": 0} | options)
             stack.enter_context(core)
             # Peers hang up before the Core stops.
-            return Stand(core, stack.enter_context(ExitStack()))
+            return SocketHarness(core, stack.enter_context(ExitStack()))
 
         yield start
 
 
 @pytest.fixture
-def stand(new_stand: Callable[..., Stand]) -> Stand:
-    return new_stand()
+def socket_harness(new_socket_harness: Callable[..., SocketHarness]) -> SocketHarness:
+    return new_socket_harness()
 
 
 @pytest.fixture

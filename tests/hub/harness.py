@@ -12,7 +12,7 @@ from agentstepper_nb.hub.process_info import ProcessInfo
 from agentstepper_nb.store import MemoryStore, Store
 
 #: Seconds after which a test that waits for what never comes fails.
-PATIENCE: Final = 30
+TIMEOUT_S: Final = 30
 MACHINE: Final = ("box", "boot")
 
 Json = Any
@@ -35,7 +35,7 @@ class Line:
 
     async def expect(self, type: str, **fields: Json) -> Json:
         """Wait for a message whose body has these fields; it and those before it are taken."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 for at, message in enumerate(self.sent):
                     body = message["body"]
@@ -78,7 +78,7 @@ class Agent:
         return answer
 
     async def _answered(self) -> str:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while not self.line.sent:
                 self.line._spoke.clear()
                 await self.line._spoke.wait()
@@ -134,7 +134,7 @@ class Person:
 
     async def answer(self, id: str) -> Json:
         """The whole answer to a command that was given."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while not (found := [each for each in self.line.sent if each.get("id") == id]):
                 self.line._spoke.clear()
                 await self.line._spoke.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import Agent
 from tests.hub.socket_uis import Ui
 
@@ -13,20 +13,20 @@ class Scene:
     """A subject of any version, and bystanders of both.
 
     Args:
-        stand: The Core.
+        socket_harness: The Core.
         agent: The version of the subject's agent.
         ui: The version of the subject's UI.
     """
 
-    def __init__(self, stand: Stand, agent: int = 2, ui: int = 2) -> None:
-        self.stand = stand
-        self.other_agent = stand.started(3 - agent, "Other")
-        self.other_ui = stand.ui(3 - ui)
+    def __init__(self, socket_harness: SocketHarness, agent: int = 2, ui: int = 2) -> None:
+        self.stand = socket_harness
+        self.other_agent = socket_harness.started(3 - agent, "Other")
+        self.other_ui = socket_harness.ui(3 - ui)
         self.other_run = self.other_ui.find("Other")
         # With this token it may say all that programs may.
-        control = {"Authorization": f"Bearer {stand.core.tokens.control}"}
-        self.agent: Agent = stand.agent(agent, additional_headers=control)
-        self.ui: Ui = stand.ui(ui)
+        control = {"Authorization": f"Bearer {socket_harness.core.tokens.control}"}
+        self.agent: Agent = socket_harness.agent(agent, additional_headers=control)
+        self.ui: Ui = socket_harness.ui(ui)
         self._turn = 0
 
     def start(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from websockets.sync.client import ClientConnection
 
 #: Seconds after which a test that waits for what never comes fails.
-PATIENCE: Final = 30
+TIMEOUT_S: Final = 30
 
 Json = Any
 
@@ -34,7 +34,7 @@ class Peer:
         self.socket.send(text)
 
     def hear_text(self) -> str:
-        text = self.socket.recv(timeout=PATIENCE)
+        text = self.socket.recv(timeout=TIMEOUT_S)
         assert isinstance(text, str)
         return text
 

@@ -14,9 +14,9 @@ from agentstepper_nb.protocol.data_model import Commit, HaltPoint
 from agentstepper_nb.protocol.records import SummarySaved
 from agentstepper_nb.store import Store
 from tests.helpers.clock import Clock
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
-PATIENCE = 30  # seconds after which a test that waits for what never comes fails
+TIMEOUT_S = 30  # seconds after which a test that waits for what never comes fails
 
 
 class Model:
@@ -47,7 +47,7 @@ class Model:
         return self.reply(data)
 
     async def was_asked(self, times: int) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while len(self.asked) < times:
                 self._came.clear()
                 await self._came.wait()
@@ -56,7 +56,7 @@ class Model:
         self.closed += 1
 
 
-class HubStage(Stage):
+class HubHarness(DebuggerHarness):
     """An agent and a person at a hub whose rows a model summarises."""
 
     def __init__(self, store: Store, pace: RateLimits) -> None:
@@ -87,7 +87,7 @@ class HubStage(Stage):
     async def settled(self) -> None:
         """Until all that was recorded has been summarised, or is not going to be."""
         await self.hub.wait_recorded()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             await self.sentences.wait_idle()
 
     async def sentence(self, about: str, run: str = "run") -> str | None:

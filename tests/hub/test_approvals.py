@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.harness import Agent, Person, a_hub
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1
@@ -260,9 +260,9 @@ ELSEWHERE = (
 )
 
 
-def asked_in_version_1(stand: Stand) -> tuple[AgentV2, UiV1, str, str]:
+def asked_in_version_1(socket_harness: SocketHarness) -> tuple[AgentV2, UiV1, str, str]:
     """An agent that asks, and a view of version 1 that is told of it: its run and the message."""
-    agent, ui = stand.agent(), stand.ui(1)
+    agent, ui = socket_harness.agent(), socket_harness.ui(1)
     assert isinstance(agent, AgentV2)
     assert isinstance(ui, UiV1)
     agent.start()
@@ -273,8 +273,8 @@ def asked_in_version_1(stand: Stand) -> tuple[AgentV2, UiV1, str, str]:
     return agent, ui, run, asked
 
 
-def test_a_view_of_version_1_approves_nothing_by_step(stand: Stand) -> None:
-    agent, ui, run, asked = asked_in_version_1(stand)
+def test_a_view_of_version_1_approves_nothing_by_step(socket_harness: SocketHarness) -> None:
+    agent, ui, run, asked = asked_in_version_1(socket_harness)
     for _ in range(20):
         refused = ui.refused("step", run=run)
         assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
@@ -283,7 +283,7 @@ def test_a_view_of_version_1_approves_nothing_by_step(stand: Stand) -> None:
     agent.ask()
     assert agent.answered()["answer"] == {"kind": "resume"}, "it continues all the same"
     assert ui.pending(run) == asked
-    person = stand.ui(2)
+    person = socket_harness.ui(2)
     person.halted(run, asked)
     person.act("deny", run=run, breakpoint=asked, revision=1, reason="Not today.")
     assert agent.answered() == {
@@ -293,18 +293,20 @@ def test_a_view_of_version_1_approves_nothing_by_step(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("content", [EDITED, None])
-def test_a_view_of_version_1_edits_nothing_that_asks(stand: Stand, content: Json) -> None:
-    agent, ui, run, asked = asked_in_version_1(stand)
+def test_a_view_of_version_1_edits_nothing_that_asks(
+    socket_harness: SocketHarness, content: Json
+) -> None:
+    agent, ui, run, asked = asked_in_version_1(socket_harness)
     refused = ui.refused("update_msg_content", run=run, message=asked, content=content)
     assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
-    person = stand.ui(2)
+    person = socket_harness.ui(2)
     person.halted(run, asked)
     person.act("approve", run=run, breakpoint=asked, revision=1, confirmed=True)
     assert agent.answered()["answer"] == {"kind": "resume", "approved": True}, "as it was sent"
 
 
-def test_a_step_of_version_1_goes_on_from_what_does_not_ask(stand: Stand) -> None:
-    agent, ui, run, asked = asked_in_version_1(stand)
+def test_a_step_of_version_1_goes_on_from_what_does_not_ask(socket_harness: SocketHarness) -> None:
+    agent, ui, run, asked = asked_in_version_1(socket_harness)
     query = agent.ask()
     ui.step(run)
     assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosedError
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene, reads_well
 from tests.hub.socket_agents import Agent, AgentV1, AgentV2
 
@@ -188,8 +188,10 @@ def cases(*tables: dict[str, tuple[Does, str, str]]) -> Any:
 
 @cases(BOTH, OLD)
 @pytest.mark.parametrize("halted", [False, True], ids=["runs", "halted"])
-def test_version_1(stand: Stand, halted: bool, does: Does, code: str, says: str) -> None:
-    scene = Scene(stand, agent=1, ui=1)
+def test_version_1(
+    socket_harness: SocketHarness, halted: bool, does: Does, code: str, says: str
+) -> None:
+    scene = Scene(socket_harness, agent=1, ui=1)
     run = scene.start()
     if halted:
         scene.agent.ask("waits")
@@ -201,7 +203,7 @@ def test_version_1(stand: Stand, halted: bool, does: Does, code: str, says: str)
         ended = scene.other_ui.until(run, "idle")
         assert (ended["ending"], ended["failure"]["type"]) == ("lost", "MessageRefused")
         assert_match(says, ended["failure"]["message"])
-        scene.agent = stand.agent(1)
+        scene.agent = socket_harness.agent(1)
     else:
         is_refused(scene, does, code, says)
     scene.all_is_well()
@@ -209,8 +211,10 @@ def test_version_1(stand: Stand, halted: bool, does: Does, code: str, says: str)
 
 @cases(BOTH, NEW)
 @pytest.mark.parametrize("halted", [False, True], ids=["runs", "halted"])
-def test_version_2(stand: Stand, halted: bool, does: Does, code: str, says: str) -> None:
-    scene = Scene(stand, agent=2, ui=2)
+def test_version_2(
+    socket_harness: SocketHarness, halted: bool, does: Does, code: str, says: str
+) -> None:
+    scene = Scene(socket_harness, agent=2, ui=2)
     run = scene.start()
     if halted:
         scene.agent.ask("waits")
@@ -231,39 +235,39 @@ TOO_EARLY: dict[str, Does] = {
 
 @pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
 @pytest.mark.parametrize("version", [1, 2])
-def test_before_the_first_message(stand: Stand, version: int, does: Does) -> None:
-    scene = Scene(stand, agent=version)
+def test_before_the_first_message(socket_harness: SocketHarness, version: int, does: Does) -> None:
+    scene = Scene(socket_harness, agent=version)
     if version == 1:
         is_closed(scene, does, "hello_expected", "")
-        scene.agent = stand.agent(1)
+        scene.agent = socket_harness.agent(1)
     else:
         is_refused(scene, does, "hello_expected", "Send the (event|message)")
     scene.all_is_well()
 
 
 @pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
-def test_after_the_end_of_version_1(stand: Stand, does: Does) -> None:
-    scene = Scene(stand, agent=1)
+def test_after_the_end_of_version_1(socket_harness: SocketHarness, does: Does) -> None:
+    scene = Scene(socket_harness, agent=1)
     run = scene.start()
     scene.agent.finish()
     scene.ui.until(run, "idle")
     is_closed(scene, does, "hello_expected", "")
     assert scene.ui.runs[run]["ending"] == "finished"
-    scene.agent = stand.agent(1)
+    scene.agent = socket_harness.agent(1)
     scene.all_is_well()
 
 
 @pytest.mark.parametrize(
     "does", [*TOO_EARLY.values(), lambda a: a.withdraw("b")], ids=[*TOO_EARLY, "a withdrawal"]
 )
-def test_after_the_end_of_version_2(stand: Stand, does: Does) -> None:
-    scene = Scene(stand, agent=2)
+def test_after_the_end_of_version_2(socket_harness: SocketHarness, does: Does) -> None:
+    scene = Scene(socket_harness, agent=2)
     run = scene.start()
     scene.agent.finish()
     scene.ui.until(run, "idle")
     is_refused(scene, does, "run_ended", "ended by bye. Open a new connection")
     is_refused(scene, lambda agent: agent.hello(), "already_open", "has sent hello already")
-    scene.agent = stand.agent(2)
+    scene.agent = socket_harness.agent(2)
     scene.all_is_well()
 
 
@@ -290,17 +294,17 @@ def test_after_the_end_of_version_2(stand: Stand, does: Does) -> None:
     ids=range(9),
 )
 def test_a_hello_that_is_refused_may_be_said_again(
-    stand: Stand, fields: dict[str, Any], code: str, says: str
+    socket_harness: SocketHarness, fields: dict[str, Any], code: str, says: str
 ) -> None:
-    scene = Scene(stand, agent=2)
+    scene = Scene(socket_harness, agent=2)
     is_refused(scene, lambda agent: agent.hello(**{"program": "R"} | fields), code, says)
     scene.all_is_well()
 
 
-def test_a_run_that_exists_is_not_opened_again(stand: Stand) -> None:
-    scene = Scene(stand, agent=2)
+def test_a_run_that_exists_is_not_opened_again(socket_harness: SocketHarness) -> None:
+    scene = Scene(socket_harness, agent=2)
     run = scene.start()
-    second = stand.agent(2)
+    second = socket_harness.agent(2)
     assert isinstance(second, AgentV2)
     second.hello(run=run)
     assert second.error()["code"] == "already_open"
@@ -309,8 +313,8 @@ def test_a_run_that_exists_is_not_opened_again(stand: Stand) -> None:
     assert scene.ui.runs[run]["state"] != "idle"
 
 
-def test_errors_of_version_2_name_the_message(stand: Stand) -> None:
-    agent = stand.started(2)
+def test_errors_of_version_2_name_the_message(socket_harness: SocketHarness) -> None:
+    agent = socket_harness.started(2)
     assert isinstance(agent, AgentV2)
     agent.send("nap")
     assert agent.error()["n"] == agent.send("nap") - 1
@@ -325,17 +329,17 @@ def test_errors_of_version_2_name_the_message(stand: Stand) -> None:
         assert agent.error()["n"] == n
 
 
-def test_withdrawing_what_is_not_pending_is_no_error(stand: Stand) -> None:
-    scene = Scene(stand, agent=2)
+def test_withdrawing_what_is_not_pending_is_no_error(socket_harness: SocketHarness) -> None:
+    scene = Scene(socket_harness, agent=2)
     scene.start()
     assert isinstance(scene.agent, AgentV2)
     scene.agent.withdraw("never sent")
     scene.all_is_well()
 
 
-def test_what_a_newer_sdk_adds_is_passed_over(stand: Stand) -> None:
+def test_what_a_newer_sdk_adds_is_passed_over(socket_harness: SocketHarness) -> None:
     for version in (1, 2):
-        agent, ui = stand.started(version, f"P{version}"), stand.ui(2)
+        agent, ui = socket_harness.started(version, f"P{version}"), socket_harness.ui(2)
         assert isinstance(agent, (AgentV1, AgentV2))
         run = ui.find(f"P{version}")
         agent.begin(later={"x": [1]})
@@ -345,11 +349,11 @@ def test_what_a_newer_sdk_adds_is_passed_over(stand: Stand) -> None:
         assert agent.answer() == "hi"
 
 
-def test_text_that_is_no_utf_8_ends_that_connection_only(stand: Stand) -> None:
+def test_text_that_is_no_utf_8_ends_that_connection_only(socket_harness: SocketHarness) -> None:
     """WebSocket itself demands it: RFC 6455, 8.1."""
-    scene = Scene(stand, agent=2)
+    scene = Scene(socket_harness, agent=2)
     run = scene.start()
     scene.agent.socket.send(b"\xff\xfe", text=True)
     assert scene.ui.until(run, "detached")["ending"] is None
-    scene.agent = stand.agent(2)
+    scene.agent = socket_harness.agent(2)
     scene.all_is_well()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb._version import __version__
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene, reads_well
 from tests.hub.socket_agents import Json
 from tests.hub.socket_uis import Ui, UiV1, UiV2
@@ -37,8 +37,8 @@ def halted(request: pytest.FixtureRequest) -> bool:
     return bool(request.param == "halted")
 
 
-def scene_of(stand: Stand, version: int, halted: bool) -> Scene:
-    scene = Scene(stand, agent=3 - version, ui=version)
+def scene_of(socket_harness: SocketHarness, version: int, halted: bool) -> Scene:
+    scene = Scene(socket_harness, agent=3 - version, ui=version)
     run = scene.start()
     if halted:
         scene.ui.halted(run, scene.agent.ask("waits"))
@@ -123,18 +123,18 @@ NEW: dict[str, Refusal] = {
 
 
 @parametrized(BOTH | OLD)
-def test_frames_of_version_1(stand: Stand, halted: bool, case: Refusal) -> None:
+def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
-    scene = scene_of(stand, 1, halted)
+    scene = scene_of(socket_harness, 1, halted)
     scene.ui.say(text)
     assert_error(scene.ui.error(), code, says)
     scene.all_is_well()
 
 
 @parametrized(BOTH | NEW)
-def test_frames_of_version_2(stand: Stand, halted: bool, case: Refusal) -> None:
+def test_frames_of_version_2(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
-    scene = scene_of(stand, 2, halted)
+    scene = scene_of(socket_harness, 2, halted)
     scene.ui.say(text)
     named = isinstance(text, str) and '"id": "bad"' in text
     assert isinstance(scene.ui, UiV2)
@@ -228,20 +228,20 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
 
 @parametrized(COMMANDS)
 @pytest.mark.parametrize("version", [1, 2])
-def test_commands(stand: Stand, version: int, case: tuple[Does, str, str]) -> None:
+def test_commands(socket_harness: SocketHarness, version: int, case: tuple[Does, str, str]) -> None:
     does, code, says = case
-    scene = Scene(stand, agent=3 - version, ui=version)
+    scene = Scene(socket_harness, agent=3 - version, ui=version)
     run = scene.start()
     message = scene.ui.halted(run, scene.agent.call("ls", "."))
     assert_error(does(scene.ui, run, message), code, says)
     scene.all_is_well()
-    names = [each["name"] for each in stand.ui(2).runs.values()]
+    names = [each["name"] for each in socket_harness.ui(2).runs.values()]
     assert names == ["Run #1 of Other", "Run #1 of Subject"]
 
 
-def test_an_error_of_version_1_names_the_run_that_was_named(stand: Stand) -> None:
+def test_an_error_of_version_1_names_the_run_that_was_named(socket_harness: SocketHarness) -> None:
     """A UI of version 1 has nothing else to tell by which of its commands was refused."""
-    scene = Scene(stand, agent=2, ui=1)
+    scene = Scene(socket_harness, agent=2, ui=1)
     run = scene.start()
     message = scene.ui.halted(run, scene.agent.call("ls", "."))
     assert edit(scene.ui, run, message, {"Tool": "ls"})["run"] == run
@@ -253,8 +253,10 @@ def test_an_error_of_version_1_names_the_run_that_was_named(stand: Stand) -> Non
 
 @pytest.mark.parametrize("command", ["step", "continue", "halt"])
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_run_that_ended_is_not_stepped(stand: Stand, version: int, command: str) -> None:
-    scene = Scene(stand, agent=1, ui=version)
+def test_a_run_that_ended_is_not_stepped(
+    socket_harness: SocketHarness, version: int, command: str
+) -> None:
+    scene = Scene(socket_harness, agent=1, ui=version)
     run = scene.start()
     scene.agent.finish()
     scene.ui.until(run, "idle")
@@ -265,9 +267,9 @@ def test_a_run_that_ended_is_not_stepped(stand: Stand, version: int, command: st
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_edit_of_what_is_not_pending(stand: Stand, version: int) -> None:
+def test_an_edit_of_what_is_not_pending(socket_harness: SocketHarness, version: int) -> None:
     """Version 1 names no revision, so that it isn't told of another's."""
-    scene = Scene(stand, agent=2, ui=version)
+    scene = Scene(socket_harness, agent=2, ui=version)
     run = scene.start()
     code = "not_pending" if version == 1 else "stale"
     says = "isn't waiting at a halt point|has been answered already"
@@ -326,9 +328,11 @@ ONLY_NEW: dict[str, tuple[str, Json, str, str]] = {
 
 
 @parametrized(ONLY_NEW)
-def test_commands_of_version_2(stand: Stand, case: tuple[str, Json, str, str]) -> None:
+def test_commands_of_version_2(
+    socket_harness: SocketHarness, case: tuple[str, Json, str, str]
+) -> None:
     command, fields, code, says = case
-    scene = Scene(stand, agent=1, ui=2)
+    scene = Scene(socket_harness, agent=1, ui=2)
     run = scene.start()
     asked = scene.ui.halted(run, scene.agent.ask("hi"))
     named = {"run": run, "breakpoint": asked, "revision": 1} | fields
@@ -337,10 +341,10 @@ def test_commands_of_version_2(stand: Stand, case: tuple[str, Json, str, str]) -
     scene.all_is_well()
 
 
-def test_before_hello_nothing_is_told_or_done(stand: Stand) -> None:
-    agent = stand.started()
-    ui = UiV2(stand.socket(stand.core.ui_port, 2))
-    seer = stand.ui(2)
+def test_before_hello_nothing_is_told_or_done(socket_harness: SocketHarness) -> None:
+    agent = socket_harness.started()
+    ui = UiV2(socket_harness.socket(socket_harness.core.ui_port, 2))
+    seer = socket_harness.ui(2)
     run = seer.find("P")
     seer.halted(run, agent.ask("hi"))
     for command in ("step", "open_run", "import_run", "close_run"):
@@ -353,8 +357,8 @@ def test_before_hello_nothing_is_told_or_done(stand: Stand) -> None:
     assert agent.answer() == "hi"
 
 
-def test_a_version_that_is_refused_may_be_said_again(stand: Stand) -> None:
-    ui = UiV2(stand.socket(stand.core.ui_port, 2))
+def test_a_version_that_is_refused_may_be_said_again(socket_harness: SocketHarness) -> None:
+    ui = UiV2(socket_harness.socket(socket_harness.core.ui_port, 2))
     error = ui.refused("hello", version=3, client="x")
     assert_error(
         error,
@@ -365,8 +369,8 @@ def test_a_version_that_is_refused_may_be_said_again(stand: Stand) -> None:
     assert ui.runs == {}
 
 
-def test_a_command_without_an_id_is_carried_out_and_answered(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started()
+def test_a_command_without_an_id_is_carried_out_and_answered(socket_harness: SocketHarness) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     run = ui.find("P")
     ui.halted(run, agent.ask("hi"))
     ui.say(json.dumps({"n": 9, "type": "step", "body": {"run": run}}))
@@ -377,8 +381,8 @@ def test_a_command_without_an_id_is_carried_out_and_answered(stand: Stand) -> No
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_a_newer_ui_adds_is_passed_over(stand: Stand, version: int) -> None:
-    ui, agent = stand.ui(version), stand.started()
+def test_what_a_newer_ui_adds_is_passed_over(socket_harness: SocketHarness, version: int) -> None:
+    ui, agent = socket_harness.ui(version), socket_harness.started()
     run = ui.find("P")
     ui.halted(run, agent.ask("hi"))
     ui.act("step", run=run, later={"x": [1]})

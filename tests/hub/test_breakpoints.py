@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store import open_store
 from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
-from tests.hub.harness import PATIENCE, Agent, Json, Line, Person, a_hub
+from tests.hub.harness import TIMEOUT_S, Agent, Json, Line, Person, a_hub
 
 # ---- people -----------------------------------------------------------------------------------------
 
@@ -139,13 +139,13 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     agent.reach("b")
 
     async def ends() -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             await ended.wait()
         begun.clear()
         ended.clear()
 
     async def begins() -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             await begun.wait()
 
     asker = Agent()

@@ -10,16 +10,16 @@ import pytest
 
 from agentstepper_nb.hub import agents_v2
 from agentstepper_nb.hub.message_sequence import PendingEditChecks
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1, UiV2
 
 Json = Any
 
 
-def halted(stand: Stand, *, checks: bool = True) -> tuple[AgentV2, str]:
+def halted(socket_harness: SocketHarness, *, checks: bool = True) -> tuple[AgentV2, str]:
     """An agent that waits at a query, and the query's halt point."""
-    agent = stand.agent(2)
+    agent = socket_harness.agent(2)
     assert isinstance(agent, AgentV2)
     agent.hello("P", checks=checks)
     assert agent.hear()["type"] == "welcome"
@@ -27,8 +27,8 @@ def halted(stand: Stand, *, checks: bool = True) -> tuple[AgentV2, str]:
     return agent, agent.ask("hello")
 
 
-def a_person(stand: Stand, agent: AgentV2, asked: str) -> tuple[UiV2, str]:
-    ui = stand.ui(2)
+def a_person(socket_harness: SocketHarness, agent: AgentV2, asked: str) -> tuple[UiV2, str]:
+    ui = socket_harness.ui(2)
     assert isinstance(ui, UiV2)
     run = ui.find("P")
     ui.halted(run, asked)
@@ -45,9 +45,11 @@ def question(agent: AgentV2, asked: str, edit: Json) -> str:
 
 
 @pytest.mark.parametrize("command", ["edit", "step", "continue"])
-def test_an_edit_that_the_agent_refuses_is_not_set(stand: Stand, command: str) -> None:
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
+def test_an_edit_that_the_agent_refuses_is_not_set(
+    socket_harness: SocketHarness, command: str
+) -> None:
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
     told = ui.give(command, run=run, breakpoint=asked, revision=1, edit='"no"')
     agent.send("edit_checked", check=question(agent, asked, "no"), refusal="age: it is negative.")
     answer = ui.result(told)
@@ -64,9 +66,9 @@ def test_an_edit_that_the_agent_refuses_is_not_set(stand: Stand, command: str) -
     assert agent.answer() == "yes"
 
 
-def test_commands_on_what_is_pending_stay_in_their_order(stand: Stand) -> None:
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
+def test_commands_on_what_is_pending_stay_in_their_order(socket_harness: SocketHarness) -> None:
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
     edits = ui.give("edit", run=run, breakpoint=asked, revision=1, edit='"yes"')
     steps = ui.give("step", run=run)
     check = question(agent, asked, "yes")
@@ -76,9 +78,9 @@ def test_commands_on_what_is_pending_stay_in_their_order(stand: Stand) -> None:
     assert [ui.result(edits)["type"], ui.result(steps)["type"]] == ["ok", "ok"]
 
 
-def test_an_approval_with_an_edit_is_asked_about_too(stand: Stand) -> None:
-    agent, first = halted(stand)
-    ui, run = a_person(stand, agent, first)
+def test_an_approval_with_an_edit_is_asked_about_too(socket_harness: SocketHarness) -> None:
+    agent, first = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, first)
     ui.step(run)
     agent.answer()
     agent.begin("tool_invocation", name="shell")
@@ -94,9 +96,9 @@ def test_an_approval_with_an_edit_is_asked_about_too(stand: Stand) -> None:
     assert ui.pending(run) == asked
 
 
-def test_what_is_no_edit_is_refused_without_a_question(stand: Stand) -> None:
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
+def test_what_is_no_edit_is_refused_without_a_question(socket_harness: SocketHarness) -> None:
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
     refused = ui.refused("edit", run=run, breakpoint=asked, revision=1, edit="{")
     assert refused["code"] == "invalid_edit"
     refused = ui.refused("edit", run=run, breakpoint=asked, revision=7, edit="1")
@@ -106,10 +108,10 @@ def test_what_is_no_edit_is_refused_without_a_question(stand: Stand) -> None:
     assert agent.answer() == "hello", "it was asked nothing"
 
 
-def test_who_is_faster_meanwhile_is_heard(stand: Stand) -> None:
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
-    other, _ = a_person(stand, agent, asked)
+def test_who_is_faster_meanwhile_is_heard(socket_harness: SocketHarness) -> None:
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
+    other, _ = a_person(socket_harness, agent, asked)
     told = ui.give("step", run=run, breakpoint=asked, revision=1, edit='"mine"')
     check = question(agent, asked, "mine")
     other.step(run)
@@ -119,9 +121,9 @@ def test_who_is_faster_meanwhile_is_heard(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("how", ["hangs up", "says bye"])
-def test_an_agent_that_is_lost_meanwhile_refuses(stand: Stand, how: str) -> None:
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
+def test_an_agent_that_is_lost_meanwhile_refuses(socket_harness: SocketHarness, how: str) -> None:
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
     told = ui.give("edit", run=run, breakpoint=asked, revision=1, edit='"x"')
     question(agent, asked, "x")
     if how == "hangs up":
@@ -133,10 +135,12 @@ def test_an_agent_that_is_lost_meanwhile_refuses(stand: Stand, how: str) -> None
     assert "The agent disconnected before" in answer["message"]
 
 
-def test_an_agent_that_does_not_say_refuses(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_does_not_say_refuses(
+    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(agents_v2, "PendingEditChecks", partial(PendingEditChecks, timeout_s=0.01))
-    agent, asked = halted(stand)
-    ui, run = a_person(stand, agent, asked)
+    agent, asked = halted(socket_harness)
+    ui, run = a_person(socket_harness, agent, asked)
     refused = ui.refused("edit", run=run, breakpoint=asked, revision=1, edit='"x"')
     assert refused["code"] == "invalid_edit"
     assert "didn't say within 10 s" in refused["message"]
@@ -145,16 +149,16 @@ def test_an_agent_that_does_not_say_refuses(stand: Stand, monkeypatch: pytest.Mo
     assert agent.answer() == "hello"
 
 
-def test_older_agents_are_not_asked(stand: Stand) -> None:
-    agent, asked = halted(stand, checks=False)
-    ui, run = a_person(stand, agent, asked)
+def test_older_agents_are_not_asked(socket_harness: SocketHarness) -> None:
+    agent, asked = halted(socket_harness, checks=False)
+    ui, run = a_person(socket_harness, agent, asked)
     ui.act("step", run=run, breakpoint=asked, revision=1, edit='"x"')
     assert agent.answer() == "x"
 
 
-def test_a_ui_of_version_1_keeps_its_order(stand: Stand) -> None:
-    agent, asked = halted(stand)
-    ui = stand.ui(1)
+def test_a_ui_of_version_1_keeps_its_order(socket_harness: SocketHarness) -> None:
+    agent, asked = halted(socket_harness)
+    ui = socket_harness.ui(1)
     assert isinstance(ui, UiV1)
     run = ui.find("P")
     ui.halted(run, asked)

@@ -25,11 +25,11 @@ from agentstepper_nb.extend import (
 )
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.store import MemoryStore
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene, reads_well
 from tests.hub.socket_uis import UiV1
 
-NewStand = Callable[..., Stand]
+NewStand = Callable[..., SocketHarness]
 
 
 class Named(Struct):
@@ -77,8 +77,8 @@ def renaming() -> Extension:
 
 
 @pytest.fixture
-def scene(new_stand: NewStand) -> Scene:
-    return Scene(new_stand(extensions=[renaming()]))
+def scene(new_socket_harness: NewStand) -> Scene:
+    return Scene(new_socket_harness(extensions=[renaming()]))
 
 
 def test_a_command_that_answers(scene: Scene) -> None:
@@ -120,8 +120,8 @@ def test_a_body_that_is_wrong(scene: Scene) -> None:
     scene.all_is_well()
 
 
-def test_version_1_has_no_such_commands(new_stand: NewStand) -> None:
-    ui = new_stand(extensions=[renaming()]).ui(1)
+def test_version_1_has_no_such_commands(new_socket_harness: NewStand) -> None:
+    ui = new_socket_harness(extensions=[renaming()]).ui(1)
     assert ui.refused("shout", run="r")["code"] == "unknown_command"
 
 
@@ -237,10 +237,10 @@ def planning() -> Extension:
     [([planning()], "llm", "llm_thinking"), ([], "tools", "tool_executing")],
 )
 def test_a_custom_event(
-    new_stand: NewStand, extensions: list[Extension], actor: str, state: str
+    new_socket_harness: NewStand, extensions: list[Extension], actor: str, state: str
 ) -> None:
-    stand = new_stand(extensions=extensions)
-    agent, ui = stand.started(), stand.ui()
+    socket_harness = new_socket_harness(extensions=extensions)
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     agent.begin("custom", name="plan")
@@ -262,8 +262,8 @@ def test_a_custom_event(
 
 
 @pytest.mark.parametrize("name", [None, "", "A plan", "<b>", "x" * 41])
-def test_a_type_that_cannot_be(stand: Stand, name: str | None) -> None:
-    scene = Scene(stand)
+def test_a_type_that_cannot_be(socket_harness: SocketHarness, name: str | None) -> None:
+    scene = Scene(socket_harness)
     scene.start()
     scene.agent.begin("custom", name=name)
     error = scene.agent.error()
@@ -272,9 +272,9 @@ def test_a_type_that_cannot_be(stand: Stand, name: str | None) -> None:
     scene.all_is_well()
 
 
-def test_version_1_takes_it_as_a_tool_invocation(new_stand: NewStand) -> None:
-    stand = new_stand(extensions=[planning()])
-    agent, ui = stand.started(), stand.ui(1)
+def test_version_1_takes_it_as_a_tool_invocation(new_socket_harness: NewStand) -> None:
+    socket_harness = new_socket_harness(extensions=[planning()])
+    agent, ui = socket_harness.started(), socket_harness.ui(1)
     assert isinstance(ui, UiV1)
     run = ui.find("P")
     agent.begin("custom", name="plan")
@@ -289,10 +289,10 @@ def test_version_1_takes_it_as_a_tool_invocation(new_stand: NewStand) -> None:
     assert (message["from"], message["to"]) == ("Tools", "Core")
 
 
-def test_a_run_file_keeps_it(new_stand: NewStand) -> None:
+def test_a_run_file_keeps_it(new_socket_harness: NewStand) -> None:
     """The file has what the original knows; here the type comes back."""
-    stand = new_stand(extensions=[planning()])
-    agent, ui = stand.started(), stand.ui()
+    socket_harness = new_socket_harness(extensions=[planning()])
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     agent.begin("custom", name="plan")
     ui.halted(run, agent.reach("tea"))
@@ -310,8 +310,10 @@ def test_a_run_file_keeps_it(new_stand: NewStand) -> None:
 
 
 @pytest.mark.parametrize("data", [{"custom": "Not A Type"}, {"custom": "plan", "more": 1}, "plan"])
-def test_a_tool_invocation_with_data_of_its_own_stays_one(stand: Stand, data: Any) -> None:
-    agent, ui = stand.started(1), stand.ui()
+def test_a_tool_invocation_with_data_of_its_own_stays_one(
+    socket_harness: SocketHarness, data: Any
+) -> None:
+    agent, ui = socket_harness.started(1), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     agent.begin("tool_invocation", data)
@@ -351,10 +353,10 @@ def listening(told: Any) -> Extension:
     ],
 )
 def test_a_summary(
-    new_stand: NewStand, told: Any, shown: str, caplog: pytest.LogCaptureFixture
+    new_socket_harness: NewStand, told: Any, shown: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stand = new_stand(extensions=[listening(told)])
-    agent, ui = stand.started(), stand.ui()
+    socket_harness = new_socket_harness(extensions=[listening(told)])
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     point = agent.ask("How are you?")
@@ -366,9 +368,9 @@ def test_a_summary(
     assert failures == (told == 7 or isinstance(told, Exception))
 
 
-def test_what_comes_before_a_summariser(new_stand: NewStand) -> None:
-    stand = new_stand(extensions=[listening("told")])
-    agent, ui = stand.started(), stand.ui()
+def test_what_comes_before_a_summariser(new_socket_harness: NewStand) -> None:
+    socket_harness = new_socket_harness(extensions=[listening("told")])
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     agent.begin()

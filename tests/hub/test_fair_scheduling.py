@@ -20,7 +20,7 @@ from agentstepper_nb.hub.sockets import (
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.harness import a_hub
 
 QUEUED = 10_000
@@ -120,10 +120,14 @@ async def test_who_is_faster_than_the_store_waits_for_it() -> None:
 
 @pytest.mark.parametrize("data", [True, False], ids=["on disk", "in memory"])
 def test_a_flood_is_recorded_whole_and_others_are_stepped(
-    new_stand: Callable[..., Stand], data: bool, tmp_path: Any
+    new_socket_harness: Callable[..., SocketHarness], data: bool, tmp_path: Any
 ) -> None:
-    stand = new_stand(data=tmp_path if data else None)
-    ui, flood, other = stand.ui(2), stand.started(2, "Flood"), stand.started(2, "Other")
+    socket_harness = new_socket_harness(data=tmp_path if data else None)
+    ui, flood, other = (
+        socket_harness.ui(2),
+        socket_harness.started(2, "Flood"),
+        socket_harness.started(2, "Other"),
+    )
     for number in range(2000):
         flood.post(str(number))
     asked = other.ask("hi")

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.protocol.breakpoint_rules import MAX_BREAKPOINTS
 from agentstepper_nb.protocol.data_model import RunMode
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene
 from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
 from tests.hub.socket_uis import Ui, UiV1, UiV2
@@ -150,43 +150,43 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
 @pytest.mark.usefixtures("quiet")
-def test_agents_of_version_1(stand: Stand) -> None:
-    flooded_by_old_agents(stand, MESSAGES)
+def test_agents_of_version_1(socket_harness: SocketHarness) -> None:
+    flooded_by_old_agents(socket_harness, MESSAGES)
 
 
 @pytest.mark.usefixtures("quiet")
-def test_agents_of_version_2(stand: Stand) -> None:
-    flooded_by_an_agent(stand, MESSAGES)
+def test_agents_of_version_2(socket_harness: SocketHarness) -> None:
+    flooded_by_an_agent(socket_harness, MESSAGES)
 
 
-@pytest.mark.usefixtures("quiet")
-@VERSIONS
-def test_uis(stand: Stand, version: int) -> None:
-    flooded_by_a_ui(stand, version, MESSAGES)
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("quiet")
-def test_agents_of_version_1_that_go_on(stand: Stand) -> None:
-    flooded_by_old_agents(stand, MANY_OLD_MESSAGES)
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("quiet")
-def test_agents_of_version_2_that_go_on(stand: Stand) -> None:
-    flooded_by_an_agent(stand, MANY_MESSAGES)
-
-
-@pytest.mark.soak
 @pytest.mark.usefixtures("quiet")
 @VERSIONS
-def test_uis_that_go_on(stand: Stand, version: int) -> None:
-    flooded_by_a_ui(stand, version, MANY_MESSAGES)
+def test_uis(socket_harness: SocketHarness, version: int) -> None:
+    flooded_by_a_ui(socket_harness, version, MESSAGES)
 
 
-def flooded_by_old_agents(stand: Stand, messages: int) -> None:
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+def test_agents_of_version_1_that_go_on(socket_harness: SocketHarness) -> None:
+    flooded_by_old_agents(socket_harness, MANY_OLD_MESSAGES)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+def test_agents_of_version_2_that_go_on(socket_harness: SocketHarness) -> None:
+    flooded_by_an_agent(socket_harness, MANY_MESSAGES)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+@VERSIONS
+def test_uis_that_go_on(socket_harness: SocketHarness, version: int) -> None:
+    flooded_by_a_ui(socket_harness, version, MANY_MESSAGES)
+
+
+def flooded_by_old_agents(socket_harness: SocketHarness, messages: int) -> None:
     """Each agent speaks until it is let go, or has said all that one says."""
-    scene, breaker = Scene(stand, agent=1, ui=2), Breaker(1)
+    scene, breaker = Scene(socket_harness, agent=1, ui=2), Breaker(1)
     codes: Counter[str] = Counter()
     for first in batches(messages):
         for start in range(first, first + BATCH, OLD_BATCH):
@@ -194,12 +194,12 @@ def flooded_by_old_agents(stand: Stand, messages: int) -> None:
             codes += codes_of_an_old_agent(scene.agent, breaker, start)
             scene.agent.hang_up()
             assert scene.ui.until(run, "idle")["pending"] == []
-            scene.agent = stand.agent(1)
-        holds(stand)
-        scene.ui = stand.ui(2)  # it has seen enough runs
+            scene.agent = socket_harness.agent(1)
+        holds(socket_harness)
+        scene.ui = socket_harness.ui(2)  # it has seen enough runs
     assert {"malformed", "invalid_message", "unknown_event"} <= set(codes)
     assert "internal" not in codes
-    shows_all(stand, run)
+    shows_all(socket_harness, run)
     scene.run = ""
     scene.all_is_well()
 
@@ -219,8 +219,8 @@ def codes_of_an_old_agent(agent: Agent, breaker: Breaker, start: int) -> Counter
     return codes
 
 
-def flooded_by_an_agent(stand: Stand, messages: int) -> None:
-    scene = Scene(stand, agent=2, ui=1)
+def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
+    scene = Scene(socket_harness, agent=2, ui=1)
     run = scene.start()
     agent, breaker = scene.agent, Breaker(2)
     assert isinstance(agent, AgentV2)
@@ -232,24 +232,24 @@ def flooded_by_an_agent(stand: Stand, messages: int) -> None:
         barrier = f"barrier{first}"
         agent.say(json.dumps({"message": barrier, "data": {}, "n": 1, "type": barrier, "body": {}}))
         codes += codes_until(agent, f"“{barrier}”")
-        holds(stand)
+        holds(socket_harness)
     expected = {"malformed", "unknown_message", "invalid_message", "unknown_event", "event_ended"}
     expected |= {"duplicate", "already_open", "unknown_stop"}
     assert expected <= set(codes)
     assert "internal" not in codes
     # What came through is a run that every UI can show, and that ends.
-    shows_all(stand, run)
+    shows_all(socket_harness, run)
     agent.hang_up()
-    stand.ui(2).until(run, "detached")
-    shows_all(stand, run)
-    forget_all_stops(stand)
-    scene.agent = stand.agent(2)
+    socket_harness.ui(2).until(run, "detached")
+    shows_all(socket_harness, run)
+    forget_all_stops(socket_harness)
+    scene.agent = socket_harness.agent(2)
     scene.run = ""
     scene.all_is_well()
 
 
-def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
-    scene = Scene(stand, agent=2, ui=version)
+def flooded_by_a_ui(socket_harness: SocketHarness, version: int, messages: int) -> None:
+    scene = Scene(socket_harness, agent=2, ui=version)
     run = scene.start()
     agent, ui, breaker = scene.agent, scene.ui, Breaker(10 + version)
     for number in range(11):
@@ -265,24 +265,24 @@ def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
         named = {"event": "download_run_request", "n": 1, "type": "export_run"}
         ui.say(json.dumps(named | {"content": barrier, "body": barrier}))
         codes += codes_until(ui, f"no run {barrier['run']}")
-        holds(stand)
+        holds(socket_harness)
     assert {"malformed", "unknown_command", "invalid_message", "unknown_run"} <= set(codes)
     assert {"run_is_live", "corrupt_import"} <= set(codes)
     assert "internal" not in codes
     # Each halt point was answered once.
     heard = [agent.hear()["body"]["breakpoint"] for _ in range(11)]
     assert sorted(heard) == sorted(f"b{number}" for number in range(11))
-    shows_all(stand, run)
+    shows_all(socket_harness, run)
     agent.hang_up()
-    forget_all_stops(stand)
-    scene.agent = stand.agent(2)
+    forget_all_stops(socket_harness)
+    scene.agent = socket_harness.agent(2)
     scene.run = ""
     scene.all_is_well()
 
 
-def holds(stand: Stand) -> None:
+def holds(socket_harness: SocketHarness) -> None:
     """What always holds of a Core's state."""
-    debugger = stand.core.hub.debugger
+    debugger = socket_harness.core.hub.debugger
     assert len(debugger.breakpoints) <= MAX_BREAKPOINTS
     assert len({breakpoint.id for breakpoint in debugger.breakpoints}) == len(debugger.breakpoints)
     for run in debugger.runs:
@@ -291,16 +291,16 @@ def holds(stand: Stand) -> None:
         assert run.mode is RunMode.STEP or not run.pending
 
 
-def forget_all_stops(stand: Stand) -> None:
-    ui = stand.ui(2)
+def forget_all_stops(socket_harness: SocketHarness) -> None:
+    ui = socket_harness.ui(2)
     assert isinstance(ui, UiV2)
     for breakpoint in ui.hello["stops"]:
         ui.command("delete_stop", stop=breakpoint["id"])
 
 
-def shows_all(stand: Stand, run: str) -> None:
+def shows_all(socket_harness: SocketHarness, run: str) -> None:
     """A new UI of each version is shown the run, whole."""
-    old, new = stand.ui(1), stand.ui(2)
+    old, new = socket_harness.ui(1), socket_harness.ui(2)
     assert isinstance(old, UiV1)
     assert isinstance(new, UiV2)
     opened = new.command("read_run", run=run)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import Peer
 from tests.hub.socket_uis import UiV1
 
@@ -48,8 +48,8 @@ def items(value: dict[str, Json] | list[Json]) -> dict[Any, Json]:
 class Replay:
     """The recording against a Core. `ids` has ours for each id that the original's Core made."""
 
-    def __init__(self, stand: Stand) -> None:
-        self.stand = stand
+    def __init__(self, socket_harness: SocketHarness) -> None:
+        self.stand = socket_harness
         self.ids: dict[str, str] = {}
         self.peers: dict[str, Peer] = {}
 
@@ -101,8 +101,8 @@ class Replay:
         assert last["breakpoints"][0]["summary"] == other["breakpoints"][0]["summary"]
 
 
-def test_the_recorded_session(stand: Stand, wire: Path) -> None:
-    replay = Replay(stand)
+def test_the_recorded_session(socket_harness: SocketHarness, wire: Path) -> None:
+    replay = Replay(socket_harness)
     for line in lines(wire):
         replay.play(line)
     # And nothing more was sent: the next that comes is the answer to what we ask now.
@@ -112,9 +112,11 @@ def test_the_recorded_session(stand: Stand, wire: Path) -> None:
     assert ui.hear()["content"]["code"] == "unknown_command"
 
 
-def test_the_recorded_run_is_imported_shown_and_exported(stand: Stand, wire: Path) -> None:
+def test_the_recorded_run_is_imported_shown_and_exported(
+    socket_harness: SocketHarness, wire: Path
+) -> None:
     recorded = (wire / "recorded.run").read_text()
-    ui = stand.ui(1)
+    ui = socket_harness.ui(1)
     assert isinstance(ui, UiV1)
     ui.send("import_run", {"data": recorded})
     run = ui.hear_event("new_run")["run"]
@@ -129,8 +131,8 @@ def test_the_recorded_run_is_imported_shown_and_exported(stand: Stand, wire: Pat
     assert run["uuid"] != shown["uuid"]
 
 
-def test_the_recorded_run_in_a_view_of_version_2(stand: Stand, wire: Path) -> None:
-    ui = stand.ui(2)
+def test_the_recorded_run_in_a_view_of_version_2(socket_harness: SocketHarness, wire: Path) -> None:
+    ui = socket_harness.ui(2)
     run = ui.command("import_run", data=(wire / "recorded.run").read_text())["run"]["id"]
     opened = ui.open(run)
     assert opened["run"]["state"] == "idle"

@@ -12,8 +12,8 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection
 
-from tests.hub.conftest import Stand
-from tests.hub.socket_agents import PATIENCE
+from tests.hub.conftest import SocketHarness
+from tests.hub.socket_agents import TIMEOUT_S
 
 Json = Any
 
@@ -73,10 +73,13 @@ def without_ids(value: Json) -> Json:
 class Replay:
     """The recording against a Core."""
 
-    def __init__(self, stand: Stand) -> None:
-        assert stand.core.ui_port is not None
-        self._ports = {"agent": stand.core.client_port, "view": stand.core.ui_port}
-        self._stand = stand
+    def __init__(self, socket_harness: SocketHarness) -> None:
+        assert socket_harness.core.ui_port is not None
+        self._ports = {
+            "agent": socket_harness.core.client_port,
+            "view": socket_harness.core.ui_port,
+        }
+        self._stand = socket_harness
         self._sockets: dict[str, ClientConnection] = {}
         self._ids: dict[str, str] = {}  # of the Core's own making: ours, and the recording's
         self._theirs = {link: Heard({}) for link in self._ports}
@@ -105,7 +108,7 @@ class Replay:
 
     def _hear(self, link: str, ours: Heard, theirs: Heard) -> None:
         try:
-            text = self._sockets[link].recv(timeout=PATIENCE)
+            text = self._sockets[link].recv(timeout=TIMEOUT_S)
         except TimeoutError:
             assert (ours.pushed, ours.rest) == (theirs.pushed, theirs.rest)
             raise
@@ -117,7 +120,7 @@ class Replay:
         ours.hear(text)
 
 
-def test_the_recorded_session_of_version_2(stand: Stand) -> None:
-    replay = Replay(stand)
+def test_the_recorded_session_of_version_2(socket_harness: SocketHarness) -> None:
+    replay = Replay(socket_harness)
     for line in RECORDED.read_text(encoding="utf-8").splitlines():
         replay.play(**json.loads(line))

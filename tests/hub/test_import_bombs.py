@@ -13,8 +13,16 @@ from agentstepper_nb.hub.run_imports import RunImporter
 from agentstepper_nb.protocol.data_model import Failure, Run
 from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.store import MemoryStore, archive
-from tests.helpers.bombs import BOMBS, QUOTED, archived, content, load, packed, unpacked
-from tests.helpers.endless import Endless
+from tests.helpers.decompression_bombs import (
+    BOMBS,
+    QUOTED,
+    archived,
+    content,
+    load,
+    packed,
+    unpacked,
+)
+from tests.helpers.endless_file import Endless
 from tests.helpers.histories import with_every_field
 from tests.helpers.sampling import sampled
 from tests.hub.harness import Person, a_hub

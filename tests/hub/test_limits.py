@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from agentstepper_nb.hub import sockets
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import sampled
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene
 from tests.hub.socket_agents import Peer
 from tests.hub.socket_uis import UiV1, UiV2
@@ -35,9 +35,9 @@ def test_the_limit_is_that_of_the_design() -> None:
 @pytest.mark.parametrize("version", sampled((1, 2), 2))
 @pytest.mark.parametrize("who", ["agent", "ui"])
 def test_too_large_a_message_closes_and_says_the_limit(
-    stand: Stand, who: str, version: int
+    socket_harness: SocketHarness, who: str, version: int
 ) -> None:
-    scene = Scene(stand, **{"agent": 2, "ui": 2} | {who: version})
+    scene = Scene(socket_harness, **{"agent": 2, "ui": 2} | {who: version})
     run = scene.start()
     peer = scene.agent if who == "agent" else scene.ui
 
@@ -53,22 +53,22 @@ def test_too_large_a_message_closes_and_says_the_limit(
 
     if who == "agent":
         scene.ui.until(run, "idle" if version == 1 else "detached")
-        scene.agent = stand.agent(version)
+        scene.agent = socket_harness.agent(version)
     else:
-        scene.ui = stand.ui(version)
+        scene.ui = socket_harness.ui(version)
     scene.all_is_well()
 
 
-def test_pieces_count_together(stand: Stand) -> None:
-    ui = stand.ui(2)
+def test_pieces_count_together(socket_harness: SocketHarness) -> None:
+    ui = socket_harness.ui(2)
     half = " " * (MAX_MESSAGE_BYTES // 2 + 1)
     with suppress(ConnectionClosed):
         ui.socket.send([half, half])
     assert closing(ui)[0] == 1009
 
 
-def test_large_contents_travel_whole(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started(1)
+def test_large_contents_travel_whole(socket_harness: SocketHarness) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started(1)
     assert isinstance(ui, UiV2)
     run = ui.find("P")
     text = "é" * (5 * MB)
@@ -83,12 +83,14 @@ def test_large_contents_travel_whole(stand: Stand) -> None:
 # ---- too slow ---------------------------------------------------------------------------------------
 
 
-def test_a_ui_that_does_not_read_is_let_go(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ui_that_does_not_read_is_let_go(
+    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
-    ui, agent = stand.ui(2), stand.started()
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     assert isinstance(ui, UiV2)
     run = ui.find("P")
-    deaf = Peer(stand.socket(stand.core.ui_port, max_queue=1, close_timeout=0))
+    deaf = Peer(socket_harness.socket(socket_harness.core.ui_port, max_queue=1, close_timeout=0))
     for _ in range(100):
         agent.post("x" * MB)
     asked = agent.ask("hi")
@@ -103,19 +105,19 @@ def test_a_ui_that_does_not_read_is_let_go(stand: Stand, monkeypatch: pytest.Mon
 
 
 def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A snapshot may be larger than what may wait, and more is told right behind it."""
     monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
-    agent = stand.started(1)
+    agent = socket_harness.started(1)
     for _ in range(4):
         agent.reach("x" * (10 * MB), agent.begin())
-    seer = stand.ui(2)
+    seer = socket_harness.ui(2)
     assert isinstance(seer, UiV2)
     run = seer.find("P")
     while len(seer.runs[run]["pending"]) < 4:
         seer.learn(seer.hear())
-    late = UiV1(stand.socket(stand.core.ui_port))
+    late = UiV1(socket_harness.socket(socket_harness.core.ui_port))
     for turn in range(5):
         agent.post(f"look {turn}")
     late.greet()
@@ -127,12 +129,12 @@ def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
 
 
 def test_an_agent_that_does_not_read_loses_its_run_only(
-    new_stand: Callable[..., Stand], monkeypatch: pytest.MonkeyPatch
+    new_socket_harness: Callable[..., SocketHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
-    stand = new_stand()
-    ui, other = stand.ui(2), stand.started(1, "Other")
-    deaf = stand.agent(1, max_queue=1, close_timeout=0)
+    socket_harness = new_socket_harness()
+    ui, other = socket_harness.ui(2), socket_harness.started(1, "Other")
+    deaf = socket_harness.agent(1, max_queue=1, close_timeout=0)
     deaf.start("Deaf")
     run = ui.find("Deaf")
     ui.resume(run)

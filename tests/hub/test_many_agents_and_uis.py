@@ -11,14 +11,14 @@ from websockets.asyncio.server import ServerConnection, serve
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.hub.access import select_subprotocol
 from agentstepper_nb.hub.sockets import FairScheduler, SocketConnection, serve_connection
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV1, AgentV2
 from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 
-def test_each_agent_is_stepped_by_another_ui(stand: Stand) -> None:
-    uis = [stand.ui(version) for version in (1, 2, 1, 2)]
-    agents = [stand.started(version, f"P{n}") for n, version in enumerate((1, 2, 2, 1))]
+def test_each_agent_is_stepped_by_another_ui(socket_harness: SocketHarness) -> None:
+    uis = [socket_harness.ui(version) for version in (1, 2, 1, 2)]
+    agents = [socket_harness.started(version, f"P{n}") for n, version in enumerate((1, 2, 2, 1))]
     runs = [uis[0].find(f"P{n}") for n in range(4)]
     points = [agent.ask(n) for n, agent in enumerate(agents)]
     for ui in uis:
@@ -32,10 +32,10 @@ def test_each_agent_is_stepped_by_another_ui(stand: Stand) -> None:
             assert ui.until(run, "step")["state"] == "step"
 
 
-def test_alternating_steps_leave_all_uis_the_same(stand: Stand) -> None:
-    uis = [stand.ui(2), stand.ui(2)]
+def test_alternating_steps_leave_all_uis_the_same(socket_harness: SocketHarness) -> None:
+    uis = [socket_harness.ui(2), socket_harness.ui(2)]
     assert all(isinstance(ui, UiV2) for ui in uis)
-    agents = [stand.started(2, "A"), stand.started(1, "B")]
+    agents = [socket_harness.started(2, "A"), socket_harness.started(1, "B")]
     runs = [uis[0].find("A"), uis[0].find("B")]
     for ui in uis:
         for run in runs:
@@ -51,7 +51,7 @@ def test_alternating_steps_leave_all_uis_the_same(stand: Stand) -> None:
     rows = [ui.rows for ui in uis]
     assert rows[0] == rows[1]
     assert len(rows[0]) == 20
-    fresh = stand.ui(2)
+    fresh = socket_harness.ui(2)
     assert isinstance(fresh, UiV2)
     for run in runs:
         for row in fresh.open(run)["rows"]:
@@ -59,11 +59,11 @@ def test_alternating_steps_leave_all_uis_the_same(stand: Stand) -> None:
     assert {id: run["pending"] for id, run in fresh.runs.items()} == {run: [] for run in runs}
 
 
-def test_who_is_second_is_told_and_sees_the_new_state(stand: Stand) -> None:
-    first, second = stand.ui(2), stand.ui(2)
+def test_who_is_second_is_told_and_sees_the_new_state(socket_harness: SocketHarness) -> None:
+    first, second = socket_harness.ui(2), socket_harness.ui(2)
     assert isinstance(first, UiV2)
     assert isinstance(second, UiV2)
-    agent = stand.started()
+    agent = socket_harness.started()
     run, asked = first.find("P"), agent.ask("hi")
     for ui in (first, second):
         assert ui.halted(run) == asked
@@ -74,11 +74,11 @@ def test_who_is_second_is_told_and_sees_the_new_state(stand: Stand) -> None:
     assert agent.answer() == "first"
 
 
-def test_an_edit_meanwhile_makes_a_step_stale(stand: Stand) -> None:
-    first, second = stand.ui(2), stand.ui(2)
+def test_an_edit_meanwhile_makes_a_step_stale(socket_harness: SocketHarness) -> None:
+    first, second = socket_harness.ui(2), socket_harness.ui(2)
     assert isinstance(first, UiV2)
     assert isinstance(second, UiV2)
-    agent = stand.started()
+    agent = socket_harness.started()
     run, asked = first.find("P"), agent.ask("hi")
     second.open(second.find("P"))
     first.halted(run)
@@ -90,9 +90,9 @@ def test_an_edit_meanwhile_makes_a_step_stale(stand: Stand) -> None:
     assert agent.answer() == "first"
 
 
-def test_a_ui_of_version_1_that_is_second_does_no_harm(stand: Stand) -> None:
-    first, second = stand.ui(1), stand.ui(1)
-    agent = stand.started(1)
+def test_a_ui_of_version_1_that_is_second_does_no_harm(socket_harness: SocketHarness) -> None:
+    first, second = socket_harness.ui(1), socket_harness.ui(1)
+    agent = socket_harness.started(1)
     run, asked = first.find("P"), agent.ask("hi")
     for ui in (first, second):
         assert ui.halted(run) == asked
@@ -103,9 +103,9 @@ def test_a_ui_of_version_1_that_is_second_does_no_harm(stand: Stand) -> None:
     assert first.halted(run, agent.reach("next")) is not None
 
 
-def test_renaming_and_deleting_reach_everybody_else(stand: Stand) -> None:
-    doer, other, view = stand.ui(1), stand.ui(1), stand.ui(2)
-    agent = stand.started(1)
+def test_renaming_and_deleting_reach_everybody_else(socket_harness: SocketHarness) -> None:
+    doer, other, view = socket_harness.ui(1), socket_harness.ui(1), socket_harness.ui(2)
+    agent = socket_harness.started(1)
     run = doer.find("P")
     for ui in (other, view):
         ui.find("P")
@@ -120,14 +120,14 @@ def test_renaming_and_deleting_reach_everybody_else(stand: Stand) -> None:
     assert other.hear_event("init_app_state") == {"runs": [], "activeRun": None, "haltedAt": None}
     while run in view.runs:
         view.learn(view.hear())
-    assert stand.ui(2).runs == {}
+    assert socket_harness.ui(2).runs == {}
     # The one who did it was told nothing: its next message answers its next command.
     assert doer.refused("step", run=run)["code"] == "unknown_run"
 
 
-def test_an_import_is_announced_to_all(stand: Stand) -> None:
-    one, other, view = stand.ui(1), stand.ui(1), stand.ui(2)
-    agent = stand.started(2, "Old")
+def test_an_import_is_announced_to_all(socket_harness: SocketHarness) -> None:
+    one, other, view = socket_harness.ui(1), socket_harness.ui(1), socket_harness.ui(2)
+    agent = socket_harness.started(2, "Old")
     agent.finish()
     run = one.find("Old")
     one.until(run, "idle")
@@ -142,25 +142,29 @@ def test_an_import_is_announced_to_all(stand: Stand) -> None:
         assert (copy["state"], copy["name"]) == ("idle", "Run #1 of Old")
 
 
-def test_the_snapshot_of_version_1_names_the_run_that_halted_last(stand: Stand) -> None:
-    ui = stand.ui(2)
-    first, second = stand.started(2, "A"), stand.started(1, "B")
+def test_the_snapshot_of_version_1_names_the_run_that_halted_last(
+    socket_harness: SocketHarness,
+) -> None:
+    ui = socket_harness.ui(2)
+    first, second = socket_harness.started(2, "A"), socket_harness.started(1, "B")
     runs = [ui.find("A"), ui.find("B")]
     asked = first.ask()
     ui.halted(runs[0])
-    late = stand.ui(1)
+    late = socket_harness.ui(1)
     assert isinstance(late, UiV1)
     assert (late.active, late.halted_at, list(late.runs)) == (runs[0], asked, runs)
     first.finish()
     ui.until(runs[0], "idle")
-    later = stand.ui(1)
+    later = socket_harness.ui(1)
     assert isinstance(later, UiV1)
     assert (later.active, later.halted_at) == (runs[1], None)
     second.finish()
 
 
-def test_a_second_program_on_a_socket_of_version_1_ends_the_first(stand: Stand) -> None:
-    ui, agent = stand.ui(1), stand.started(1, "First")
+def test_a_second_program_on_a_socket_of_version_1_ends_the_first(
+    socket_harness: SocketHarness,
+) -> None:
+    ui, agent = socket_harness.ui(1), socket_harness.started(1, "First")
     agent.ask()
     first = ui.find("First")
     ui.halted(first)
@@ -179,8 +183,8 @@ def test_a_second_program_on_a_socket_of_version_1_ends_the_first(stand: Stand) 
     assert ui.runs[ui.find("First")]["name"] == "Run #2 of First"
 
 
-def test_threads_of_an_agent_are_answered_each_once(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started()
+def test_threads_of_an_agent_are_answered_each_once(socket_harness: SocketHarness) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     assert isinstance(agent, AgentV2)
     assert isinstance(ui, UiV2)
     run = ui.find("P")
@@ -199,8 +203,10 @@ def test_threads_of_an_agent_are_answered_each_once(stand: Stand) -> None:
     assert agent.answered()["breakpoint"] == last
 
 
-def test_version_2_is_told_of_a_run_only_what_a_list_shows_until_it_opens_it(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started()
+def test_version_2_is_told_of_a_run_only_what_a_list_shows_until_it_opens_it(
+    socket_harness: SocketHarness,
+) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     assert isinstance(ui, UiV2)
     run = ui.find("P")
     ui.resume(run)
@@ -234,13 +240,13 @@ SHARED = ("step", "continue", "halt", "rename_run", "delete_run", "import_run")
 
 
 @contextmanager
-def watching(stand: Stand, version: int) -> Iterator[Ui]:
+def watching(socket_harness: SocketHarness, version: int) -> Iterator[Ui]:
     """A UI whose login may watch only, on a socket of its own."""
 
     async def open_port() -> tuple[object, int]:
         async def handle(socket: ServerConnection) -> None:
             chosen = 1 if socket.subprotocol is None else 2
-            hub = stand.core.hub
+            hub = socket_harness.core.hub
             session = hub.connect_view(
                 SocketConnection(socket), chosen, AccessRights(can_control=False)
             )
@@ -253,18 +259,18 @@ def watching(stand: Stand, version: int) -> Iterator[Ui]:
         server.close()
         await server.wait_closed()
 
-    server, port = asyncio.run_coroutine_threadsafe(open_port(), stand.core.loop).result()
+    server, port = asyncio.run_coroutine_threadsafe(open_port(), socket_harness.core.loop).result()
     try:
-        ui = (UiV1 if version == 1 else UiV2)(stand.socket(port, version))
+        ui = (UiV1 if version == 1 else UiV2)(socket_harness.socket(port, version))
         ui.greet()
         yield ui
     finally:
-        asyncio.run_coroutine_threadsafe(close_port(), stand.core.loop).result()
+        asyncio.run_coroutine_threadsafe(close_port(), socket_harness.core.loop).result()
 
 
-def test_who_may_watch_sees_all_and_changes_nothing(stand: Stand) -> None:
-    agent = stand.started()
-    with watching(stand, 1) as old, watching(stand, 2) as new:
+def test_who_may_watch_sees_all_and_changes_nothing(socket_harness: SocketHarness) -> None:
+    agent = socket_harness.started()
+    with watching(socket_harness, 1) as old, watching(socket_harness, 2) as new:
         assert isinstance(old, UiV1)
         assert isinstance(new, UiV2)
         assert new.hello["control"] is False
@@ -282,20 +288,20 @@ def test_who_may_watch_sees_all_and_changes_nothing(stand: Stand) -> None:
             assert "ask for the right to execute" in error["message"]
         assert new.command("get_message", run=run, message=asked)["data"] == '"hi"'
         assert old.download(run)["name"] == new.command("export_run", run=run)["name"]
-    control = stand.ui(2)
+    control = socket_harness.ui(2)
     assert control.pending(run) == asked
     control.step(run)
     assert agent.answer() == "hi"
 
 
-def test_the_standalone_core_lets_everybody_control(stand: Stand) -> None:
-    ui = stand.ui(2)
+def test_the_standalone_core_lets_everybody_control(socket_harness: SocketHarness) -> None:
+    ui = socket_harness.ui(2)
     assert isinstance(ui, UiV2)
     assert ui.hello["control"] is True
 
 
-def test_a_ui_that_hangs_up_is_forgotten_and_others_go_on(stand: Stand) -> None:
-    gone, stays, agent = stand.ui(1), stand.ui(2), stand.started(1)
+def test_a_ui_that_hangs_up_is_forgotten_and_others_go_on(socket_harness: SocketHarness) -> None:
+    gone, stays, agent = socket_harness.ui(1), socket_harness.ui(2), socket_harness.started(1)
     assert isinstance(agent, AgentV1)
     run = stays.find("P")
     gone.hang_up()

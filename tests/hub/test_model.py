@@ -20,7 +20,7 @@ from agentstepper_nb.models.scripted import (
     last_says,
     say,
 )
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 RULES = [
@@ -31,7 +31,7 @@ RULES = [
     ScriptRule(always, say("Says something else.")),
 ]
 
-NewStand = Callable[..., Stand]
+NewStand = Callable[..., SocketHarness]
 
 
 @pytest.fixture
@@ -41,11 +41,13 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def stand(server: ScriptedServer, new_stand: NewStand, monkeypatch: pytest.MonkeyPatch) -> Stand:
+def socket_harness(
+    server: ScriptedServer, new_socket_harness: NewStand, monkeypatch: pytest.MonkeyPatch
+) -> SocketHarness:
     for name in ("AGENTSTEPPER_BASE_URL", "AGENTSTEPPER_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    return new_stand(model="small", extensions=[])
+    return new_socket_harness(model="small", extensions=[])
 
 
 def until(ui: Ui, id: str, summary: str) -> None:
@@ -55,15 +57,17 @@ def until(ui: Ui, id: str, summary: str) -> None:
         ui.learn(ui.hear())
 
 
-def settle(stand: Stand) -> None:
+def settle(socket_harness: SocketHarness) -> None:
     """Wait until nothing is to be asked."""
-    (sentences,) = stand.core.hub.listeners
+    (sentences,) = socket_harness.core.hub.listeners
     assert isinstance(sentences, ModelSummaries)
-    asyncio.run_coroutine_threadsafe(sentences.wait_idle(), stand.core.loop).result(30)
+    asyncio.run_coroutine_threadsafe(sentences.wait_idle(), socket_harness.core.loop).result(30)
 
 
-def test_a_sentence_takes_the_rules_place(stand: Stand, server: ScriptedServer) -> None:
-    agent, ui = stand.started(), stand.ui()
+def test_a_sentence_takes_the_rules_place(
+    socket_harness: SocketHarness, server: ScriptedServer
+) -> None:
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     first = agent.ask("What is for lunch?")
@@ -87,22 +91,22 @@ def test_a_sentence_takes_the_rules_place(stand: Stand, server: ScriptedServer) 
     )
 
 
-def test_an_old_view_sees_it_when_it_comes(stand: Stand) -> None:
-    agent, ui = stand.started(), stand.ui()
+def test_an_old_view_sees_it_when_it_comes(socket_harness: SocketHarness) -> None:
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     until(ui, agent.ask("lunch"), "Asks for lunch")
-    old = stand.ui(1)
+    old = socket_harness.ui(1)
     assert isinstance(old, UiV1)
     assert old.runs[run]["messages"][-1]["summary"] == "Asks for lunch"
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_it_comes_to_an_old_view_too(
-    stand: Stand, version: int, monkeypatch: pytest.MonkeyPatch
+    socket_harness: SocketHarness, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
-    old, agent = stand.ui(1), stand.started(version)
+    old, agent = socket_harness.ui(1), socket_harness.started(version)
     run, point = old.find("P"), agent.ask("lunch")
     old.halted(run, point)
     while old.runs[run]["messages"][-1]["summary"] != "Asks for lunch":
@@ -111,10 +115,10 @@ def test_it_comes_to_an_old_view_too(
 
 
 def test_a_commits_title_comes_to_an_old_view_too(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
-    old, agent = stand.ui(1), stand.started()
+    old, agent = socket_harness.ui(1), socket_harness.started()
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]
     run = old.find("P")
@@ -122,8 +126,8 @@ def test_a_commits_title_comes_to_an_old_view_too(
         old.learn(old.hear())
 
 
-def test_a_commits_title(stand: Stand) -> None:
-    agent, ui = stand.started(), stand.ui()
+def test_a_commits_title(socket_harness: SocketHarness) -> None:
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
@@ -140,8 +144,8 @@ def test_a_commits_title(stand: Stand) -> None:
     assert ui.open(run)["commits"][-1]["sentence"] == "Round once"
 
 
-def test_an_edit_is_summarised_in_its_place(stand: Stand) -> None:
-    agent, ui = stand.started(), stand.ui()
+def test_an_edit_is_summarised_in_its_place(socket_harness: SocketHarness) -> None:
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.open(run)
     point = agent.ask("lunch")
@@ -152,9 +156,11 @@ def test_an_edit_is_summarised_in_its_place(stand: Stand) -> None:
     until(ui, point, "Says something else")
 
 
-def test_agents_and_the_core_dont_wait_for_it(stand: Stand, server: ScriptedServer) -> None:
+def test_agents_and_the_core_dont_wait_for_it(
+    socket_harness: SocketHarness, server: ScriptedServer
+) -> None:
     """The model never answers; the Core stops with requests on their way."""
-    agent, ui = stand.started(), stand.ui()
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.halted(run, agent.ask("never 0"))
     assert server.gate("never").wait_reached(30)
@@ -167,25 +173,27 @@ def test_agents_and_the_core_dont_wait_for_it(stand: Stand, server: ScriptedServ
     assert {row["summary"] for row in ui.open(run)["rows"]} >= {"never 0", "never 19"}
 
 
-def test_a_deleted_runs_questions_are_taken_back(stand: Stand, server: ScriptedServer) -> None:
-    agent, ui = stand.started(), stand.ui()
+def test_a_deleted_runs_questions_are_taken_back(
+    socket_harness: SocketHarness, server: ScriptedServer
+) -> None:
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.halted(run, agent.ask("never"))
     assert server.gate("never").wait_reached(30)
     agent.finish()
     ui.until(run, "idle")
     ui.act("delete_run", run=run)
-    settle(stand)  # though the gate stays closed
+    settle(socket_harness)  # though the gate stays closed
     assert ui.refused("open_run", run=run)["code"] == "unknown_run"
 
 
 def test_an_endpoint_that_refuses_changes_nothing(
-    stand: Stand, caplog: pytest.LogCaptureFixture
+    socket_harness: SocketHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    agent, ui = stand.started(), stand.ui()
+    agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find("P")
     ui.halted(run, agent.ask("fail"))
-    settle(stand)
+    settle(socket_harness)
     assert ui.open(run)["rows"][-1]["summary"] == "fail"
     assert (
         "a summary is made by rule, since the model failed: The model small at http://"
@@ -208,12 +216,12 @@ def test_an_endpoint_that_refuses_changes_nothing(
 def test_without_an_endpoint_it_is_told(
     url: str,
     why: str,
-    new_stand: NewStand,
+    new_socket_harness: NewStand,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in ("AGENTSTEPPER_BASE_URL", "AGENTSTEPPER_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    assert new_stand(model="small").core.hub.listeners == []
+    assert new_socket_harness(model="small").core.hub.listeners == []
     assert why in caplog.text

@@ -19,7 +19,7 @@ from agentstepper_nb.hub.rate_limit import RateLimits
 from agentstepper_nb.protocol.data_model import Commit, EventSide
 from agentstepper_nb.protocol.records import HaltPointSaved
 from agentstepper_nb.store import MemoryStore, open_store
-from tests.hub.summary_model import HubStage
+from tests.hub.summary_model import HubHarness
 
 Open = Callable[..., Any]
 
@@ -27,15 +27,15 @@ Open = Callable[..., Any]
 @pytest.fixture(params=["memory", "sqlite"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     @asynccontextmanager
-    async def opened(pace: RateLimits = RateLimits(burst=1000)) -> AsyncIterator[HubStage]:  # noqa: B008
+    async def opened(pace: RateLimits = RateLimits(burst=1000)) -> AsyncIterator[HubHarness]:  # noqa: B008
         sqlite = request.param == "sqlite"
-        stage = HubStage(open_store(tmp_path) if sqlite else MemoryStore(), pace)
-        await stage.hub.start()
+        harness = HubHarness(open_store(tmp_path) if sqlite else MemoryStore(), pace)
+        await harness.hub.start()
         try:
-            yield stage
+            yield harness
         finally:
-            await stage.hub.close()
-        assert stage.model.closed == 1
+            await harness.hub.close()
+        assert harness.model.closed == 1
 
     return opened
 
@@ -44,38 +44,38 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
 
 
 async def each_step_gets_one(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
-        event = stage.begin()
-        begin = stage.reach(event, data='"lunch"')
-        await stage.settled()
-        assert await stage.sentence(begin) == "It is about lunch"
-        assert stage.debugger.pending("run")[0].model_summary == "It is about lunch"
-        stage.step(begin)
-        end = stage.reach(event, EventSide.END, data='"soup"')
-        stage.step(end)
-        stage.finish()
-        await stage.settled()
-        assert await stage.sentence(end) == "It is about soup"
-        assert await stage.sentence(begin) == "It is about lunch"
-        assert stage.model.asked == ["lunch", "soup"]
+    async with opened() as harness:
+        harness.start()
+        event = harness.begin()
+        begin = harness.reach(event, data='"lunch"')
+        await harness.settled()
+        assert await harness.sentence(begin) == "It is about lunch"
+        assert harness.debugger.pending("run")[0].model_summary == "It is about lunch"
+        harness.step(begin)
+        end = harness.reach(event, EventSide.END, data='"soup"')
+        harness.step(end)
+        harness.finish()
+        await harness.settled()
+        assert await harness.sentence(end) == "It is about soup"
+        assert await harness.sentence(begin) == "It is about lunch"
+        assert harness.model.asked == ["lunch", "soup"]
 
 
 async def who_has_spoken_for_itself_isnt_asked_about(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
-        own = stage.ask("lunch", summary="Wants lunch.")
-        stage.step(own)
-        stage.say('"hm"')
+    async with opened() as harness:
+        harness.start()
+        own = harness.ask("lunch", summary="Wants lunch.")
+        harness.step(own)
+        harness.say('"hm"')
         commit = Commit(id="mine", run="run", at=0, title="My title")
-        stage.perform(stage.debugger.add_commit(commit))
-        await stage.settled()
-        assert stage.model.asked == []
+        harness.perform(harness.debugger.add_commit(commit))
+        await harness.settled()
+        assert harness.model.asked == []
 
 
 async def commits_without_a_title_get_one(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
+    async with opened() as harness:
+        harness.start()
         for id in ("snapshot", "commit"):
             commit = Commit(
                 id=id,
@@ -85,193 +85,195 @@ async def commits_without_a_title_get_one(opened: Open) -> None:
                 has_rule_title=True,
                 snapshot=id == "snapshot",
             )
-            stage.perform(stage.debugger.add_commit(commit))
-        await stage.settled()
-        assert await stage.sentence("commit") == await stage.sentence("snapshot") == "It is about"
+            harness.perform(harness.debugger.add_commit(commit))
+        await harness.settled()
+        assert (
+            await harness.sentence("commit") == await harness.sentence("snapshot") == "It is about"
+        )
 
 
 async def the_same_isnt_asked_twice(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
-        stage.resume()
-        stage.ask("lunch")
-        await stage.settled()
-        stage.start("other")
-        again = stage.ask("lunch", run="other")
-        await stage.settled()
-        assert await stage.sentence(again, "other") == "It is about lunch"
-        stage.finish()
-        stage.delete()
-        await stage.settled()
-        stage.step(again, run="other")
-        third = stage.ask("lunch", run="other")
-        await stage.settled()
-        assert await stage.sentence(third, "other") == "It is about lunch"
-        assert stage.model.asked == ["lunch"]
+    async with opened() as harness:
+        harness.start()
+        harness.resume()
+        harness.ask("lunch")
+        await harness.settled()
+        harness.start("other")
+        again = harness.ask("lunch", run="other")
+        await harness.settled()
+        assert await harness.sentence(again, "other") == "It is about lunch"
+        harness.finish()
+        harness.delete()
+        await harness.settled()
+        harness.step(again, run="other")
+        third = harness.ask("lunch", run="other")
+        await harness.settled()
+        assert await harness.sentence(third, "other") == "It is about lunch"
+        assert harness.model.asked == ["lunch"]
 
 
 async def a_deleted_runs_sentences_are_gone(opened: Open) -> None:
-    async with opened() as stage:
+    async with opened() as harness:
         for run in ("run", "other"):
-            stage.start(run)
-            stage.resume(run=run)
-            stage.ask("lunch", run=run)
-            await stage.settled()
-            stage.finish(run)
-            stage.delete(run)
-        assert stage.model.asked == ["lunch", "lunch"]
+            harness.start(run)
+            harness.resume(run=run)
+            harness.ask("lunch", run=run)
+            await harness.settled()
+            harness.finish(run)
+            harness.delete(run)
+        assert harness.model.asked == ["lunch", "lunch"]
 
 
 async def the_same_at_a_time_is_asked_once(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
-        stage.resume()
-        stage.model.free.clear()
-        points = [stage.ask("lunch") for _ in range(6)]
-        await stage.model.was_asked(1)
-        stage.model.free.set()
-        await stage.settled()
-        assert stage.model.asked == ["lunch"]
+    async with opened() as harness:
+        harness.start()
+        harness.resume()
+        harness.model.free.clear()
+        points = [harness.ask("lunch") for _ in range(6)]
+        await harness.model.was_asked(1)
+        harness.model.free.set()
+        await harness.settled()
+        assert harness.model.asked == ["lunch"]
         for point in points:
-            assert await stage.sentence(point) == "It is about lunch"
+            assert await harness.sentence(point) == "It is about lunch"
 
 
 # ---- who is next -----------------------------------------------------------------------------------
 
 
 async def who_is_halted_goes_first_then_the_newest(opened: Open) -> None:
-    async with opened() as stage:
-        stage.model.free.clear()
+    async with opened() as harness:
+        harness.model.free.clear()
         for run in ("fast", "halted"):
-            stage.start(run)
-        stage.resume(run="fast")
+            harness.start(run)
+        harness.resume(run="fast")
         for n in range(3):
-            stage.ask(f"{n}", run="fast")
-        await stage.model.was_asked(2)
-        stage.ask("person", run="halted")
+            harness.ask(f"{n}", run="fast")
+        await harness.model.was_asked(2)
+        harness.ask("person", run="halted")
         for n in range(3, 6):
-            stage.ask(f"{n}", run="fast")
-        await stage.hub.wait_recorded()
-        assert sorted(stage.model.asked) == ["0", "1"]
-        stage.model.free.set()
-        await stage.settled()
-        assert stage.model.asked[2:] == ["person", "5", "4", "3", "2"]
+            harness.ask(f"{n}", run="fast")
+        await harness.hub.wait_recorded()
+        assert sorted(harness.model.asked) == ["0", "1"]
+        harness.model.free.set()
+        await harness.settled()
+        assert harness.model.asked[2:] == ["person", "5", "4", "3", "2"]
 
 
 async def who_is_answered_meanwhile_waits_like_the_others(opened: Open) -> None:
-    async with opened() as stage:
-        stage.model.free.clear()
-        stage.start("fast")
-        stage.resume(run="fast")
-        stage.start("halted")
+    async with opened() as harness:
+        harness.model.free.clear()
+        harness.start("fast")
+        harness.resume(run="fast")
+        harness.start("halted")
         for n in range(2):
-            stage.ask(f"{n}", run="fast")
-        await stage.model.was_asked(2)
-        person = stage.ask("person", run="halted")
-        stage.ask("2", run="fast")
-        stage.step(person, run="halted")
-        await stage.hub.wait_recorded()
-        stage.model.free.set()
-        await stage.settled()
-        assert stage.model.asked[2:] == ["2", "person"]
+            harness.ask(f"{n}", run="fast")
+        await harness.model.was_asked(2)
+        person = harness.ask("person", run="halted")
+        harness.ask("2", run="fast")
+        harness.step(person, run="halted")
+        await harness.hub.wait_recorded()
+        harness.model.free.set()
+        await harness.settled()
+        assert harness.model.asked[2:] == ["2", "person"]
 
 
 async def too_many_leave_the_oldest_out(opened: Open) -> None:
-    async with opened() as stage:
-        stage.model.free.clear()
-        stage.start()
-        stage.resume()
-        points = [stage.ask("0"), stage.ask("1")]
-        await stage.model.was_asked(2)
-        points += [stage.ask(f"{n}") for n in range(2, MAX_QUEUED_SUMMARIES + 5)]
-        stage.model.free.set()
-        await stage.settled()
-        missing = [n for n, point in enumerate(points) if await stage.sentence(point) is None]
+    async with opened() as harness:
+        harness.model.free.clear()
+        harness.start()
+        harness.resume()
+        points = [harness.ask("0"), harness.ask("1")]
+        await harness.model.was_asked(2)
+        points += [harness.ask(f"{n}") for n in range(2, MAX_QUEUED_SUMMARIES + 5)]
+        harness.model.free.set()
+        await harness.settled()
+        missing = [n for n, point in enumerate(points) if await harness.sentence(point) is None]
         assert missing == [2, 3, 4]
 
 
 async def no_more_than_the_pace_allows(opened: Open) -> None:
-    async with opened(RateLimits(per_minute=60, burst=3)) as stage:
-        stage.start()
-        stage.resume()
+    async with opened(RateLimits(per_minute=60, burst=3)) as harness:
+        harness.start()
+        harness.resume()
         for n in range(10):
-            stage.ask(f"{n}")
-        await stage.settled()
-        assert len(stage.model.asked) == 10
-        assert 7 <= stage.clock.now < 16  # two that sleep at a time move this clock twice
-        before = stage.clock.now
-        stage.ask("9")
-        await stage.settled()
-        assert stage.clock.now == before  # what is known costs nothing
+            harness.ask(f"{n}")
+        await harness.settled()
+        assert len(harness.model.asked) == 10
+        assert 7 <= harness.clock.now < 16  # two that sleep at a time move this clock twice
+        before = harness.clock.now
+        harness.ask("9")
+        await harness.settled()
+        assert harness.clock.now == before  # what is known costs nothing
 
 
 # ---- what is taken back ----------------------------------------------------------------------------
 
 
 async def an_edit_takes_the_question_and_the_sentence_back(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start()
-        point = stage.ask("lunch")
-        await stage.settled()
-        stage.model.free.clear()
-        stage.edit(point, '"tea"', 1)
-        await stage.model.was_asked(2)
-        assert await stage.sentence(point) is None
-        stage.edit(point, '"cake"', 2)
-        await stage.model.was_asked(3)
-        assert stage.model.cancelled == 1
-        stage.model.free.set()
-        await stage.settled()
-        assert await stage.sentence(point) == "It is about cake"
-        stage.edit(point, None, 3)
-        await stage.settled()
-        assert await stage.sentence(point) == "It is about lunch"
-        assert stage.model.asked == ["lunch", "tea", "cake"]
+    async with opened() as harness:
+        harness.start()
+        point = harness.ask("lunch")
+        await harness.settled()
+        harness.model.free.clear()
+        harness.edit(point, '"tea"', 1)
+        await harness.model.was_asked(2)
+        assert await harness.sentence(point) is None
+        harness.edit(point, '"cake"', 2)
+        await harness.model.was_asked(3)
+        assert harness.model.cancelled == 1
+        harness.model.free.set()
+        await harness.settled()
+        assert await harness.sentence(point) == "It is about cake"
+        harness.edit(point, None, 3)
+        await harness.settled()
+        assert await harness.sentence(point) == "It is about lunch"
+        assert harness.model.asked == ["lunch", "tea", "cake"]
 
 
 async def an_answer_that_crosses_an_edit_isnt_shown(opened: Open) -> None:
     """The edit is made, and not recorded yet, when the model has answered."""
-    async with opened() as stage:
-        stage.start()
-        point = stage.ask("lunch")
-        stage.model.reply = lambda data: (
-            stage.edit(point, '"tea"', 1) or "Lunch." if data == "lunch" else "Tea."  # type: ignore[func-returns-value]
+    async with opened() as harness:
+        harness.start()
+        point = harness.ask("lunch")
+        harness.model.reply = lambda data: (
+            harness.edit(point, '"tea"', 1) or "Lunch." if data == "lunch" else "Tea."  # type: ignore[func-returns-value]
         )
-        await stage.settled()
-        await stage.settled()
-        assert await stage.sentence(point) == "Tea"
-        assert stage.made == ["Tea"]
+        await harness.settled()
+        await harness.settled()
+        assert await harness.sentence(point) == "Tea"
+        assert harness.made == ["Tea"]
 
 
 async def deleting_the_run_takes_the_questions_back(opened: Open) -> None:
-    async with opened() as stage:
-        stage.model.free.clear()
-        stage.start()
-        stage.resume()
+    async with opened() as harness:
+        harness.model.free.clear()
+        harness.start()
+        harness.resume()
         for n in range(5):
-            stage.ask(f"{n}")
-        await stage.model.was_asked(2)
-        stage.finish()
-        stage.delete()
-        await stage.settled()  # though nobody lets the model go
-        assert (len(stage.model.asked), stage.model.cancelled) == (2, 2)
+            harness.ask(f"{n}")
+        await harness.model.was_asked(2)
+        harness.finish()
+        harness.delete()
+        await harness.settled()  # though nobody lets the model go
+        assert (len(harness.model.asked), harness.model.cancelled) == (2, 2)
 
 
 async def closing_takes_all_back(opened: Open) -> None:
-    async with opened() as stage:
-        stage.start("other")
-        stage.ask("halted", run="other", summary="Halts.")
-        stage.model.free.clear()
-        stage.start()
-        stage.resume()
+    async with opened() as harness:
+        harness.start("other")
+        harness.ask("halted", run="other", summary="Halts.")
+        harness.model.free.clear()
+        harness.start()
+        harness.resume()
         for n in range(5):
-            stage.ask(f"{n}")
-        await stage.model.was_asked(2)
-        await stage.hub.close()
-        point = replace(stage.debugger.pending("other")[0], summary=None)
-        stage.sentences.notify(RecordOutput(HaltPointSaved(halt_point=point), point))
-        await stage.sentences.wait_idle()
-        assert (len(stage.model.asked), stage.model.cancelled) == (2, 2)
+            harness.ask(f"{n}")
+        await harness.model.was_asked(2)
+        await harness.hub.close()
+        point = replace(harness.debugger.pending("other")[0], summary=None)
+        harness.sentences.notify(RecordOutput(HaltPointSaved(halt_point=point), point))
+        await harness.sentences.wait_idle()
+        assert (len(harness.model.asked), harness.model.cancelled) == (2, 2)
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------
@@ -297,41 +299,41 @@ FAILURES: dict[str, Callable[[str], Any]] = {
 async def a_model_that_fails_changes_nothing(
     opened: Open, reply: Callable[[str], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with opened() as stage:
-        stage.start()
-        stage.resume()
-        stage.model.reply = reply
-        points = [stage.ask(f"{n}") for n in range(8)]
-        await stage.settled()
-        assert [await stage.sentence(point) for point in points] == [None] * 8
-        assert len(stage.model.asked) == 8
-        assert stage.clock.now > 60  # it was left alone for a while
+    async with opened() as harness:
+        harness.start()
+        harness.resume()
+        harness.model.reply = reply
+        points = [harness.ask(f"{n}") for n in range(8)]
+        await harness.settled()
+        assert [await harness.sentence(point) for point in points] == [None] * 8
+        assert len(harness.model.asked) == 8
+        assert harness.clock.now > 60  # it was left alone for a while
         said = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
         assert len(said) == 1
         assert said[0].startswith("a summary is made by rule, since the model failed: The model m")
-        stage.model.reply = lambda data: "It works."
-        late = stage.ask("8")
-        await stage.settled()
-        assert await stage.sentence(late) == "It works"
-        stage.model.reply = reply
-        stage.ask("9")
-        await stage.settled()
-        before = stage.clock.now
-        stage.ask("10")
-        await stage.settled()
-        assert stage.clock.now - before < 2  # it has worked meanwhile
+        harness.model.reply = lambda data: "It works."
+        late = harness.ask("8")
+        await harness.settled()
+        assert await harness.sentence(late) == "It works"
+        harness.model.reply = reply
+        harness.ask("9")
+        await harness.settled()
+        before = harness.clock.now
+        harness.ask("10")
+        await harness.settled()
+        assert harness.clock.now - before < 2  # it has worked meanwhile
 
 
 async def the_agent_doesnt_wait(opened: Open) -> None:
-    async with opened() as stage:
-        stage.model.free.clear()
-        stage.start()
+    async with opened() as harness:
+        harness.model.free.clear()
+        harness.start()
         for n in range(20):
-            stage.step(stage.ask(f"{n}"))
-        stage.finish()
-        await stage.hub.wait_recorded()
-        assert not stage.run().live
-        assert stage.model.answered == 0
+            harness.step(harness.ask(f"{n}"))
+        harness.finish()
+        await harness.hub.wait_recorded()
+        assert not harness.run().live
+        assert harness.model.answered == 0
 
 
 SCENES = [

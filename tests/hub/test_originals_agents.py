@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection
 
 from agentstepper_nb.protocol.data_model import StoreInfo
 from agentstepper_nb.store import MemoryStore
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.harness import Line, a_hub
 from tests.hub.socket_agents import AgentV1, Json
 
@@ -44,19 +44,19 @@ class Reader(threading.Thread):
         return self.error.rcvd.code, self.error.rcvd.reason
 
 
-def an_agent(stand: Stand) -> AgentV1:
-    agent = stand.agent(1)
+def an_agent(socket_harness: SocketHarness) -> AgentV1:
+    agent = socket_harness.agent(1)
     assert isinstance(agent, AgentV1)
     return agent
 
 
-def test_a_core_that_stops_is_a_lost_connection(stand: Stand) -> None:
-    halted, silent = an_agent(stand), an_agent(stand)
+def test_a_core_that_stops_is_a_lost_connection(socket_harness: SocketHarness) -> None:
+    halted, silent = an_agent(socket_harness), an_agent(socket_harness)
     readers = [Reader(halted.socket), Reader(silent.socket)]
     halted.start()
-    ui = stand.ui(1)
+    ui = socket_harness.ui(1)
     ui.halted(ui.find("P"), halted.ask())
-    stand.core.stop()
+    socket_harness.core.stop()
     assert [reader.lost() for reader in readers] == [(1011, "The Core is stopping.")] * 2
 
 
@@ -76,9 +76,9 @@ OF_NO_EVENT = NAMED_42 | {"agent": "A", "event_id": "none"}
     ("halt_point", "code"), [(NAMED_42, "invalid_message"), (OF_NO_EVENT, "unknown_event")]
 )
 def test_a_refused_breakpoint_is_a_lost_connection(
-    stand: Stand, halt_point: Json, code: str
+    socket_harness: SocketHarness, halt_point: Json, code: str
 ) -> None:
-    agent, ui = an_agent(stand), stand.ui(2)
+    agent, ui = an_agent(socket_harness), socket_harness.ui(2)
     agent.start()
     reader = Reader(agent.socket)
     run = ui.find("P")

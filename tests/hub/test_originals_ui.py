@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2, Json
 from tests.hub.socket_uis import UiV1
 
@@ -40,13 +40,13 @@ class OriginalsUi(UiV1):
 
 
 @pytest.fixture
-def ui(stand: Stand) -> OriginalsUi:
-    return loaded(stand)
+def ui(socket_harness: SocketHarness) -> OriginalsUi:
+    return loaded(socket_harness)
 
 
-def loaded(stand: Stand) -> OriginalsUi:
+def loaded(socket_harness: SocketHarness) -> OriginalsUi:
     """The page is loaded, or again."""
-    found = stand.ui(1)
+    found = socket_harness.ui(1)
     assert isinstance(found, UiV1)
     ui = OriginalsUi(found.socket)
     ui.runs, ui.active, ui.halted_at = found.runs, found.active, found.halted_at
@@ -54,14 +54,16 @@ def loaded(stand: Stand) -> OriginalsUi:
     return ui
 
 
-def test_after_a_reload_each_halted_agent_can_be_edited(stand: Stand, ui: OriginalsUi) -> None:
-    agents = [stand.started(version, f"P{version}") for version in (1, 2)]
+def test_after_a_reload_each_halted_agent_can_be_edited(
+    socket_harness: SocketHarness, ui: OriginalsUi
+) -> None:
+    agents = [socket_harness.started(version, f"P{version}") for version in (1, 2)]
     runs = [ui.find(f"P{version}") for version in (1, 2)]
     points = [agent.ask("hi") for agent in agents]
     for run, point in zip(runs, points, strict=True):
         ui.halted(run, point)
 
-    again = loaded(stand)
+    again = loaded(socket_harness)
     told: list[str] = []
     while len(again.editable) < 2 or told[-1:] != [again.active]:
         message = again.hear()
@@ -74,12 +76,14 @@ def test_after_a_reload_each_halted_agent_can_be_edited(stand: Stand, ui: Origin
         assert agent.answer() == f"edited {run}"
 
 
-def test_one_halted_agent_is_in_the_snapshot_alone(stand: Stand, ui: OriginalsUi) -> None:
-    agent = stand.started(1)
+def test_one_halted_agent_is_in_the_snapshot_alone(
+    socket_harness: SocketHarness, ui: OriginalsUi
+) -> None:
+    agent = socket_harness.started(1)
     point = agent.ask()
     run = ui.find("P")
     ui.halted(run, point)
-    again = loaded(stand)
+    again = loaded(socket_harness)
     assert again.editable == {run: point}
     again.send("barrier", {})
     assert again.hear()["event"] == "error"
@@ -87,9 +91,9 @@ def test_one_halted_agent_is_in_the_snapshot_alone(stand: Stand, ui: OriginalsUi
 
 @pytest.mark.parametrize("content", ["rm", {"Tool": "rm"}, {"Tool": 1, "Argument": {}}])
 def test_a_refused_edit_is_taken_back_where_it_was_shown(
-    stand: Stand, ui: OriginalsUi, content: Json
+    socket_harness: SocketHarness, ui: OriginalsUi, content: Json
 ) -> None:
-    agent = stand.started(1)
+    agent = socket_harness.started(1)
     run = ui.find("P")
     point = agent.call("ls", {"path": "."})
     ui.halted(run, point)
@@ -102,9 +106,11 @@ def test_a_refused_edit_is_taken_back_where_it_was_shown(
     assert agent.answer() == {"Tool": "ls", "Argument": {"path": "."}}
 
 
-def test_a_step_at_an_approval_is_explained_once(stand: Stand, ui: OriginalsUi) -> None:
+def test_a_step_at_an_approval_is_explained_once(
+    socket_harness: SocketHarness, ui: OriginalsUi
+) -> None:
     """It shows no errors: without a note the person would press Step for ever."""
-    agent = stand.agent()
+    agent = socket_harness.agent()
     assert isinstance(agent, AgentV2)
     agent.start()
     run = ui.find("P")

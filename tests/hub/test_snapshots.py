@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1, UiV2
 
 
 @pytest.mark.parametrize("ui_version", [1, 2])
-def test_snapshots_are_shown_where_there_is_a_word_for_them(stand: Stand, ui_version: int) -> None:
-    ui, agent = stand.ui(ui_version), stand.started(2)
+def test_snapshots_are_shown_where_there_is_a_word_for_them(
+    socket_harness: SocketHarness, ui_version: int
+) -> None:
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(2)
     run = ui.find("P")
     if isinstance(ui, UiV2):
         ui.open(run)
@@ -24,7 +26,7 @@ def test_snapshots_are_shown_where_there_is_a_word_for_them(stand: Stand, ui_ver
     agent.commit("Named")
     agent.reach("done", side="end")
     ui.halted(run)
-    late = stand.ui(ui_version)
+    late = socket_harness.ui(ui_version)
     if isinstance(ui, UiV1) and isinstance(late, UiV1):
         for each in (ui, late):
             assert [commit["title"] for commit in each.runs[run]["commits"]] == ["Named"]

@@ -19,7 +19,7 @@ from agentstepper_nb.discover import CoreTokens
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.access import is_loopback
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 
 NO_TOKEN: dict[str, str] = {}
 
@@ -28,10 +28,10 @@ def bearing(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def refusal(stand: Stand, port: int, **options: Any) -> tuple[int, str]:
+def refusal(socket_harness: SocketHarness, port: int, **options: Any) -> tuple[int, str]:
     """The status and the text that a handshake is refused with."""
     with pytest.raises(InvalidStatus) as refused:
-        stand.socket(port, **options)
+        socket_harness.socket(port, **options)
     body = refused.value.response.body
     return refused.value.response.status_code, (body or b"").decode()
 
@@ -66,9 +66,14 @@ def version(request: pytest.FixtureRequest) -> int:
         "http://127.0.0.1:4567",
     ],
 )
-def test_a_page_that_nobody_named_is_refused(stand: Stand, version: int, origin: str) -> None:
+def test_a_page_that_nobody_named_is_refused(
+    socket_harness: SocketHarness, version: int, origin: str
+) -> None:
     status, text = refusal(
-        stand, stand.core.ui_port, version=version, additional_headers={"Origin": origin}
+        socket_harness,
+        socket_harness.core.ui_port,
+        version=version,
+        additional_headers={"Origin": origin},
     )
     assert status == 403
     assert text.startswith("foreign_origin: ")
@@ -76,19 +81,28 @@ def test_a_page_that_nobody_named_is_refused(stand: Stand, version: int, origin:
     assert re.search(rf" start the Core with: agentstepper serve --ui-origin {named}\n$", text)
 
 
-def test_a_named_origin_is_let_in(new_stand: Callable[..., Stand], version: int) -> None:
-    stand = new_stand(ui_origins=["https://lab.example"])
-    assert stand.ui(version, origin="https://lab.example").runs == {}
-    original = stand.socket(stand.core.ui_port, origin="https://lab.example", additional_headers={})
+def test_a_named_origin_is_let_in(
+    new_socket_harness: Callable[..., SocketHarness], version: int
+) -> None:
+    socket_harness = new_socket_harness(ui_origins=["https://lab.example"])
+    assert socket_harness.ui(version, origin="https://lab.example").runs == {}
+    original = socket_harness.socket(
+        socket_harness.core.ui_port, origin="https://lab.example", additional_headers={}
+    )
     assert "init_app_state" in str(original.recv(timeout=30))
-    status, _ = refusal(stand, stand.core.ui_port, origin="https://lab.example.evil")
+    status, _ = refusal(
+        socket_harness, socket_harness.core.ui_port, origin="https://lab.example.evil"
+    )
     assert status == 403
 
 
 @pytest.mark.parametrize("origin", ["http://localhost", "https://evil.example", ""])
-def test_no_web_page_is_an_agent(stand: Stand, version: int, origin: str) -> None:
+def test_no_web_page_is_an_agent(socket_harness: SocketHarness, version: int, origin: str) -> None:
     status, text = refusal(
-        stand, stand.core.client_port, version=version, additional_headers={"Origin": origin}
+        socket_harness,
+        socket_harness.core.client_port,
+        version=version,
+        additional_headers={"Origin": origin},
     )
     assert (status, text) == (
         403,
@@ -99,22 +113,22 @@ def test_no_web_page_is_an_agent(stand: Stand, version: int, origin: str) -> Non
 @pytest.mark.parametrize("path", ["/runtime", "/worker"])
 @pytest.mark.parametrize("origin", ["http://localhost", "https://lab.example"])
 def test_no_web_page_controls_or_works(
-    new_stand: Callable[..., Stand], path: str, origin: str
+    new_socket_harness: Callable[..., SocketHarness], path: str, origin: str
 ) -> None:
-    core = (stand := new_stand(ui_origins=["https://lab.example"])).core
+    core = (socket_harness := new_socket_harness(ui_origins=["https://lab.example"])).core
     for port in (core.client_port, core.ui_port):
         if path == "/worker" and port == core.ui_port:
             continue  # there every other path is a UI's
         for token in core.tokens:
             headers = bearing(token) | {"Origin": origin}
-            assert refusal(stand, port, path=path, additional_headers=headers)[0] == 403
+            assert refusal(socket_harness, port, path=path, additional_headers=headers)[0] == 403
 
 
-def test_two_origins_are_none(stand: Stand) -> None:
+def test_two_origins_are_none(socket_harness: SocketHarness) -> None:
     key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
     origins = "Origin: http://localhost\r\nOrigin: https://evil.example\r\n"
     request = f"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
-    with socket.create_connection(("127.0.0.1", stand.core.ui_port)) as raw:
+    with socket.create_connection(("127.0.0.1", socket_harness.core.ui_port)) as raw:
         raw.sendall(f"{request}{origins}\r\n".encode())
         assert raw.recv(4096).startswith(b"HTTP/1.1 403 ")
 
@@ -134,17 +148,17 @@ ADDRESSES = [
 @pytest.mark.parametrize("offered", [[SUBPROTOCOL], None], ids=["version 2", "version 1"])
 @pytest.mark.parametrize(("port", "path", "owners"), ADDRESSES)
 def test_each_address_takes_its_own_token_alone(
-    stand: Stand, port: str, path: str, owners: set[str], offered: list[str] | None
+    socket_harness: SocketHarness, port: str, path: str, owners: set[str], offered: list[str] | None
 ) -> None:
     version = 2 if offered else 1
-    number = getattr(stand.core, port)
-    for owner, token in stand.core.tokens._asdict().items():
+    number = getattr(socket_harness.core, port)
+    for owner, token in socket_harness.core.tokens._asdict().items():
         how: dict[str, Any] = {"path": path, "additional_headers": bearing(token)}
         if owner in owners:
-            socket = stand.socket(number, version, **how)
+            socket = socket_harness.socket(number, version, **how)
             assert socket.subprotocol == (SUBPROTOCOL if offered else None)
         else:
-            status, text = refusal(stand, number, version=version, **how)
+            status, text = refusal(socket_harness, number, version=version, **how)
             assert (status, text.partition(":")[0]) == (401, "unauthorized")
 
 
@@ -162,10 +176,19 @@ def test_each_address_takes_its_own_token_alone(
 )
 @pytest.mark.parametrize(("port", "path", "owners"), ADDRESSES)
 def test_a_wrong_token_is_refused(
-    stand: Stand, port: str, path: str, owners: set[str], version: int, headers: dict[str, str]
+    socket_harness: SocketHarness,
+    port: str,
+    path: str,
+    owners: set[str],
+    version: int,
+    headers: dict[str, str],
 ) -> None:
     status, text = refusal(
-        stand, getattr(stand.core, port), version=version, path=path, additional_headers=headers
+        socket_harness,
+        getattr(socket_harness.core, port),
+        version=version,
+        path=path,
+        additional_headers=headers,
     )
     assert status == 401
     assert text.startswith("unauthorized: send the ")
@@ -174,30 +197,34 @@ def test_a_wrong_token_is_refused(
 
 @pytest.mark.parametrize("port", ["client_port", "ui_port"])
 @pytest.mark.parametrize("path", ["/?token=", "/?token=wrong", "//[?token=%ff", "/?token"])
-def test_a_wrong_token_in_the_address(stand: Stand, port: str, path: str) -> None:
-    number = getattr(stand.core, port)
-    assert refusal(stand, number, path=path, additional_headers=NO_TOKEN)[0] == 401
+def test_a_wrong_token_in_the_address(socket_harness: SocketHarness, port: str, path: str) -> None:
+    number = getattr(socket_harness.core, port)
+    assert refusal(socket_harness, number, path=path, additional_headers=NO_TOKEN)[0] == 401
 
 
 @pytest.mark.parametrize("path", ["/worker", "/runtime"])
-def test_without_a_token_nobody_works_or_controls(stand: Stand, version: int, path: str) -> None:
+def test_without_a_token_nobody_works_or_controls(
+    socket_harness: SocketHarness, version: int, path: str
+) -> None:
     how: dict[str, Any] = {"version": version, "path": path, "additional_headers": NO_TOKEN}
-    assert refusal(stand, stand.core.client_port, **how)[0] == 401
+    assert refusal(socket_harness, socket_harness.core.client_port, **how)[0] == 401
     if path == "/runtime":
-        assert refusal(stand, stand.core.ui_port, **how)[0] == 401
+        assert refusal(socket_harness, socket_harness.core.ui_port, **how)[0] == 401
 
 
 @pytest.mark.parametrize("port", ["client_port", "ui_port"])
 @pytest.mark.parametrize("path", ["/", "/any/path", "/?other=1", "/?"])
 def test_without_a_token_version_1_is_spoken(
-    stand: Stand, version: int, port: str, path: str
+    socket_harness: SocketHarness, version: int, port: str, path: str
 ) -> None:
-    socket = stand.socket(getattr(stand.core, port), version, path, additional_headers=NO_TOKEN)
+    socket = socket_harness.socket(
+        getattr(socket_harness.core, port), version, path, additional_headers=NO_TOKEN
+    )
     assert socket.subprotocol is None
 
 
 def test_an_agent_of_ours_without_a_token_speaks_version_1(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As another account's, which finds no token: in a process of its own."""
     for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR"):
@@ -208,8 +235,14 @@ def test_an_agent_of_ours_without_a_token_speaks_version_1(
         "with AgentStepper('A', 'localhost', int(sys.argv[1]), sys.argv[2]) as dbg:\n"
         "    print(dbg.begin_llm_query_breakpoint('p'))\n"
     )
-    command = [sys.executable, "-c", program, str(stand.core.client_port), str(tmp_path / "ws")]
-    ui = stand.ui(2)
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        str(socket_harness.core.client_port),
+        str(tmp_path / "ws"),
+    ]
+    ui = socket_harness.ui(2)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         run = ui.find("A")
         while agent.poll() is None and ui.runs[run]["state"] != "idle":
@@ -221,20 +254,24 @@ def test_an_agent_of_ours_without_a_token_speaks_version_1(
     assert not ui.runs[run]["can_stop"]  # as of version 1
 
 
-def test_a_browser_may_send_the_token_in_the_address(stand: Stand) -> None:
-    path = f"/?token={stand.core.tokens.control}"
-    socket = stand.socket(stand.core.ui_port, path=path, additional_headers=NO_TOKEN)
+def test_a_browser_may_send_the_token_in_the_address(socket_harness: SocketHarness) -> None:
+    path = f"/?token={socket_harness.core.tokens.control}"
+    socket = socket_harness.socket(
+        socket_harness.core.ui_port, path=path, additional_headers=NO_TOKEN
+    )
     assert "init_app_state" in str(socket.recv(timeout=30))
 
 
-def test_the_token_is_no_leave_for_a_foreign_page(stand: Stand) -> None:
-    headers = bearing(stand.core.tokens.control) | {"Origin": "https://evil.example"}
-    assert refusal(stand, stand.core.ui_port, additional_headers=headers)[0] == 403
+def test_the_token_is_no_leave_for_a_foreign_page(socket_harness: SocketHarness) -> None:
+    headers = bearing(socket_harness.core.tokens.control) | {"Origin": "https://evil.example"}
+    assert (
+        refusal(socket_harness, socket_harness.core.ui_port, additional_headers=headers)[0] == 403
+    )
 
 
-def test_tokens_may_be_chosen(new_stand: Callable[..., Stand]) -> None:
-    stand = new_stand(token="a", control_token="c", worker_token="w")
-    assert stand.core.tokens == CoreTokens("a", "c", "w")
+def test_tokens_may_be_chosen(new_socket_harness: Callable[..., SocketHarness]) -> None:
+    socket_harness = new_socket_harness(token="a", control_token="c", worker_token="w")
+    assert socket_harness.core.tokens == CoreTokens("a", "c", "w")
 
 
 @pytest.mark.parametrize("token", ["the tökén", "two words", "new\nline"])
@@ -299,11 +336,14 @@ def test_a_core_that_others_reach_demands_tokens_of_both_versions(
     open_to_all: AgentStepperCore, version: int
 ) -> None:
     with ExitStack() as stack:
-        stand = Stand(open_to_all, stack)
+        socket_harness = SocketHarness(open_to_all, stack)
         for port in (open_to_all.ui_port, open_to_all.client_port):
-            assert refusal(stand, port, version=version, additional_headers=NO_TOKEN)[0] == 401
-        assert stand.ui(version).runs == {}
-        stand.started(version)
+            assert (
+                refusal(socket_harness, port, version=version, additional_headers=NO_TOKEN)[0]
+                == 401
+            )
+        assert socket_harness.ui(version).runs == {}
+        socket_harness.started(version)
 
 
 # ---- subprotocols -----------------------------------------------------------------------------------
@@ -321,9 +361,9 @@ def test_a_core_that_others_reach_demands_tokens_of_both_versions(
     ],
 )
 def test_the_subprotocol_chooses_the_version(
-    stand: Stand, offered: list[str] | None, chosen: str | None
+    socket_harness: SocketHarness, offered: list[str] | None, chosen: str | None
 ) -> None:
-    url = f"ws://127.0.0.1:{stand.core.ui_port}/any/path?token={stand.core.tokens.control}"
+    url = f"ws://127.0.0.1:{socket_harness.core.ui_port}/any/path?token={socket_harness.core.tokens.control}"
     with connect(url, subprotocols=offered, proxy=None, max_queue=None) as socket:
         assert socket.subprotocol == chosen
         if chosen is None:

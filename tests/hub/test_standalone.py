@@ -23,7 +23,7 @@ from agentstepper_nb.hub import AgentStepperCore, standalone
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.store import open_store
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1, UiV2
 
@@ -209,9 +209,11 @@ def run_on(core: AgentStepperCore, work: Coroutine[Any, Any, Given]) -> Given:
     return asyncio.run_coroutine_threadsafe(work, core.loop).result(30)
 
 
-def test_control_without_a_run_means_the_one_that_halted_last(stand: Stand) -> None:
-    core, ui = stand.core, stand.ui(2)
-    first, second = stand.started(1, "A"), stand.started(2, "B")
+def test_control_without_a_run_means_the_one_that_halted_last(
+    socket_harness: SocketHarness,
+) -> None:
+    core, ui = socket_harness.core, socket_harness.ui(2)
+    first, second = socket_harness.started(1, "A"), socket_harness.started(2, "B")
     runs = [ui.find("A"), ui.find("B")]
     second.ask("b")
     ui.halted(runs[1])
@@ -233,29 +235,29 @@ def test_control_without_a_run_means_the_one_that_halted_last(stand: Stand) -> N
     assert ui.halted(runs[1], asked) == asked
 
 
-def test_step_over_keeps_the_edit_that_was_made(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started()
+def test_step_over_keeps_the_edit_that_was_made(socket_harness: SocketHarness) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     run, asked = ui.find("P"), agent.ask("hi")
     ui.halted(run)
     ui.edit(run, asked, "edited")
-    run_on(stand.core, stand.core.step_over(None))
+    run_on(socket_harness.core, socket_harness.core.step_over(None))
     assert agent.answer() == "edited"
 
 
 @pytest.mark.parametrize("data", ["", {}, [], 0, False], ids=repr)
-def test_step_over_takes_empty_values(stand: Stand, data: object) -> None:
-    ui, agent = stand.ui(2), stand.started(1)
+def test_step_over_takes_empty_values(socket_harness: SocketHarness, data: object) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started(1)
     agent.ask("hi")
     ui.halted(ui.find("P"))
-    run_on(stand.core, stand.core.step_over(data))
+    run_on(socket_harness.core, socket_harness.core.step_over(data))
     assert agent.answer() == data
 
 
-def test_step_over_where_nothing_is_halted(stand: Stand) -> None:
-    core, ui = stand.core, stand.ui(2)
+def test_step_over_where_nothing_is_halted(socket_harness: SocketHarness) -> None:
+    core, ui = socket_harness.core, socket_harness.ui(2)
     with pytest.raises(RuntimeError, match="no run is halted"):
         run_on(core, core.step_over(None))
-    agent = stand.started()
+    agent = socket_harness.started()
     run = ui.find("P")
     for named in (None, run):
         with pytest.raises(RuntimeError, match="no run is halted"):
@@ -267,8 +269,8 @@ def test_step_over_where_nothing_is_halted(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("name", ["continue_execution", "halt_execution"])
-def test_control_of_what_is_not_there(stand: Stand, name: str) -> None:
-    core = stand.core
+def test_control_of_what_is_not_there(socket_harness: SocketHarness, name: str) -> None:
+    core = socket_harness.core
     does: Callable[..., Coroutine[Any, Any, None]] = getattr(core, name)
     with pytest.raises(CommandError, match=r"No run is live\. Start an agent first") as refused:
         run_on(core, does())
@@ -278,24 +280,24 @@ def test_control_of_what_is_not_there(stand: Stand, name: str) -> None:
     assert refused.value.code == "unknown_run"
 
 
-def test_step_over_refuses_what_the_agent_could_not_take(stand: Stand) -> None:
-    ui, agent = stand.ui(2), stand.started()
+def test_step_over_refuses_what_the_agent_could_not_take(socket_harness: SocketHarness) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started()
     agent.call("ls")
     ui.halted(ui.find("P"))
     for data in ("ls", float("nan")):
         with pytest.raises(ProtocolError) as refused:
-            run_on(stand.core, stand.core.step_over(data))
+            run_on(socket_harness.core, socket_harness.core.step_over(data))
         assert refused.value.code == "invalid_edit"
-    run_on(stand.core, stand.core.step_over(None))
+    run_on(socket_harness.core, socket_harness.core.step_over(None))
     assert agent.answer() == {"Tool": "ls", "Argument": None}
 
 
 CALL = {"Tool": "shell", "Argument": "rm -r build"}
 
 
-def an_approval(stand: Stand, risk: str) -> tuple[AgentV2, str]:
+def an_approval(socket_harness: SocketHarness, risk: str) -> tuple[AgentV2, str]:
     """An agent whose call asks for an approval, and the call's halt point."""
-    agent, ui = stand.started(2), stand.ui(2)
+    agent, ui = socket_harness.started(2), socket_harness.ui(2)
     assert isinstance(agent, AgentV2)
     run = ui.find("P")
     agent.begin("tool_invocation", name="shell")
@@ -305,9 +307,9 @@ def an_approval(stand: Stand, risk: str) -> tuple[AgentV2, str]:
 
 
 @pytest.mark.parametrize("data", [None, CALL, {"Tool": "shell", "Argument": "ls"}])
-def test_step_over_never_approves(stand: Stand, data: Any) -> None:
-    core = stand.core
-    agent, asked = an_approval(stand, "low")
+def test_step_over_never_approves(socket_harness: SocketHarness, data: Any) -> None:
+    core = socket_harness.core
+    agent, asked = an_approval(socket_harness, "low")
     for _ in range(20):
         with pytest.raises(NeedsApprovalError, match="approve the call, or deny it") as refused:
             run_on(core, core.step_over(data))
@@ -319,17 +321,17 @@ def test_step_over_never_approves(stand: Stand, data: Any) -> None:
     assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}
 
 
-def test_step_over_goes_on_from_what_does_not_ask(stand: Stand) -> None:
-    agent, _ = an_approval(stand, "low")
+def test_step_over_goes_on_from_what_does_not_ask(socket_harness: SocketHarness) -> None:
+    agent, _ = an_approval(socket_harness, "low")
     query = agent.ask("hi")
-    stand.ui(2).until(next(iter(stand.core.hub.runs())).id, "halted")
-    run_on(stand.core, stand.core.step_over("bye"))
+    socket_harness.ui(2).until(next(iter(socket_harness.core.hub.runs())).id, "halted")
+    run_on(socket_harness.core, socket_harness.core.step_over("bye"))
     assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume", "data": "bye"}}
 
 
-def test_a_program_approves_what_it_has_seen(stand: Stand) -> None:
-    core = stand.core
-    agent, asked = an_approval(stand, "high")
+def test_a_program_approves_what_it_has_seen(socket_harness: SocketHarness) -> None:
+    core = socket_harness.core
+    agent, asked = an_approval(socket_harness, "high")
     (seen,) = run_on(core, core.approvals())
     (same,) = run_on(core, core.approvals(seen.run))
     assert (same, seen.approval and seen.approval.risk) == (seen, "high")
@@ -348,9 +350,9 @@ def test_a_program_approves_what_it_has_seen(stand: Stand) -> None:
     assert run_on(core, core.approvals()) == []
 
 
-def test_a_program_denies(stand: Stand) -> None:
-    core = stand.core
-    agent, asked = an_approval(stand, "high")
+def test_a_program_denies(socket_harness: SocketHarness) -> None:
+    core = socket_harness.core
+    agent, asked = an_approval(socket_harness, "high")
     (seen,) = run_on(core, core.approvals())
     run_on(core, core.deny(seen, "Not today."))
     answer = {"kind": "deny", "reason": "Not today."}
@@ -361,12 +363,12 @@ def test_a_program_denies(stand: Stand) -> None:
 
 
 def test_runs_that_ended_are_there_again_after_a_restart(
-    new_stand: Callable[..., Stand], tmp_path: Path
+    new_socket_harness: Callable[..., SocketHarness], tmp_path: Path
 ) -> None:
-    stand = new_stand(data=tmp_path)
-    ui = stand.ui(2)
+    socket_harness = new_socket_harness(data=tmp_path)
+    ui = socket_harness.ui(2)
     for version in (1, 2):
-        agent = stand.started(version, f"P{version}")
+        agent = socket_harness.started(version, f"P{version}")
         run = ui.find(f"P{version}")
         asked = agent.ask({"n": version})
         ui.halted(run, asked)
@@ -375,14 +377,14 @@ def test_runs_that_ended_are_there_again_after_a_restart(
         agent.answer()
         agent.finish()
         ui.until(run, "idle")
-    deleted = stand.started(2, "Deleted")
+    deleted = socket_harness.started(2, "Deleted")
     deleted.finish()
     ui.until(ui.find("Deleted"), "idle")
     ui.act("delete_run", run=ui.find("Deleted"))
-    stand.core.stop()
+    socket_harness.core.stop()
     assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in tmp_path.iterdir())
 
-    again = new_stand(data=tmp_path).ui(2)
+    again = new_socket_harness(data=tmp_path).ui(2)
     assert isinstance(again, UiV2)
     assert [(run["name"], run["state"]) for run in again.runs.values()] == [
         ("Run #1 of P1", "idle"),
@@ -395,26 +397,26 @@ def test_runs_that_ended_are_there_again_after_a_restart(
     ]
 
 
-def test_a_run_file_is_taken_in(stand: Stand, wire: Path, tmp_path: Path) -> None:
-    stand.core.import_file(wire / "recorded.run")
-    assert [run["name"] for run in stand.ui(1).runs.values()] == ["Recorded run"]
+def test_a_run_file_is_taken_in(socket_harness: SocketHarness, wire: Path, tmp_path: Path) -> None:
+    socket_harness.core.import_file(wire / "recorded.run")
+    assert [run["name"] for run in socket_harness.ui(1).runs.values()] == ["Recorded run"]
     (tmp_path / "bad.run").write_bytes(b"x")
     with pytest.raises(ProtocolError, match=r"no \.run file"):
-        stand.core.import_file(tmp_path / "bad.run")
+        socket_harness.core.import_file(tmp_path / "bad.run")
     with pytest.raises(FileNotFoundError):
-        stand.core.import_file(tmp_path / "none.run")
+        socket_harness.core.import_file(tmp_path / "none.run")
 
 
 # ---- the log ----------------------------------------------------------------------------------------
 
 
 def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
-    new_stand: Callable[..., Stand], caplog: pytest.LogCaptureFixture
+    new_socket_harness: Callable[..., SocketHarness], caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = logging.getLogger("test_standalone")
     with caplog.at_level(logging.INFO, logger.name):
-        stand = new_stand(logger=logger)
-        ui, agent = stand.ui(1), stand.started(1, "two\nlines \x1b[31m")
+        socket_harness = new_socket_harness(logger=logger)
+        ui, agent = socket_harness.ui(1), socket_harness.started(1, "two\nlines \x1b[31m")
         run = ui.find("two\nlines \x1b[31m")
         agent.commit("Add\nb.txt")
         agent.say("na\nture")
@@ -424,12 +426,14 @@ def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
         ui.until(run, "idle")
         ui.hang_up()
         with pytest.raises(InvalidStatus):
-            stand.socket(stand.core.ui_port, additional_headers={"Origin": "http://evil.example"})
-        stand.core.stop()
+            socket_harness.socket(
+                socket_harness.core.ui_port, additional_headers={"Origin": "http://evil.example"}
+            )
+        socket_harness.core.stop()
     lines = [record.getMessage() for record in caplog.records if record.name == logger.name]
     said = "\n".join(lines)
     for words in (
-        f"agents: ws://localhost:{stand.core.client_port}",
+        f"agents: ws://localhost:{socket_harness.core.client_port}",
         "UI connected, version 1",
         "agent connected, version 1",
         f"run {run} of two started",

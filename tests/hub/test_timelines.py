@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import RowPage
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
 from tests.hub.test_slow_reads import Line, settle
 
@@ -29,8 +29,8 @@ def ask(agent: AgentV2, id: str = "q") -> Json:
     return message["body"]
 
 
-def started(stand: Stand) -> AgentV2:
-    agent = stand.started()
+def started(socket_harness: SocketHarness) -> AgentV2:
+    agent = socket_harness.started()
     assert isinstance(agent, AgentV2)
     return agent
 
@@ -38,8 +38,8 @@ def started(stand: Stand) -> AgentV2:
 # ---- what it has -----------------------------------------------------------------------------------
 
 
-def test_all_that_was_sent_before(stand: Stand) -> None:
-    agent = started(stand)
+def test_all_that_was_sent_before(socket_harness: SocketHarness) -> None:
+    agent = started(socket_harness)
     agent.begin()
     agent.reach("hello", waits=False)
     agent.reach("answer", waits=False, outcome="ok")
@@ -59,16 +59,16 @@ def test_all_that_was_sent_before(stand: Stand) -> None:
     assert change["body"] is None
 
 
-def test_only_its_own_run(stand: Stand) -> None:
-    first, second = started(stand), started(stand)
+def test_only_its_own_run(socket_harness: SocketHarness) -> None:
+    first, second = started(socket_harness), started(socket_harness)
     first.post("of the first")
     second.post("of the second")
     assert [row["summary"] for row in ask(first)["rows"]] == ["of the first"]
     assert [row["summary"] for row in ask(second)["rows"]] == ["of the second"]
 
 
-def test_a_long_run_is_cut_in_its_middle(stand: Stand) -> None:
-    agent = started(stand)
+def test_a_long_run_is_cut_in_its_middle(socket_harness: SocketHarness) -> None:
+    agent = started(socket_harness)
     for number in range(1, 601):
         agent.post(str(number))
         agent.commit(str(number))
@@ -79,8 +79,8 @@ def test_a_long_run_is_cut_in_its_middle(stand: Stand) -> None:
     assert [commit["title"] for commit in found["commits"]] == [str(n) for n in numbers]
 
 
-def test_texts_of_any_length_make_a_small_answer(stand: Stand) -> None:
-    agent = started(stand)
+def test_texts_of_any_length_make_a_small_answer(socket_harness: SocketHarness) -> None:
+    agent = started(socket_harness)
     long = "x" * 3_000_000
     agent.begin("tool_invocation")
     agent.reach({"Tool": "t", "Argument": long}, waits=False)
@@ -96,8 +96,8 @@ def test_texts_of_any_length_make_a_small_answer(stand: Stand) -> None:
 # ---- when it may be asked for ----------------------------------------------------------------------
 
 
-def test_answers_to_breakpoints_come_meanwhile(stand: Stand) -> None:
-    agent, ui = started(stand), stand.ui()
+def test_answers_to_breakpoints_come_meanwhile(socket_harness: SocketHarness) -> None:
+    agent, ui = started(socket_harness), socket_harness.ui()
     run = ui.find("P")
     point = agent.ask("hello")
     ui.halted(run, point)
@@ -107,8 +107,8 @@ def test_answers_to_breakpoints_come_meanwhile(stand: Stand) -> None:
     assert agent.answer() == "hello"
 
 
-def test_before_hello_and_after_bye_it_is_refused(stand: Stand) -> None:
-    agent = stand.agent()
+def test_before_hello_and_after_bye_it_is_refused(socket_harness: SocketHarness) -> None:
+    agent = socket_harness.agent()
     assert isinstance(agent, AgentV2)
     agent.send("get_timeline")
     assert agent.error()["code"] == "hello_expected"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_uis import UiV1
 
 NO_TOKEN: dict[str, str] = {}
@@ -18,9 +18,9 @@ SECRET = "the prompt of a version 2 agent"
 
 
 @pytest.fixture
-def stranger(stand: Stand) -> UiV1:
+def stranger(socket_harness: SocketHarness) -> UiV1:
     """Whoever reaches the port, as another account of the machine does."""
-    ui = stand.ui(1, additional_headers=NO_TOKEN)
+    ui = socket_harness.ui(1, additional_headers=NO_TOKEN)
     assert isinstance(ui, UiV1)
     return ui
 
@@ -32,8 +32,10 @@ def heard(ui: UiV1) -> Iterator[Any]:
         yield message
 
 
-def test_it_steps_and_edits_an_agent_of_version_1(stand: Stand, stranger: UiV1) -> None:
-    agent = stand.agent(1, additional_headers=NO_TOKEN)
+def test_it_steps_and_edits_an_agent_of_version_1(
+    socket_harness: SocketHarness, stranger: UiV1
+) -> None:
+    agent = socket_harness.agent(1, additional_headers=NO_TOKEN)
     agent.start("Original")
     asked = agent.ask("hello")
     run = stranger.find("Original")
@@ -43,11 +45,11 @@ def test_it_steps_and_edits_an_agent_of_version_1(stand: Stand, stranger: UiV1) 
     assert agent.answer() == "edited"
     agent.ask("bye")
     stranger.act("rename_run", run=run, name="Mine")
-    assert [each["name"] for each in stand.ui(2).runs.values()] == ["Mine"]
+    assert [each["name"] for each in socket_harness.ui(2).runs.values()] == ["Mine"]
 
 
-def test_it_is_told_nothing_of_other_agents(stand: Stand, stranger: UiV1) -> None:
-    agent, view = stand.started(2, "Ours"), stand.ui(2)
+def test_it_is_told_nothing_of_other_agents(socket_harness: SocketHarness, stranger: UiV1) -> None:
+    agent, view = socket_harness.started(2, "Ours"), socket_harness.ui(2)
     run = view.find("Ours")
     agent.post(SECRET)
     asked = agent.ask(SECRET)
@@ -57,10 +59,10 @@ def test_it_is_told_nothing_of_other_agents(stand: Stand, stranger: UiV1) -> Non
     agent.commit(SECRET)
     view.act("rename_run", run=run, name=SECRET)
     assert list(heard(stranger)) == []
-    late = stand.ui(1, additional_headers=NO_TOKEN)
+    late = socket_harness.ui(1, additional_headers=NO_TOKEN)
     assert isinstance(late, UiV1)
     assert (late.runs, late.active, late.halted_at) == ({}, None, None)
-    with_token = stand.ui(1)
+    with_token = socket_harness.ui(1)
     assert list(with_token.runs) == [run]
     assert SECRET in json.dumps(with_token.runs)
 
@@ -78,9 +80,9 @@ COMMANDS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("command", "fields"), COMMANDS, ids=[each[0] for each in COMMANDS])
 def test_it_controls_no_other_agent(
-    stand: Stand, stranger: UiV1, command: str, fields: dict[str, Any]
+    socket_harness: SocketHarness, stranger: UiV1, command: str, fields: dict[str, Any]
 ) -> None:
-    agent, view = stand.started(2, "Ours"), stand.ui(2)
+    agent, view = socket_harness.started(2, "Ours"), socket_harness.ui(2)
     run = view.find("Ours")
     asked = agent.ask("hello")
     view.halted(run, asked)
@@ -95,13 +97,13 @@ def test_it_controls_no_other_agent(
 
 
 def test_a_run_of_its_own_does_not_open_the_messages_of_others(
-    stand: Stand, stranger: UiV1
+    socket_harness: SocketHarness, stranger: UiV1
 ) -> None:
     """The run that a command names is its own, the message another's."""
-    agent, view = stand.started(2, "Ours"), stand.ui(2)
+    agent, view = socket_harness.started(2, "Ours"), socket_harness.ui(2)
     asked = agent.ask("hello")
     view.halted(view.find("Ours"), asked)
-    original = stand.agent(1, additional_headers=NO_TOKEN)
+    original = socket_harness.agent(1, additional_headers=NO_TOKEN)
     original.start("Original")
     own = stranger.find("Original")
     stranger.send("update_msg_content", {"run": own, "message": asked, "content": "evil"})
@@ -111,26 +113,28 @@ def test_a_run_of_its_own_does_not_open_the_messages_of_others(
     assert agent.answer() == "hello"
 
 
-def test_it_imports_nothing(stand: Stand, stranger: UiV1, wire: Path) -> None:
+def test_it_imports_nothing(socket_harness: SocketHarness, stranger: UiV1, wire: Path) -> None:
     recorded = (wire / "recorded.run").read_text(encoding="latin-1")
     refused = stranger.refused("import_run", data=recorded)
     assert (refused["code"], "?token=" in refused["message"]) == ("watch_only", True)
-    assert stand.ui(2).runs == {}
+    assert socket_harness.ui(2).runs == {}
 
 
-def test_an_imported_run_is_none_of_its_own(stand: Stand, stranger: UiV1, wire: Path) -> None:
-    stand.core.import_file(wire / "recorded.run")
-    assert len(stand.ui(1).runs) == 1
+def test_an_imported_run_is_none_of_its_own(
+    socket_harness: SocketHarness, stranger: UiV1, wire: Path
+) -> None:
+    socket_harness.core.import_file(wire / "recorded.run")
+    assert len(socket_harness.ui(1).runs) == 1
     assert list(heard(stranger)) == []
-    assert stand.ui(1, additional_headers=NO_TOKEN).runs == {}
+    assert socket_harness.ui(1, additional_headers=NO_TOKEN).runs == {}
 
 
-def test_runs_that_have_ended_are_still_its_own(stand: Stand) -> None:
+def test_runs_that_have_ended_are_still_its_own(socket_harness: SocketHarness) -> None:
     for version in (1, 2):
-        agent = stand.started(version, f"version {version}")
+        agent = socket_harness.started(version, f"version {version}")
         agent.finish()
-    view = stand.ui(2)
+    view = socket_harness.ui(2)
     for version in (1, 2):
         view.until(view.find(f"version {version}"), "idle")
-    late = stand.ui(1, additional_headers=NO_TOKEN)
+    late = socket_harness.ui(1, additional_headers=NO_TOKEN)
     assert [each["programName"] for each in late.runs.values()] == ["version 1"]

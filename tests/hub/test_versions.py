@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.hub.conftest import Stand
+from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
 from tests.hub.socket_uis import Ui, UiV1, UiV2
 
@@ -17,9 +17,9 @@ for_each_ui = pytest.mark.parametrize("ui_version", [1, 2], ids=["UI 1", "UI 2"]
 
 @for_each_ui
 def test_a_run_is_stepped_edited_continued_and_halted(
-    stand: Stand, agent_version: int, ui_version: int
+    socket_harness: SocketHarness, agent_version: int, ui_version: int
 ) -> None:
-    ui, agent = stand.ui(ui_version), stand.started(agent_version, "fix_tests")
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version, "fix_tests")
     run = ui.find("fix_tests")
     agent.reach("fix_tests")
     ui.halted(run)
@@ -58,9 +58,9 @@ def test_a_run_is_stepped_edited_continued_and_halted(
 @for_each_ui
 @pytest.mark.parametrize("value", ["", {}, [], 0, False], ids=repr)
 def test_an_empty_edit_is_an_edit(
-    stand: Stand, agent_version: int, ui_version: int, value: object
+    socket_harness: SocketHarness, agent_version: int, ui_version: int, value: object
 ) -> None:
-    ui, agent = stand.ui(ui_version), stand.started(agent_version)
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
     run, asked = ui.find("P"), agent.ask()
     assert ui.halted(run) == asked
     ui.edit(run, asked, value)
@@ -68,8 +68,10 @@ def test_an_empty_edit_is_an_edit(
     assert agent.answer() == value
 
 
-def test_an_edit_to_null_is_none_only_in_version_1(stand: Stand, agent_version: int) -> None:
-    ui, agent = stand.ui(2), stand.started(agent_version)
+def test_an_edit_to_null_is_none_only_in_version_1(
+    socket_harness: SocketHarness, agent_version: int
+) -> None:
+    ui, agent = socket_harness.ui(2), socket_harness.started(agent_version)
     assert isinstance(ui, UiV2)
     run, asked = ui.find("P"), agent.ask("x")
     ui.halted(run)
@@ -78,9 +80,11 @@ def test_an_edit_to_null_is_none_only_in_version_1(stand: Stand, agent_version: 
     assert agent.answer() == (None if agent_version == 2 else "x")
 
 
-def test_contents_and_edits_travel_to_the_letter(stand: Stand, agent_version: int) -> None:
+def test_contents_and_edits_travel_to_the_letter(
+    socket_harness: SocketHarness, agent_version: int
+) -> None:
     """JavaScript would lose the large integer, 1.0 and the order of numbers as keys."""
-    ui, agent = stand.ui(2), stand.started(agent_version)
+    ui, agent = socket_harness.ui(2), socket_harness.started(agent_version)
     assert isinstance(ui, UiV2)
     run = ui.find("P")
     text = '{"2": 1.0, "1": 12345678901234567890123, "spaced" : [ ] }'
@@ -112,16 +116,16 @@ def marked(agent: Agent) -> Json:
 @for_each_ui
 @pytest.mark.parametrize("leaves", ["hangs up", "finishes"])
 def test_an_agent_that_leaves_while_it_is_halted(
-    stand: Stand, agent_version: int, ui_version: int, leaves: str
+    socket_harness: SocketHarness, agent_version: int, ui_version: int, leaves: str
 ) -> None:
-    ui, agent = stand.ui(ui_version), stand.started(agent_version)
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
     run = ui.find("P")
     agent.ask()
     ui.halted(run)
     does: dict[str, Callable[[], None]] = {"hangs up": agent.hang_up, "finishes": agent.finish}
     does[leaves]()
     if agent_version == 2 and leaves == "hangs up":
-        goes_on_without_its_agent(stand, ui, run)
+        goes_on_without_its_agent(socket_harness, ui, run)
         return
     ended = ui.until(run, "idle")
     assert ui.pending(run) is None
@@ -131,9 +135,9 @@ def test_an_agent_that_leaves_while_it_is_halted(
     assert ui.refused("step", run=run)["code"] == "run_is_over"
 
 
-def goes_on_without_its_agent(stand: Stand, ui: Ui, run: str) -> None:
+def goes_on_without_its_agent(socket_harness: SocketHarness, ui: Ui, run: str) -> None:
     """It may come back: what is pending can be answered, and a UI of version 1 sees no difference."""
-    other = stand.ui(2)
+    other = socket_harness.ui(2)
     away = other.until(run, "detached")
     assert (away["ending"], other.pending(run)) == (None, ui.pending(run))
     ui.barrier()
@@ -144,8 +148,10 @@ def goes_on_without_its_agent(stand: Stand, ui: Ui, run: str) -> None:
 
 
 @for_each_ui
-def test_messages_and_commits_are_shown(stand: Stand, agent_version: int, ui_version: int) -> None:
-    ui, agent = stand.ui(ui_version), stand.started(agent_version)
+def test_messages_and_commits_are_shown(
+    socket_harness: SocketHarness, agent_version: int, ui_version: int
+) -> None:
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
     run = ui.find("P")
     if isinstance(ui, UiV2):
         ui.open(run)
@@ -168,13 +174,15 @@ def test_messages_and_commits_are_shown(stand: Stand, agent_version: int, ui_ver
 
 
 @for_each_ui
-def test_a_ui_that_comes_later_sees_all(stand: Stand, agent_version: int, ui_version: int) -> None:
-    first, agent = stand.ui(2), stand.started(agent_version)
+def test_a_ui_that_comes_later_sees_all(
+    socket_harness: SocketHarness, agent_version: int, ui_version: int
+) -> None:
+    first, agent = socket_harness.ui(2), socket_harness.started(agent_version)
     agent.post("look")
     asked = agent.ask("hi")
     run = first.find("P")
     first.halted(run)
-    late = stand.ui(ui_version)
+    late = socket_harness.ui(ui_version)
     assert late.pending(run) == asked
     if isinstance(late, UiV1):
         assert (late.active, late.halted_at) == (run, asked)
@@ -187,10 +195,10 @@ def test_a_ui_that_comes_later_sees_all(stand: Stand, agent_version: int, ui_ver
 
 @for_each_ui
 def test_agents_of_version_1_cannot_be_stopped(
-    stand: Stand, agent_version: int, ui_version: int
+    socket_harness: SocketHarness, agent_version: int, ui_version: int
 ) -> None:
     """Stop is version 2's; version 1's UI has no such command."""
-    ui, agent = stand.ui(ui_version), stand.started(agent_version)
+    ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
     run = ui.find("P")
     agent.ask("x")
     ui.halted(run)

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
 from tests.instrument.queries import TEXT
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb", "run"]
 #: An agent as its author wrote it.
@@ -80,7 +80,7 @@ def test_a_programs_query_halts_under_run(
     body = person.body(next(row for row in person.rows() if row.id == reached))
     body["choices"][0]["message"]["content"] = "edited"
     person.step(body)
-    out, err = program.communicate(timeout=PATIENCE)
+    out, err = program.communicate(timeout=TIMEOUT_S)
     assert (out, err, program.returncode) == ("edited\n", "", 0)
     assert person.over().ending is RunEnding.FINISHED
 
@@ -111,7 +111,7 @@ def test_no_attach_leaves_the_program_alone(
     announced: None, agent: Path, server: ScriptedServer
 ) -> None:
     program = run(*COMMAND, "--no-attach", "--", sys.executable, str(agent), server.base_url)
-    out, err = program.communicate(timeout=PATIENCE)
+    out, err = program.communicate(timeout=TIMEOUT_S)
     assert (out, err) == (f"{TEXT}\n", "")
 
 
@@ -124,7 +124,7 @@ def test_another_sitecustomize_runs_too(
     program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url, PYTHONPATH=str(site))
     person.step()
     person.step()
-    out, _ = program.communicate(timeout=PATIENCE)
+    out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out.splitlines() == ["customized", TEXT]
 
 
@@ -136,7 +136,7 @@ def test_a_python_without_this_package_says_so_once(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     python = str(tmp_path / "bare" / "bin" / "python")
     program = run(*COMMAND, "--", python, str(child), PYTHONPATH="")
-    out, err = program.communicate(timeout=PATIENCE)
+    out, err = program.communicate(timeout=TIMEOUT_S)
     assert out == "1\n"
     assert err.count("can't import agentstepper_nb") == 1
     assert "Install agentstepper_nb there." in err
@@ -148,7 +148,7 @@ def test_one_import_attaches_a_program(
     program = run(sys.executable, "-c", ATTACHED, server.base_url)
     person.step()
     person.step()
-    out, _ = program.communicate(timeout=PATIENCE)
+    out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n"
     assert person.over().program == "agent"
 
@@ -161,14 +161,14 @@ def test_a_program_that_opens_a_run_has_one(
     program = run(sys.executable, "-c", code, server.base_url)
     for _ in range(3):  # the start, the prompt, the answer
         person.step()
-    program.communicate(timeout=PATIENCE)
+    program.communicate(timeout=TIMEOUT_S)
     person.over()
     assert [each.program for each in person.runs.values()] == ["own"]
 
 
 def test_without_a_core_the_program_runs_and_a_warning_says_so(server: ScriptedServer) -> None:
     program = run(sys.executable, "-c", ATTACHED + AGENT, server.base_url)
-    out, err = program.communicate(timeout=PATIENCE)
+    out, err = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n" * 2
     assert err.count("This program runs without the debugger") == 1
 
@@ -177,9 +177,9 @@ def test_the_end_says_that_nothing_was_seen(announced: None, tmp_path: Path) -> 
     with pexpect.spawn(
         COMMAND[0], [*COMMAND[1:], "--", sys.executable, "-c", "print('done')"], encoding="utf-8"
     ) as terminal:
-        terminal.expect("no LLM query of this program was seen", timeout=PATIENCE)
-        terminal.expect("neither httpx nor httpx2", timeout=PATIENCE)
-        terminal.expect("docs/guide/attach.md", timeout=PATIENCE)
+        terminal.expect("no LLM query of this program was seen", timeout=TIMEOUT_S)
+        terminal.expect("neither httpx nor httpx2", timeout=TIMEOUT_S)
+        terminal.expect("docs/guide/attach.md", timeout=TIMEOUT_S)
 
 
 def test_on_a_terminal_a_line_says_where_the_program_halts(
@@ -202,6 +202,6 @@ def test_disable_ends_the_run_that_was_opened(
     program = run(sys.executable, "-c", code, server.base_url)
     person.step()
     person.step()
-    out, _ = program.communicate(timeout=PATIENCE)
+    out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n" * 2
     assert person.over().ending is RunEnding.FINISHED

@@ -20,7 +20,7 @@ from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
 from tests.frameworks.agent_process import SCRIPT
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_call_can_be_edited_both_ways(
     edit_at(person, tool, lambda call: {**call, "Argument": {"a": 2, "b": 30}})
     edit_at(person, tool, lambda value: value + 1000)
     step_through(person, 2)
-    assert asking.result(PATIENCE) == "The tools say: 1132"
+    assert asking.result(TIMEOUT_S) == "The tools say: 1132"
     assert any("; also halting at: add" in row.summary for row in person.rows())
 
 
@@ -171,7 +171,7 @@ def test_an_async_function_halts(
     step_through(person, 2)
     edit_at(person, EventKind.TOOL_INVOCATION, lambda call: {**call, "Argument": {"a": 2, "b": 30}})
     step_through(person, 3)
-    assert asking.result(PATIENCE) == "The tools say: 32"
+    assert asking.result(TIMEOUT_S) == "The tools say: 32"
 
 
 def test_parallel_calls_in_threads_halt_each(
@@ -179,7 +179,7 @@ def test_parallel_calls_in_threads_halt_each(
 ) -> None:
     asking = pool.submit(loop_in_threads, server, "both")
     step_through(person, 2 + 4 + 2)
-    assert asking.result(PATIENCE) == "The tools say: 5, found boats"
+    assert asking.result(TIMEOUT_S) == "The tools say: 5, found boats"
     assert sorted(str(row.name) for row in list_tools(person)) == ["add", "add", "search", "search"]
 
 
@@ -191,7 +191,7 @@ def test_a_denied_call_is_a_result_that_the_model_reads(
     person.halted()
     person.deny("Too dear.")
     step_through(person, 2)
-    assert asking.result(PATIENCE) == "The tools say: Too dear."
+    assert asking.result(TIMEOUT_S) == "The tools say: Too dear."
 
 
 def test_arguments_that_the_function_does_not_take_are_refused(
@@ -203,7 +203,7 @@ def test_arguments_that_the_function_does_not_take_are_refused(
     with pytest.raises(AssertionError, match="add doesn't take these arguments"):
         person.step({"Tool": "add", "Argument": {"c": 1}})
     person.go_on()
-    assert asking.result(PATIENCE) == "The tools say: 5"
+    assert asking.result(TIMEOUT_S) == "The tools say: 5"
 
 
 def test_a_call_that_the_model_did_not_ask_for_is_none(
@@ -218,7 +218,7 @@ def test_a_call_that_the_model_did_not_ask_for_is_none(
 
     asking = pool.submit(agent)
     step_through(person, 2)
-    assert asking.result(PATIENCE) == 3
+    assert asking.result(TIMEOUT_S) == 3
     assert list_tools(person) == []
 
 
@@ -236,8 +236,8 @@ def test_the_end_of_the_run_puts_the_functions_back(
         assert inspect.signature(add) == signature
         assert add(1, b=2) == 3
         person.step()
-        asking.result(PATIENCE)
-    stepper._current_session().link.closed.result(PATIENCE)
+        asking.result(TIMEOUT_S)
+    stepper._current_session().link.closed.result(TIMEOUT_S)
     assert (add.__code__, add.__defaults__) == (code, defaults)
     instrument.disable()
 
@@ -251,7 +251,7 @@ def test_nothing_is_replaced_unless_asked_for(
     step_through(person, 2)
     step_through(person, 1)  # the result, which is inferred from the wire
     step_through(person, 2)
-    assert asking.result(PATIENCE) == "The tools say: 5"
+    assert asking.result(TIMEOUT_S) == "The tools say: 5"
     assert tools["add"].__code__ is code
 
 

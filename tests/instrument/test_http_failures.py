@@ -33,7 +33,7 @@ from tests.instrument.queries import (
 )
 from tests.sdk import scripted_core
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 def test_a_denied_query_is_not_asked_again(
@@ -42,7 +42,7 @@ def test_a_denied_query_is_not_asked_again(
     asking = pool.submit(ask_chat, server)
     person.deny("Not today.")
     with pytest.raises(openai.PermissionDeniedError, match=r"Not today\."):
-        asking.result(PATIENCE)
+        asking.result(TIMEOUT_S)
     assert server.exchanges == []
     assert len(wait_for_queries(person, 2)) == 2
 
@@ -54,9 +54,9 @@ def test_nothing_is_asked_after_stop(
     person.halted()
     person.stop()
     with pytest.raises(AgentStopped):
-        asking.result(PATIENCE)
+        asking.result(TIMEOUT_S)
     with pytest.raises(KeyboardInterrupt, match="The person pressed Stop"):
-        pool.submit(ask_chat, server).result(PATIENCE)
+        pool.submit(ask_chat, server).result(TIMEOUT_S)
     assert server.exchanges == []
 
 
@@ -69,7 +69,7 @@ def test_attempts_after_a_refusal_are_one_query(
         asking = pool.submit(manner.ask, server)
         person.step(replace_text(halted_body(person), "hello", "good day"))
         person.step()
-        assert asking.result(PATIENCE) == TEXT
+        assert asking.result(TIMEOUT_S) == TEXT
         assert [exchange.status for exchange in server.exchanges] == [429, 200]
         assert all("good day" in json.dumps(each.json) for each in server.exchanges)
     rows = person.rows()
@@ -84,7 +84,7 @@ def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, p
         person.step()
         person.step()
         with pytest.raises(openai.RateLimitError):
-            asking.result(PATIENCE)
+            asking.result(TIMEOUT_S)
     _, end = list_queries(person)
     assert end.failure is not None
     assert "429" in end.failure.message
@@ -100,7 +100,7 @@ def test_an_answer_in_a_failures_place_is_what_the_client_reads(
         asking = pool.submit(ask_chat, server, max_retries=0)
         person.step()
         person.step(answer)
-        assert asking.result(PATIENCE).choices[0].message.content == "given"
+        assert asking.result(TIMEOUT_S).choices[0].message.content == "given"
 
 
 def test_a_connection_that_fails_is_one_query(
@@ -112,7 +112,7 @@ def test_a_connection_that_fails_is_one_query(
     person.step()
     person.step()
     with pytest.raises(openai.APIConnectionError):
-        asking.result(PATIENCE)
+        asking.result(TIMEOUT_S)
     assert len(list_queries(person)) == 2
 
 
@@ -142,5 +142,5 @@ def test_an_exception_that_no_client_repeats_ends_the_query(
     person.step()
     person.step()
     with pytest.raises(RuntimeError, match="closed"):
-        asking.result(PATIENCE)
+        asking.result(TIMEOUT_S)
     assert len(list_queries(person)) == 2

@@ -41,7 +41,7 @@ from tests.instrument.queries import (
     wait_for_queries,
 )
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
 
@@ -60,7 +60,7 @@ def test_prompt_and_answer_can_be_edited(
     assert TEXT in json.dumps(answer)
     assert "good day" in json.dumps(server.exchanges[0].json)
     person.step(replace_text(answer, TEXT, "another answer"))
-    assert asking.result(PATIENCE) == "another answer"
+    assert asking.result(TIMEOUT_S) == "another answer"
     queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
     assert [row.side for row in queries] == [EventSide.BEGIN, EventSide.END]
     assert queries[0].name == "m"
@@ -76,7 +76,7 @@ def test_an_unedited_query_is_the_clients_own(
     asking = pool.submit(manner.ask, server)
     person.step()
     person.step()
-    assert asking.result(PATIENCE) == TEXT
+    assert asking.result(TIMEOUT_S) == TEXT
     assert [exchange.status for exchange in server.exchanges] == [200]
     usage = list_queries(person)[1].usage
     if not (
@@ -114,7 +114,7 @@ def test_helpers_of_the_client_read_an_edited_answer(
         answer = halted_body(person)
         answer["choices"][0]["message"]["content"] = edited
         person.step(answer)
-    assert asking.result(PATIENCE) == [Point(x=7), "raw", "streamed", "body"]
+    assert asking.result(TIMEOUT_S) == [Point(x=7), "raw", "streamed", "body"]
 
 
 def test_a_tool_call_in_the_answer_can_be_edited(
@@ -125,7 +125,7 @@ def test_a_tool_call_in_the_answer_can_be_edited(
         asking = pool.submit(ask_chat, server)
         person.step()
         person.step(replace_text(halted_body(person), '\\"b\\": 2', '\\"b\\": 40'))
-        (made,) = asking.result(PATIENCE).choices[0].message.tool_calls
+        (made,) = asking.result(TIMEOUT_S).choices[0].message.tool_calls
     assert json.loads(made.function.arguments) == {"a": 1, "b": 40}
 
 
@@ -154,7 +154,7 @@ def test_a_gemini_client_reads_an_edited_stream(
     asking = pool.submit(ask)
     person.step(replace_text(halted_body(person), "hello", "good day"))
     person.step(replace_text(halted_body(person), TEXT, "edited"))
-    (answer,) = asking.result(PATIENCE)
+    (answer,) = asking.result(TIMEOUT_S)
     assert answer["candidates"][0]["content"]["parts"] == [{"text": "edited"}]
     assert sent[0]["contents"][0]["parts"] == [{"text": "good day"}]
     assert list_queries(person)[0].name == "gemini-9"
@@ -169,7 +169,7 @@ def test_an_edit_that_the_client_could_not_read_is_refused(
     with pytest.raises(AssertionError, match=f'"{name}'):
         person.step({**prompt, name: True if name == "stream" else None})
     person.go_on()
-    asking.result(PATIENCE)
+    asking.result(TIMEOUT_S)
 
 
 # ---- live streams ------------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ def test_a_stream_is_live_where_nothing_may_halt(
         )
         person.halted()
         person.go_on()
-        assert first.wait(PATIENCE)  # while the server still waits
+        assert first.wait(TIMEOUT_S)  # while the server still waits
         server.gate("midway").open()
-        assert asking.result(PATIENCE) == TEXT
+        assert asking.result(TIMEOUT_S) == TEXT
         begin, end = wait_for_queries(person, 2)
         assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
         assert person.body(end)["choices"][0]["message"]["content"] == TEXT
@@ -202,7 +202,7 @@ def test_a_stream_that_the_agent_closes_ends_with_what_came(
     asking = pool.submit(read_stream, server, is_async, lambda text: "one" in text)
     person.halted()
     person.go_on()
-    assert asking.result(PATIENCE) == "one "
+    assert asking.result(TIMEOUT_S) == "one "
     _, end = wait_for_queries(person, 2)
     message = person.body(end)["choices"][0]["message"]
     assert message["content"].startswith("one")
@@ -250,7 +250,7 @@ def test_an_event_of_the_agents_own_is_the_query(
     asking = pool.submit(ask)
     person.step()
     person.step()
-    asking.result(PATIENCE)
+    asking.result(TIMEOUT_S)
     assert len(list_queries(person)) == 2
 
 
@@ -290,7 +290,7 @@ def test_a_request_to_a_registered_address_is_a_query(
     asking = pool.submit(ask)
     person.step()
     person.step(replace_text(halted_body(person), TEXT, "edited"))
-    assert asking.result(PATIENCE)["content"][0]["text"] == "edited"
+    assert asking.result(TIMEOUT_S)["content"][0]["text"] == "edited"
 
 
 def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, pool: Pool) -> None:
@@ -306,7 +306,7 @@ def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, 
     with pytest.raises(AssertionError, match="can't be edited"):
         person.step("another")
     person.step()
-    assert asking.result(PATIENCE) == "<p>Log in</p>"
+    assert asking.result(TIMEOUT_S) == "<p>Log in</p>"
 
 
 def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, person: Person) -> None:
@@ -341,4 +341,4 @@ def test_the_raw_bytes_of_a_stream_that_halted_can_be_read(
     person.step()
     assert halted_body(person) == answer
     person.step()
-    assert asking.result(PATIENCE) == packed
+    assert asking.result(TIMEOUT_S) == packed

@@ -43,7 +43,7 @@ from tests.instrument.queries import (
     wait_for_queries,
 )
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 NODE = Path(__file__).parents[2] / ".make" / "frameworks" / "node"
 ASK_BY_NODE = """
@@ -111,7 +111,7 @@ def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
     edit_text(person, TEXT, "edited")
     person.step()
     edit_text(person, TEXT, "streamed")
-    out, err = program.communicate(timeout=PATIENCE)
+    out, err = program.communicate(timeout=TIMEOUT_S)
     assert (json.loads(out), err) == (["edited", "streamed"], "")
     assert server.exchanges[0].json["messages"][0]["content"] == "good day"
     assert person.over().ending is RunEnding.FINISHED
@@ -125,21 +125,21 @@ def test_curl_is_edited(live: AgentStepperCore, server: ScriptedServer, person: 
     program = run_through_proxy(server, "sh", "-c", ASK_BY_CURL)
     person.step()
     edit_text(person, TEXT, "edited")
-    out, _ = program.communicate(timeout=PATIENCE)
+    out, _ = program.communicate(timeout=TIMEOUT_S)
     assert json.loads(out)["choices"][0]["message"]["content"] == "edited"
 
 
 def test_the_programs_exit_code_is_its_own(live: AgentStepperCore, server: ScriptedServer) -> None:
     announce_core(live)
     program = run_through_proxy(server, sys.executable, "-c", "raise SystemExit(7)")
-    program.communicate(timeout=PATIENCE)
+    program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 7
 
 
 def test_no_such_program(live: AgentStepperCore, server: ScriptedServer) -> None:
     announce_core(live)
     program = run_through_proxy(server, "no-such-program")
-    _, err = program.communicate(timeout=PATIENCE)
+    _, err = program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 127
     assert "no-such-program can't be run" in err
 
@@ -206,7 +206,7 @@ def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
             client.get(url)
             client.get(url, headers={"authorization": "Bearer the-programs"})
     finally:
-        asyncio.run_coroutine_threadsafe(end(), loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(end(), loop).result(TIMEOUT_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -230,7 +230,7 @@ def test_a_python_client_waits_and_keeps_the_services_status(
         Event().wait(1.5)  # longer than the client's timeout
         person.step()
         with pytest.raises(openai.RateLimitError):
-            asking.result(PATIENCE)
+            asking.result(TIMEOUT_S)
 
 
 def test_a_stopped_run_refuses_what_the_program_asks(
@@ -244,7 +244,7 @@ def test_a_stopped_run_refuses_what_the_program_asks(
         person.halted()
         person.stop()
         with pytest.raises(openai.PermissionDeniedError, match="The person pressed Stop"):
-            asking.result(PATIENCE)
+            asking.result(TIMEOUT_S)
     assert server.exchanges == []
 
 
@@ -257,7 +257,7 @@ def test_a_service_that_is_away_is_said(serve: Serve, person: Person, pool: Any)
         person.step()
         person.step()
         with pytest.raises(openai.InternalServerError, match="can't be asked"):
-            asking.result(PATIENCE)
+            asking.result(TIMEOUT_S)
     kinds = [row.kind for row in person.rows()]
     assert kinds.count(EventKind.LLM_QUERY) == 2
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import zmq
 
-from tests.widgets.kernel import PATIENCE, Kernel, Ran
+from tests.widgets.kernel import TIMEOUT_S, Kernel, Ran
 
 Message = dict[str, Any]
 
@@ -135,10 +135,10 @@ class Front:
         poller = zmq.Poller()
         for socket in self._channels:
             poller.register(socket, zmq.POLLIN)
-        ready = poller.poll(PATIENCE * 1000)
-        assert ready, f"nothing came from the kernel in {PATIENCE} s; so far: {dict(self.cells)}"
+        ready = poller.poll(TIMEOUT_S * 1000)
+        assert ready, f"nothing came from the kernel in {TIMEOUT_S} s; so far: {dict(self.cells)}"
         for socket, _ in ready:
-            self._take(self._channels[socket].get_msg(timeout=PATIENCE))
+            self._take(self._channels[socket].get_msg(timeout=TIMEOUT_S))
 
     def _take(self, message: Message) -> None:
         kind, content = message["header"]["msg_type"], message["content"]

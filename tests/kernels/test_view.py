@@ -15,7 +15,7 @@ from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import sampled
 from tests.kernels.front import CommLine, Front
 from tests.widgets.kernel import Ran
-from tests.widgets.person import Person, sit_down
+from tests.widgets.person import Person, connect_person
 
 ASK = """
 with dbg.llm({"q": 1}) as query:
@@ -377,7 +377,7 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
     try:
         port = front.run("server.ui_port").value
         token = str(front.run("server.tokens.control").value).strip("'")
-        with sit_down(f"ws://127.0.0.1:{port}?token={token}") as person:
+        with connect_person(f"ws://127.0.0.1:{port}?token={token}") as person:
             cell = front.start(f"%%step --background\n{ASK}\nprint('late')")
             ran = front.ended(cell)
             assert (ran.status, ran.text) == ("ok", "")

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from tests.helpers.auth_headers import as_ui
 
 #: Seconds in which something has to happen.
-PATIENCE: Final = 60
+TIMEOUT_S: Final = 60
 #: What dies while a Core does.
 GONE: Final = (ConnectionClosed, InvalidHandshake, OSError, EOFError)
 
@@ -105,7 +105,7 @@ class _Visit:
                 self._decide(run)
 
     def _take(self) -> None:
-        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=TIMEOUT_S))
         match message:
             case ui.CoreHello(runs=runs):
                 for run in runs:

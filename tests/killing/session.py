@@ -17,7 +17,7 @@ from tests.helpers.serve_process import SilentDeath
 from .core_hosts import Core, CoreHost
 from .faults import Point
 from .journal_check import Journal, judge, judge_broken_off
-from .person import CONTINUED, HALTED, PATIENCE, STEPPED, Person
+from .person import CONTINUED, HALTED, STEPPED, TIMEOUT_S, Person
 
 NAMES: Final = (STEPPED, CONTINUED, HALTED)
 
@@ -59,7 +59,7 @@ class Session:
                 self._enough.touch()
                 _watch(person, core, lambda: len(person.ended) == len(NAMES))
                 for agent in agents:
-                    assert agent.wait(PATIENCE) == 0
+                    assert agent.wait(TIMEOUT_S) == 0
             self._judge(person)
 
     def lose_agents(self, count: int, name: str) -> None:
@@ -74,7 +74,7 @@ class Session:
             for number in range(count):
                 self._lose_one(person, core, number, name)
             core.process.kill()
-            core.process.wait(PATIENCE)
+            core.process.wait(TIMEOUT_S)
         reader = StoreReader(self.host.data / "store.sqlite")
         try:
             for number in range(count):
@@ -106,7 +106,7 @@ class Session:
                 person.act_until(core.uis, self._moment(point))
                 if point is Point.ANYWHERE:
                     core.process.kill()
-                assert core.process.wait(PATIENCE) == -9, (point, core.process.communicate())
+                assert core.process.wait(TIMEOUT_S) == -9, (point, core.process.communicate())
         except SilentDeath:
             assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
 

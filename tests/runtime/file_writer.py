@@ -41,7 +41,7 @@ from tests.runtime.queues import LOG
 MOST: Final = 5
 
 
-class Clerk:
+class FileWritingWorker:
     """Does actions by making files.
 
     Args:
@@ -127,7 +127,7 @@ async def main() -> None:
     given = parser.parse_args()
     caller, owner = ReconnectingCaller(), make_worker_name()
     queue = RemoteQueue(caller)
-    clerk = Clerk(given.folder, queue, owner)
+    clerk = FileWritingWorker(given.folder, queue, owner)
     dispatcher = Dispatcher(
         queue,
         dict.fromkeys(ActionKind, clerk),

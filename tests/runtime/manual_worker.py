@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 T = TypeVar("T")
 
 
-class Hand:
+class ManualWorker:
     """Does on a Core's loop what a worker would ask of its runtime; from any other thread.
 
     Args:

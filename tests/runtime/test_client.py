@@ -32,7 +32,7 @@ from agentstepper_nb.rpc import persistent_connection
 from agentstepper_nb.rpc.session import RpcService
 from tests.helpers.core_announcement import announce_core
 from tests.hub.runtime.harness import opened
-from tests.runtime.manual_worker import Hand
+from tests.runtime.manual_worker import ManualWorker
 from tests.worker.cores import Core
 
 
@@ -53,8 +53,8 @@ def core(home: Path) -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def hand(core: AgentStepperCore) -> Hand:
-    return Hand(core)
+def manual_worker(core: AgentStepperCore) -> ManualWorker:
+    return ManualWorker(core)
 
 
 @pytest.fixture
@@ -81,14 +81,14 @@ def threads() -> list[threading.Thread]:
 # ---- asking -----------------------------------------------------------------------------------------
 
 
-def test_creating_and_steering(agents: Agents, hand: Hand) -> None:
+def test_creating_and_steering(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent(
         "a1", "joke", {"subject": "loops"}, max_steps=9, retries=2, urgency=3, step=True
     )
     state = agents.state(session)
     assert (state.agent_id, state.moniker, state.config) == ("a1", "joke", {"subject": "loops"})
     assert (state.limits.max_steps, state.limits.retries, state.step) == (9, 2, True)
-    assert hand.take().session_id == session
+    assert manual_worker.take().session_id == session
     asked = [
         agents.pause(session_id=session),
         agents.resume(agent_id="a1"),
@@ -119,11 +119,11 @@ def test_a_session_is_created_once(agents: Agents) -> None:
     assert len(agents.actions()) == 1
 
 
-def test_reading_steps(agents: Agents, hand: Hand) -> None:
+def test_reading_steps(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent("a1", "joke", session_id="s1")
-    hand.take()
+    manual_worker.take()
     for number in range(4):
-        hand.step(session, f"step {number}")
+        manual_worker.step(session, f"step {number}")
 
     def texts(steps: Any) -> list[str | None]:
         return [step.text for step in steps]
@@ -203,13 +203,13 @@ def test_what_is_refused_is_said(agents: Agents) -> None:
 # ---- watching ---------------------------------------------------------------------------------------
 
 
-def test_watching(agents: Agents, hand: Hand) -> None:
+def test_watching(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent("a1", "joke")
     notices = agents.watch(f"session:{session}")
     first = next(notices)
     assert (first.event, [state.session_id for state in first.states]) == ("begin", [session])
-    hand.take()
-    hand.step(session, "told")
+    manual_worker.take()
+    manual_worker.step(session, "told")
     for notice in notices:
         if notice.event == "step":
             assert [step.text for step in notice.steps] == ["told"]
@@ -219,7 +219,9 @@ def test_watching(agents: Agents, hand: Hand) -> None:
     assert agents.state(session).iteration == 1
 
 
-def test_waiting_for_a_session(agents: Agents, hand: Hand, aside: ThreadPoolExecutor) -> None:
+def test_waiting_for_a_session(
+    agents: Agents, manual_worker: ManualWorker, aside: ThreadPoolExecutor
+) -> None:
     session = agents.create_agent("a1", "joke")
     wait = agents.wait_for
     waiting = [
@@ -230,23 +232,23 @@ def test_waiting_for_a_session(agents: Agents, hand: Hand, aside: ThreadPoolExec
     ]
     watching = [agents.watch(f"session:{session}") for _ in range(1)]
     assert next(watching[0]).event == "begin"
-    hand.take()
-    hand.step(session)
+    manual_worker.take()
+    manual_worker.step(session)
     assert waiting[2].result().iteration == 1
     assert waiting[3].result().status is SessionStatus.RUNNING
-    hand.step(session)
+    manual_worker.step(session)
     assert waiting[0].result().iteration == 2
-    hand.become(session, SessionStatus.PAUSED)
+    manual_worker.become(session, SessionStatus.PAUSED)
     assert waiting[1].result().status is SessionStatus.PAUSED
     assert wait(session, status="paused").iteration == 2  # at once
 
 
-def test_waiting_in_vain(agents: Agents, hand: Hand) -> None:
+def test_waiting_in_vain(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent("a1", "joke")
     with pytest.raises(TimeoutError, match="Timed out after 0 s"):
         agents.wait_for(session, status="done", timeout=0)
-    hand.take()
-    hand.become(session, SessionStatus.ERROR, "It broke.")
+    manual_worker.take()
+    manual_worker.become(session, SessionStatus.ERROR, "It broke.")
     with refused("session_over") as caught:
         agents.wait_for(session, status="done")
     assert caught.value.message.endswith(

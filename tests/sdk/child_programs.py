@@ -6,7 +6,7 @@ import io
 import sys
 from queue import SimpleQueue
 
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 #: An agent that halts at a prompt, wherever its Core is.
 CHILD = """
@@ -35,5 +35,5 @@ class Heard(io.StringIO):
     def until(self, words: str) -> str:
         said = ""
         while words not in said:
-            said += self._texts.get(timeout=PATIENCE)
+            said += self._texts.get(timeout=TIMEOUT_S)
         return said

@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import Run, RunMode
-from tests.sdk.scripted_core import PATIENCE, Peer
+from tests.sdk.scripted_core import TIMEOUT_S, Peer
 
 GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
@@ -43,7 +43,7 @@ def answering(lease: LeaseMessage) -> Any:
 async def hear(dbg: Any) -> None:
     """Wait until a lease is read that the Core sends when it is asked."""
     stepper = getattr(dbg, "dbg", dbg)
-    assert await asyncio.to_thread(stepper._timeline, PATIENCE) is not None
+    assert await asyncio.to_thread(stepper._timeline, TIMEOUT_S) is not None
 
 
 async def ask(dbg: Any, prompt: Any = "p") -> Any:

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from tests.helpers.auth_headers import as_ui
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 class Person:
@@ -138,7 +138,7 @@ class Person:
                 return message
 
     def _take(self) -> tuple[Any, Any]:
-        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=TIMEOUT_S))
         message = decode_contents(message, self._decoder)
         if isinstance(message, ui.CoreHello):
             self.runs |= {run.id: run for run in message.runs}

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 PRELUDE = """
 import os, sys
@@ -36,5 +36,5 @@ def agent(core: ScriptedCore, program: str, *arguments: str) -> Iterator[subproc
 
 def outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for a program's end: its code, what it printed, and what it complained of."""
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     return process.returncode, out, err

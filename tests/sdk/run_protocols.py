@@ -11,7 +11,7 @@ from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.send_queue import PendingFutures
 
 
-class Told:
+class RecordingListener:
     """Keeps what a run's agent is told."""
 
     is_in_continue_mode = False
@@ -63,5 +63,5 @@ def a_run(
         boot="",
         shares_connection=True,
     )
-    told = listener or Told()
+    told = listener or RecordingListener()
     return RunProtocol(hello, on_disconnect, patient, waiting, told, lambda: False, lambda: None)

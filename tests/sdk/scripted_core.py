@@ -38,7 +38,7 @@ from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from agentstepper_nb.protocol.v1 import agent as v1
 
 #: Seconds until a test that waits for something says that it didn't come.
-PATIENCE = 60
+TIMEOUT_S = 60
 
 #: The answer at the program's start, and at any other halt point.
 START = STEP = ResumeAnswer()
@@ -105,7 +105,7 @@ class Peer:
     def next(self, kind: type[M] | tuple[type[M], ...]) -> M:
         """The next message of a kind; what comes before it is passed over."""
         while True:
-            message = self._inbox.get(timeout=PATIENCE)
+            message = self._inbox.get(timeout=TIMEOUT_S)
             if message is None:
                 raise AssertionError(f"The agent went before it sent {kind}; it sent {self.sent}")
             if isinstance(message, kind):
@@ -113,7 +113,7 @@ class Peer:
 
     def ends(self) -> Bye | None:
         """Wait until the agent is gone; how it said that it ended."""
-        assert self.gone.wait(PATIENCE)
+        assert self.gone.wait(TIMEOUT_S)
         byes = [message for message in self.sent if isinstance(message, Bye)]
         return byes[0] if byes else None
 
@@ -202,7 +202,7 @@ class ScriptedCore:
         for peer in self.peers:
             peer.drop()
         for peer in self.peers:
-            peer.gone.wait(PATIENCE)
+            peer.gone.wait(TIMEOUT_S)
         self._thread.join()
 
     def start(self, port: int | None = None) -> None:
@@ -217,7 +217,7 @@ class ScriptedCore:
 
     def peer(self) -> Peer:
         """The next agent that connects."""
-        return self._arrivals.get(timeout=PATIENCE)
+        return self._arrivals.get(timeout=TIMEOUT_S)
 
     def _select(self, socket: ServerConnection, offered: Any) -> Subprotocol | None:
         if self.version == 2 and SUBPROTOCOL in offered:

@@ -28,7 +28,7 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from tests.sdk.approval_helpers import Answers, Arbiter, approves, call
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, waiting
 
 # ---- a person in the debugger -----------------------------------------------------------------------
 
@@ -134,11 +134,11 @@ def test_somebody_elsewhere_is_asked_once_it_waits(stepper_kind: str, core: Scri
     approval = Approval("It deletes files.", on_waiting=asked.set)
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
-        assert asked.wait(PATIENCE)
+        assert asked.wait(TIMEOUT_S)
         approval.approve("ls", always=True)
         approval.deny("Too late.")
         said = arbiter.decided(peer := core.peer())
-        assert working.result(PATIENCE) == "ls"
+        assert working.result(TIMEOUT_S) == "ls"
     (point,) = [point for point in peer.points if point.approval is not None]
     assert (said.halt_point, said.approved, said.always) == (point.id, True, True)
     assert isinstance(said.data, Raw)
@@ -163,10 +163,10 @@ def test_what_was_decided_before_follows_at_once(
         peer = core.peer()
         arbiter.decided(peer)
         if how == "approve":
-            assert working.result(PATIENCE) == "rm -r build"
+            assert working.result(TIMEOUT_S) == "rm -r build"
         else:
             with pytest.raises(ToolDeniedError, match="Not today"):
-                working.result(PATIENCE)
+                working.result(TIMEOUT_S)
     names = [type(message).__name__ for message in peer.sent]
     assert names[names.index("DecideApproval") - 1] == "HaltPointReached"
     assert not asked.is_set()
@@ -186,7 +186,7 @@ def test_the_debuggers_answer_holds_where_both_decide(
         peer.next(DecideApproval)
         peer.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
-            working.result(PATIENCE)
+            working.result(TIMEOUT_S)
 
 
 @both

@@ -31,7 +31,7 @@ from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from tests.sdk.approval_helpers import Arbiter, call
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
 
 SECRET = "sk-live-0123456789"
 
@@ -51,7 +51,7 @@ def test_secrets_stay_here_and_come_back(
         working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         peer = core.peer()
         said = arbiter.decided(peer)
-        assert working.result(PATIENCE) == f"curl -H {SECRET} other"
+        assert working.result(TIMEOUT_S) == f"curl -H {SECRET} other"
     (asked,) = [point for point in peer.points if point.approval is not None]
     assert asked.approval is not None
     assert asked.approval.why.startswith("It sends [masked MY_API_KEY].xx")
@@ -82,7 +82,7 @@ def test_redact_sees_what_is_asked_and_why_it_is_denied(
         )
         assert arbiter.decided(core.peer()).reason == "hidden"
         with pytest.raises(ToolDeniedError, match="hidden"):
-            working.result(PATIENCE)
+            working.result(TIMEOUT_S)
     assert {"why": "It deletes files."} in seen
     assert {"reason": "It would delete mine."} in seen
 
@@ -125,9 +125,9 @@ def test_without_its_core_only_who_is_elsewhere_decides(stepper_kind: str) -> No
         working = pool.submit(run, stepper_kind, core, scenario, on_disconnect="continue")
         asked = waiting(core.peer())
         core.stop()
-        assert made.wait(PATIENCE)
+        assert made.wait(TIMEOUT_S)
         core.start()
-        assert working.result(PATIENCE) == "ls"
+        assert working.result(TIMEOUT_S) == "ls"
         (kept,) = core.kept.values()
     points = [m for m in kept if isinstance(m, HaltPointReached) and m.approval is not None]
     assert [point.waits for point in points] == [True, False]
@@ -149,7 +149,7 @@ def test_who_waits_for_its_core_is_answered_when_it_is_back(stepper_kind: str) -
         assert back.next(DecideApproval).halt_point == asked.id
         back.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
-            working.result(PATIENCE)
+            working.result(TIMEOUT_S)
 
 
 # ---- a real Core -------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_a_person_approves_an_edit_for_always(
         person.go_on()
         assert person.run.pending == halted.pending, "to continue approves nothing"
         person.approve({"Tool": "shell", "Argument": "ls"}, always=True)
-        assert working.result(PATIENCE) == "ls"
+        assert working.result(TIMEOUT_S) == "ls"
     person.over()
     assert approval.always
     (asked,) = [row for row in person.rows() if row.approval]
@@ -193,7 +193,7 @@ def test_a_person_denies(stepper_kind: str, live: AgentStepperCore, person: Pers
         person.halt()
         person.deny("Not today.")
         person.deny("Nor any other day.")
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
     assert person.over().ending is RunEnding.FINISHED
     denied = [row.reason for row in person.rows() if row.reason]
     assert denied == ["Not today.", "Nor any other day."]
@@ -216,7 +216,7 @@ def test_whoever_is_first_the_agent_does_what_is_recorded(
                 decided.put(str(error))
 
     def elsewhere(approval: Approval, turn: int, together: threading.Barrier) -> None:
-        together.wait(PATIENCE)
+        together.wait(TIMEOUT_S)
         if turn % 2:
             approval.approve("edited there")
         else:
@@ -228,15 +228,15 @@ def test_whoever_is_first_the_agent_does_what_is_recorded(
         acted = []
         for turn in range(rounds):
             together = threading.Barrier(2)
-            other = pool.submit(elsewhere, waits.get(timeout=PATIENCE), turn, together)
+            other = pool.submit(elsewhere, waits.get(timeout=TIMEOUT_S), turn, together)
             person.halted()
-            together.wait(PATIENCE)
+            together.wait(TIMEOUT_S)
             first = person.tries(*((person.deny, "denied here") if turn % 3 else (person.approve,)))
-            other.result(PATIENCE)
-            acted.append(decided.get(timeout=PATIENCE))
+            other.result(TIMEOUT_S)
+            acted.append(decided.get(timeout=TIMEOUT_S))
             assert (acted[-1] in ("denied here", "as it was")) == first
             person.until(lambda run: not run.pending)
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
     person.over()
     asked = [row for row in person.rows() if row.approval]
     recorded = [row.reason or ("edited there" if row.edited else "as it was") for row in asked]

@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdraw
 from agentstepper_nb.protocol.data_model import EventOutcome, EventSide
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on, only_the_start
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit, go_on, only_the_start
 
 MANY = 20
 
@@ -54,7 +54,7 @@ def test_twenty_threads(core: ScriptedCore) -> None:
         peer = core.peer()
         answer_out_of_order(peer, EventSide.BEGIN)
         answer_out_of_order(peer, EventSide.END)
-        assert [r.result(PATIENCE) for r in results] == [
+        assert [r.result(TIMEOUT_S) for r in results] == [
             (2 * n, 2 * (n + 100)) for n in range(MANY)
         ]
     assert len({point.event for point in peer.points}) == MANY + 1
@@ -84,7 +84,7 @@ def test_twenty_tasks(core: ScriptedCore) -> None:
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(answer)
         assert asyncio.run(main()) == [2 * n for n in range(MANY)]
-        answering.result(PATIENCE)
+        answering.result(TIMEOUT_S)
 
 
 async def test_the_loop_goes_on_while_a_task_waits(core: ScriptedCore) -> None:
@@ -162,7 +162,7 @@ def test_events_belong_to_the_thread_that_began_them(core: ScriptedCore) -> None
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         dbg.begin_llm_query_breakpoint("p")
         with ThreadPoolExecutor(1) as pool:
-            error = pool.submit(dbg.end_llm_query_breakpoint, "r").exception(PATIENCE)
+            error = pool.submit(dbg.end_llm_query_breakpoint, "r").exception(TIMEOUT_S)
         assert isinstance(error, RuntimeError)
         assert dbg.end_llm_query_breakpoint("r") == "r"
 
@@ -174,7 +174,7 @@ def test_a_copied_context_names_the_parent(core: ScriptedCore) -> None:
             context = contextvars.copy_context()
             thread = threading.Thread(target=context.run, args=(_query, dbg))
             thread.start()
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT_S)
         with dbg.llm("after"):
             pass
     peer = core.peer()

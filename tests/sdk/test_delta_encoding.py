@@ -41,7 +41,7 @@ from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.run_protocols import a_run
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 SAID = 600
 
@@ -282,7 +282,7 @@ def test_a_core_that_forgot_is_told_again(
         if not steps:
             person.halted()
             person.go_on()
-        assert working.result(PATIENCE) == [prompt(count) for count in range(3, 13)]
+        assert working.result(TIMEOUT_S) == [prompt(count) for count in range(3, 13)]
     assert (forgetful.forgot, forgetful.made) == (True, 2)
     assert "an agent's connection is closed: This connection has no content" in caplog.text
     person.over()

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on, only_the_start, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, go_on, only_the_start, waiting
 
 #: An agent that waits in an event loop.
 ASYNC = """
@@ -109,7 +109,7 @@ def test_an_interrupt_before_the_welcome_says_bye_once(stepper_kind: str) -> Non
         print("interrupted", flush=True)
     """
     with HoldsWelcome() as core, agent(core, program) as process:
-        assert core.greeted.wait(PATIENCE)
+        assert core.greeted.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None and process.stdout.readline() == "interrupted\n"
         core.let.set()
@@ -129,7 +129,7 @@ class HoldsWelcome(ScriptedCore):
 
     def _answer_hello(self, hello: Hello) -> Welcome | AgentError:
         self.greeted.set()
-        assert self.let.wait(PATIENCE)
+        assert self.let.wait(TIMEOUT_S)
         return super()._answer_hello(hello)
 
 

@@ -17,7 +17,7 @@ from tests.helpers.sampling import sampled
 from tests.sdk.both_steppers import both, run
 from tests.sdk.hostile import HOSTILE
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import Thing, mark
 
@@ -90,7 +90,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
     assert person.body(person.rows()[-1]) == result
     assert "customer: Input should be a valid string" in refused(person, result | {"customer": 1})
     person.step(result | {"customer": "eve"})
-    got = working.result(PATIENCE)
+    got = working.result(TIMEOUT_S)
     assert type(got) is Order
     assert (got.customer, got.amount) == ("eve", 2)
     assert set(got.checked_for[1:]) == {"acme"}, "validators run in the agent's own context"
@@ -121,7 +121,7 @@ def test_validators_run_once_for_an_edit(
     person.step()
     person.edit({"n": 2})
     person.step(revision=2)
-    assert working.result(PATIENCE).n == 2
+    assert working.result(TIMEOUT_S).n == 2
     assert runs == [1, 2]
 
 
@@ -208,7 +208,7 @@ def test_a_secret_in_a_refusal_is_masked(
     assert "s3cret" not in said
     assert "the server said no to [masked SHOP_TOKEN]" in said
     person.step()
-    assert working.result(PATIENCE).user == "bob"
+    assert working.result(TIMEOUT_S).user == "bob"
 
 
 def test_a_hook_that_fails_for_a_reason_keeps_it_inside(
@@ -225,4 +225,4 @@ def test_a_hook_that_fails_for_a_reason_keeps_it_inside(
     said = refused(person, {"customer": "bob", "amount": 0})
     assert "redact= failed on the reason" in said
     person.step()
-    assert working.result(PATIENCE).amount == 1
+    assert working.result(TIMEOUT_S).amount == 1

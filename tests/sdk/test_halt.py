@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.agent import HaltPointReached, LeaseMessage
 from agentstepper_nb.protocol.data_model import RunMode
 from agentstepper_nb.sdk.send_queue import MessageBatch, QueueItem
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 class Diary:
@@ -72,12 +72,12 @@ def test_it_halts_at_the_first_breakpoint_after_the_revoke_arrived(
         working = pool.submit(work)
         person.halted()
         person.go_on()
-        assert middle.wait(PATIENCE)
+        assert middle.wait(TIMEOUT_S)
         person.halt()
         pending = person.until(lambda run: bool(run.pending)).pending
         person.go_on()
         released.set()
-        diary = working.result(PATIENCE)
+        diary = working.result(TIMEOUT_S)
     run = person.over()
     halted = diary.after(RunMode.STEP)
     assert [(point.id, point.waits) for point in halted] == [(pending[0], True)]

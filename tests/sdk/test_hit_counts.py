@@ -25,8 +25,8 @@ from agentstepper_nb.protocol.breakpoint_rules import (
 )
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
 from agentstepper_nb.protocol.records import RunHistory
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import kept
-from tests.helpers.stage import Stage
 from tests.sdk.scripted_core import Peer, ScriptedCore
 
 LOG = Reaction.LOG
@@ -61,20 +61,20 @@ def work(dbg: AgentStepper, seed: int) -> None:
 
 def recorded(peer: Peer) -> RunHistory:
     """The run as a Core has it that heard all that the agent said."""
-    stage = Stage()
-    stage.start("run", program="T")
-    debugger = stage.debugger
+    harness = DebuggerHarness()
+    harness.start("run", program="T")
+    debugger = harness.debugger
     for message in peer.sent:
         match message:
             case EventBegun():
-                stage.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
+                harness.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
             case HaltPointReached():
                 point = agent_codec.decode_point(message, "run")
                 leased = message.epoch > 0
-                stage.perform(debugger.reach_halt_point(point, 0, leased=leased))
+                harness.perform(debugger.reach_halt_point(point, 0, leased=leased))
             case CommitMade():
-                stage.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
-    return kept(stage.records, "run")
+                harness.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
+    return kept(harness.records, "run")
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -29,7 +29,7 @@ from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
 from tests.sdk.both_steppers import both, run
 from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, continued, hear, told
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit
 from tests.sdk.test_decision_order import Wire
 
 
@@ -185,7 +185,7 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
         assert peer.next(Withdraw).halt_point == point.id
         assert dbg.begin_llm_query_breakpoint("q") == "q"
         with ThreadPoolExecutor(1) as other:  # nobody holds the lock
-            assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(PATIENCE) == "r"
+            assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(TIMEOUT_S) == "r"
 
 
 def test_a_finalizer_may_reach_a_breakpoint_inside_another(
@@ -234,7 +234,7 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
 
     working = threading.Thread(target=work, daemon=True)
     working.start()
-    working.join(PATIENCE)
+    working.join(TIMEOUT_S)
     assert not working.is_alive()
     peer = core.peer()
     peer.ends()
@@ -268,8 +268,8 @@ def test_each_lease_that_came_is_taken_up(
     leasehold.accept_lease(continued(breakpoint))
     assert (reach(1), reach(2)) == (("s",), ())
     with ThreadPoolExecutor(1) as reader, leasehold._lock:
-        reader.submit(leasehold.accept_lease, GO_ON).result(PATIENCE)
-        reader.submit(leasehold.accept_lease, continued(breakpoint)).result(PATIENCE)
+        reader.submit(leasehold.accept_lease, GO_ON).result(TIMEOUT_S)
+        reader.submit(leasehold.accept_lease, continued(breakpoint)).result(TIMEOUT_S)
     assert (reach(3), reach(4)) == (("s",), ())
 
 
@@ -312,10 +312,10 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
         if len(patience) == 1:
             peer.next(Bye)
             peer.say(MessagesAcknowledged(received=4))
-            assert heard.wait(PATIENCE)
+            assert heard.wait(TIMEOUT_S)
         else:
             peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
-            link.closed.result(PATIENCE)
+            link.closed.result(TIMEOUT_S)
 
     monkeypatch.setattr(run_session, "wait", wait)
     run_session.finish_all_runs()

@@ -19,7 +19,7 @@ from agentstepper_nb.sdk.halt_flow import HaltFlow
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.wire_versions import WireVersion2
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, go_on
 
 
 async def query(dbg: Any) -> Any:
@@ -76,7 +76,7 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
         for _ in range(9):
             peer.next(HaltPointReached)
         peer.drop()
-        assert len({result.result(PATIENCE) for result in results}) == 1
+        assert len({result.result(TIMEOUT_S) for result in results}) == 1
 
 
 @both
@@ -200,7 +200,7 @@ def test_closing_frees_the_threads_that_wait(core: ScriptedCore) -> None:
         waiting = pool.submit(dbg.begin_llm_query_breakpoint, "p")
         core.peer().next(EventBegun)
         dbg.close()
-        assert isinstance(waiting.exception(PATIENCE), ConnectionLostError)
+        assert isinstance(waiting.exception(TIMEOUT_S), ConnectionLostError)
 
 
 def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
@@ -222,7 +222,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
 
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if not point.summary:
-            hang.wait(PATIENCE)
+            hang.wait(TIMEOUT_S)
         return go_on(peer, point)
 
     core.policy = policy
@@ -240,7 +240,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
         return link
 
     link = run(stepper_kind, core, scenario)
-    link.closed.result(PATIENCE)
+    link.closed.result(TIMEOUT_S)
     hang.set()
 
 
@@ -249,9 +249,9 @@ def test_a_goodbye_in_a_garbage_collection_takes_no_lock(core: ScriptedCore) -> 
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     session = dbg._current_session()
     with ThreadPoolExecutor(1) as other, session.link._halt_lease._lock:
-        closed = other.submit(session.finish).result(PATIENCE)
+        closed = other.submit(session.finish).result(TIMEOUT_S)
         assert closed is not None
-        closed.result(PATIENCE)
+        closed.result(TIMEOUT_S)
 
 
 def test_what_can_t_be_written_is_a_lost_connection(

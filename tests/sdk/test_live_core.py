@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.data_model import (
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_run_has_the_agents_notice_from_the_start(
     person.step()
     person.halted()
     person.go_on()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert person.over().notice == "No sandbox: careful"
 
 
@@ -84,8 +84,8 @@ def test_step_edit_continue_and_halt(
             await dbg.begin_llm_query_breakpoint(n)
             await dbg.end_llm_query_breakpoint(n)
         passed.set()
-        turn.wait(PATIENCE)
-        getattr(dbg, "dbg", dbg)._timeline(PATIENCE)  # by then it has read of the halt, too
+        turn.wait(TIMEOUT_S)
+        getattr(dbg, "dbg", dbg)._timeline(TIMEOUT_S)  # by then it has read of the halt, too
         halted = await dbg.begin_llm_query_breakpoint("halted")
         return q.response, t.result, halted
 
@@ -97,11 +97,11 @@ def test_step_edit_continue_and_halt(
     person.step({"Tool": "write", "Argument": {"path": ""}})
     person.halted()
     person.go_on()
-    assert passed.wait(PATIENCE)
+    assert passed.wait(TIMEOUT_S)
     person.halt()
     turn.set()
     person.step(None)
-    assert working.result(PATIENCE) == ({}, {"path": ""}, None)
+    assert working.result(TIMEOUT_S) == ({}, {"path": ""}, None)
     assert same == [True]
     run = person.over()
     assert (run.ending, run.program, run.can_stop) == (RunEnding.FINISHED, "Tester", True)
@@ -139,7 +139,7 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
     assert (snapshot.snapshot, snapshot.event, snapshot.seq) == (True, end.event, end.seq - 1)
     assert [(c.path, c.added) for c in snapshot.changes] == [("new.txt", 1)]
     person.step()
-    assert working.result(PATIENCE) is True
+    assert working.result(TIMEOUT_S) is True
     assert person.over().commits == 1  # the named one, which covers the snapshot
     assert [commit.title for commit in person.commits()[1:]] == ["Add new.txt", "Named"]
 
@@ -162,7 +162,7 @@ def test_an_exception_halts_where_it_is_seen(
     assert row.failure.message == "by zero"
     person.step()
     with pytest.raises(ZeroDivisionError):
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
     run = person.over()
     assert run.ending is RunEnding.CRASHED
     assert run.failure is not None
@@ -186,7 +186,7 @@ def test_stop_ends_the_agent(
     person.halted()
     person.stop()
     with pytest.raises(AgentStopped):
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
     run = person.over()
     assert run.ending is RunEnding.STOPPED
     assert [row.outcome for row in person.rows()[-2:]] == [EventOutcome.STOPPED] * 2
@@ -205,7 +205,7 @@ def test_a_core_that_stops_is_a_lost_connection(
     person.halted()
     live.stop()
     with pytest.raises(ConnectionLostError, match="Connection lost"):
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
 
 
 def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
@@ -252,5 +252,5 @@ def test_threads_of_one_agent_pend_together(
     person.step()
     person.until(lambda run: len(run.pending) == 5)
     person.go_on()
-    assert working.result(PATIENCE) == [0, 1, 2, 3, 4]
+    assert working.result(TIMEOUT_S) == [0, 1, 2, 3, 4]
     assert person.over().state is RunState.IDLE

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.sdk import handshake
 from tests.sdk.both_steppers import both, nothing, run
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 @both
@@ -150,7 +150,7 @@ def test_another_server(reply: bytes, said: str) -> None:
         answered = pool.submit(answer, server)
         with pytest.raises(ConnectionError, match=said):
             AgentStepper("T", "127.0.0.1", server.getsockname()[1])
-        answered.result(PATIENCE)
+        answered.result(TIMEOUT_S)
 
 
 def test_a_name_that_does_not_resolve() -> None:

@@ -9,7 +9,7 @@ import pytest
 from agentstepper_nb.discover import CoreEndpoint, CoreInfo, CoreTokens
 from agentstepper_nb.protocol.agent import Hello
 from agentstepper_nb.sdk.core_search import CoreUnreachable, list_candidates, reach_core
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 OURS = CoreEndpoint("ws://127.0.0.1:1", "token")
 
@@ -51,7 +51,7 @@ def test_a_refusal_ends_the_search_only_where_the_core_is_ours(
         hello = Hello(
             version=2, sdk="", program="P", run="r", secret="s", pid=1, host="", boot="", sent=2
         )
-        found = reach_core([last, CoreEndpoint(core.url, token)], hello, PATIENCE)
+        found = reach_core([last, CoreEndpoint(core.url, token)], hello, TIMEOUT_S)
     assert isinstance(found, CoreUnreachable)
     assert (found.is_refused, found.has_sent_hello) == (final, True)
     assert (found.endpoint == last) is not final

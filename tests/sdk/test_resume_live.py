@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.data_model import AnswerKind, RunEnding, RunState
 from tests.helpers.serve_process import Served
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 class CoreProcess:
@@ -44,7 +44,7 @@ class CoreProcess:
     def kill(self) -> None:
         """SIGKILL."""
         self.core.process.kill()
-        self.core.process.communicate(timeout=PATIENCE)
+        self.core.process.communicate(timeout=TIMEOUT_S)
 
     def person(self) -> Person:
         return Person(int(self.ports[1]))
@@ -80,7 +80,7 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
             person.step(revision=2)
             assert person.halted() != halted_at
             person.step("the response's edit")
-            assert working.result(PATIENCE) == ["edited before the kill", "the response's edit"]
+            assert working.result(TIMEOUT_S) == ["edited before the kill", "the response's edit"]
             over = person.over()
             rows = person.rows()
     assert (over.ending, over.failure) == (RunEnding.FINISHED, None)
@@ -100,7 +100,7 @@ def test_an_agent_that_goes_on_catches_up(core_process: CoreProcess) -> None:
             person.halted()
             core_process.kill()
         core_process.start()
-        assert working.result(PATIENCE) == ["p", "r"]
+        assert working.result(TIMEOUT_S) == ["p", "r"]
     with core_process.person() as person:
         over = person.over()
         rows = person.rows()

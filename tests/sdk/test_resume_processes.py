@@ -18,7 +18,7 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import python
 from tests.sdk.processes import agent, outcome
 from tests.sdk.resume.agents import await_log
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
 
 FINISHED = Bye(ending=RunEnding.FINISHED)
 AWAY = "Connection lost to the Core at"
@@ -173,7 +173,7 @@ def test_a_core_with_the_same_token_is_found_on_another_port(stepper_kind: str) 
         announce(core.url, agent="ours")
         second = core.peer()
         second.answer(point.id)
-        value, dbg = working.result(PATIENCE)
+        value, dbg = working.result(TIMEOUT_S)
         assert value == "p"
         assert getattr(dbg, "dbg", dbg)._current_session().endpoint.url == core.url, (
             "children find it there"
@@ -203,7 +203,7 @@ def test_a_core_of_somebody_else_is_not_ours(
         if ours_is_back == "before":
             foreign.start(port)
         core.peer().answer(point.id)
-        assert working.result(PATIENCE) == "p"
+        assert working.result(TIMEOUT_S) == "p"
         assert foreign.peers == []
 
 

@@ -15,7 +15,7 @@ from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
 from tests.sdk.snapshots import commits, end_of, paths, tool_event
 
 
@@ -70,7 +70,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading
 
     def slow(self: Workspace) -> Any:
         looking.set()
-        assert go.wait(PATIENCE)
+        assert go.wait(TIMEOUT_S)
         return snapshot(self)
 
     monkeypatch.setattr(Workspace, "snapshot", slow)

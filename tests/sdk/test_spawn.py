@@ -27,7 +27,7 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Perso
         person.halted()
         assert (person.run.program, person.run.pid) == ("kid", child.pid)
         person.step("edited")
-        assert child.wait(PATIENCE) == 0
+        assert child.wait(TIMEOUT_S) == 0
         kid = person.over()
         assert (kid.program, kid.ending) == ("kid", RunEnding.FINISHED)
         assert [run.live for run in person.runs.values()] == [True, False]
@@ -96,7 +96,7 @@ def test_output_comes_as_it_is_written(dbg: AgentStepper) -> None:
     assert heard.until("more\n") == "no linemore\n"  # where it was printed to when it began
     assert child.returncode is None
     child.terminate()
-    assert child.wait(PATIENCE) == -signal.SIGTERM
+    assert child.wait(TIMEOUT_S) == -signal.SIGTERM
 
 
 def test_output_is_written_in_the_callers_context(dbg: AgentStepper) -> None:
@@ -111,7 +111,7 @@ def test_output_is_written_in_the_callers_context(dbg: AgentStepper) -> None:
 
     cell.set("the second")
     with redirect_stdout(Asking()):
-        assert dbg.spawn(["echo", "x"]).wait(PATIENCE) == 0
+        assert dbg.spawn(["echo", "x"]).wait(TIMEOUT_S) == 0
     assert set(seen) == {"the second"}
 
 
@@ -119,7 +119,7 @@ def test_bytes_that_are_no_text_do_not_harm(
     dbg: AgentStepper, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = "import os\nfor part in b'\\xc3', b'\\xa9', b'\\xff': os.write(1, part)"
-    assert dbg.spawn(python(program)).wait(PATIENCE) == 0
+    assert dbg.spawn(python(program)).wait(TIMEOUT_S) == 0
     assert capsys.readouterr().out == "é\ufffd"
 
 
@@ -129,19 +129,19 @@ def test_an_output_that_fails_does_not_hold_the_child(
     closed = io.StringIO()
     closed.close()
     with redirect_stdout(closed):
-        assert dbg.spawn(python("print('x' * 1_000_000)")).wait(PATIENCE) == 0
+        assert dbg.spawn(python("print('x' * 1_000_000)")).wait(TIMEOUT_S) == 0
     assert "can't be written" in caplog.text
 
 
 def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
     """The grandchild has the child's output open, and goes on."""
     with redirect_stdout(Heard()) as heard:
-        assert dbg.spawn(["sh", "-c", "sleep 600 & echo $!"]).wait(PATIENCE) == 0
+        assert dbg.spawn(["sh", "-c", "sleep 600 & echo $!"]).wait(TIMEOUT_S) == 0
     os.kill(int(heard.until("\n")), signal.SIGKILL)
 
 
 def test_nobody_types(dbg: AgentStepper, capfd: pytest.CaptureFixture[str]) -> None:
-    assert dbg.spawn(python("input()")).wait(PATIENCE) == 1
+    assert dbg.spawn(python("input()")).wait(TIMEOUT_S) == 1
     assert "EOFError" in capfd.readouterr().err
 
 
@@ -166,7 +166,7 @@ def test_what_can_not_be_run_is_named(
         dbg.spawn("agent.py")
     with pytest.raises(ValueError, match="empty"):
         dbg.spawn([])
-    assert dbg.spawn(["./junk"], cwd=tmp_path).wait(PATIENCE) == 126
+    assert dbg.spawn(["./junk"], cwd=tmp_path).wait(TIMEOUT_S) == 126
     assert "can't be run: Exec format error" in capfd.readouterr().err
 
 
@@ -191,7 +191,7 @@ def test_a_wait_that_is_over_leaves_the_child(stepper_kind: str, core: ScriptedC
             await waited
         assert child.returncode is None
         child.kill()
-        waited = child.wait(PATIENCE)
+        waited = child.wait(TIMEOUT_S)
         code = await waited if asyncio.iscoroutine(waited) else waited
         child.terminate()  # it has ended: nothing is done
         return code

@@ -24,7 +24,7 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 @both
@@ -41,7 +41,7 @@ def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
         assert sorted(run.live for run in person.runs.values()) == [True, True]
         person.go_on()
         assert not person.over().live
-        assert parent.result(PATIENCE) is None
+        assert parent.result(TIMEOUT_S) is None
     ended = sorted(person_runs_to_the_end(person, 2), key=lambda run: run.ended_at or 0.0)
     assert [run.program for run in ended] == ["child", "Tester"]
     assert {run.ending for run in ended} == {RunEnding.FINISHED}
@@ -130,7 +130,7 @@ def test_a_child_outlives_the_thread_that_started_it(
         thread.start()
         thread.join()
         person.step("it lives")
-        assert started[0].wait(PATIENCE) == 0
+        assert started[0].wait(TIMEOUT_S) == 0
     assert capsys.readouterr().out == "it lives\n"
 
 

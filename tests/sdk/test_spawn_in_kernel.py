@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.person import Person
-from tests.widgets.kernel import PATIENCE, Kernel
+from tests.widgets.kernel import TIMEOUT_S, Kernel
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,7 @@ def test_output_stands_below_the_cell_that_spawned(kernel: Kernel) -> None:
     kernel.client.execute("Path('gate').write_text('go')")
     text = ""
     while text != "2\n":  # it may come in parts
-        message = kernel.client.get_iopub_msg(timeout=PATIENCE)
+        message = kernel.client.get_iopub_msg(timeout=TIMEOUT_S)
         if message["msg_type"] == "stream":
             text += message["content"]["text"]
             assert "2\n".startswith(text)

@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.sdk.wire_versions import WireVersion1
 from tests.sdk.both_steppers import both, run
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, Script, ScriptedCore, edit
 
 RECORDED = Path(__file__).parents[1] / "wire" / "session.jsonl"
 
@@ -241,7 +241,7 @@ class Original(ScriptedCore):
 
     def step(self) -> v1.V1Breakpoint:
         """Let the agent go on from the halt point that waits."""
-        peer, point = self.pending.get(timeout=PATIENCE)
+        peer, point = self.pending.get(timeout=TIMEOUT_S)
         assert self._waits == point.uuid
         self._waits = None
         super()._answer_v1(peer, point)
@@ -273,7 +273,7 @@ def test_parallel_calls_are_asked_one_after_the_other(
     with ThreadPoolExecutor(1) as person:
         stepped = person.submit(step_all, original, 1 + 2 * calls)
         assert run(stepper_kind, original, scenario) == list(range(calls))
-        points = stepped.result(PATIENCE)
+        points = stepped.result(TIMEOUT_S)
     assert original.overwritten == []
     peer = original.peer()
     peer.ends()
@@ -309,7 +309,7 @@ def test_an_interrupted_call_that_had_not_its_turn_is_never_told(original: Origi
     with ThreadPoolExecutor(1) as person:
         start = person.submit(original.step)
         asyncio.run(main())
-        start.result(PATIENCE)
+        start.result(TIMEOUT_S)
     peer = original.peer()
     peer.ends()
     assert [m.original_data for m in peer.sent if isinstance(m, v1.V1Breakpoint)][1:] == [
@@ -331,7 +331,7 @@ def test_what_is_too_large_for_it_is_shown_in_part_and_its_limit_is_named(
     with ThreadPoolExecutor(1) as person:
         stepped = person.submit(step_all, original, 3)
         run(stepper_kind, original, scenario)
-        _, begin, end = stepped.result(PATIENCE)
+        _, begin, end = stepped.result(TIMEOUT_S)
     for point in (begin, end):
         assert len(bytes(point.original_data)) < 2**20
         assert b"it is too large to be shown: a message may have 1 MiB" in bytes(
@@ -358,7 +358,7 @@ def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
             scenario,
             redact=lambda word, value: "x" * 2_000_000 if word == "prompt" else value,
         )
-        start.result(PATIENCE)
+        start.result(TIMEOUT_S)
     peer = original.peer()
     peer.ends()
     assert b"still connected" in bytes(peer.sent[-1].data)
@@ -372,7 +372,7 @@ def test_a_commit_too_large_for_it_loses_its_largest_contents(
     with ThreadPoolExecutor(1) as person:
         start = person.submit(original.step)
         with AgentStepper("T", "127.0.0.1", original.port, folder) as dbg:
-            start.result(PATIENCE)
+            start.result(TIMEOUT_S)
             (folder / "large.txt").write_text("line\n" * 190_000)
             (folder / "small.txt").write_text("small\n")
             assert dbg.commit_agent_changes()

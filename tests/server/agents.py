@@ -90,7 +90,7 @@ class Api:
         return await self("POST", "actions", body=action)
 
 
-class Hand:
+class ManualSessions:
     """A worker's hand: it claims one action after the other, and writes what a test says.
 
     Args:

@@ -17,7 +17,7 @@ from traitlets.config import Config
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.helpers.scripted_conversations import Leader
-from tests.server.agents import Api, Hand
+from tests.server.agents import Api, ManualSessions
 from tests.server.coding import Client
 from tests.server.coding_worker import Worker
 from tests.server.peers import Agent, Ui
@@ -141,10 +141,10 @@ def agents(
 
 
 @pytest.fixture
-def hand(extension: AgentStepperExtension) -> Hand:
+def manual_sessions(extension: AgentStepperExtension) -> ManualSessions:
     """A worker's hand; no worker is started beside it."""
     extension.host.runtime.on_worker_needed = lambda: None
-    return Hand(extension.host.runtime, now=1000.0)
+    return ManualSessions(extension.host.runtime, now=1000.0)
 
 
 # ---- coding sessions -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from agentstepper_nb.errors import CommandError
 from tests.server.conftest import CONTROL_TOKEN
 
 #: Seconds that a kernel has.
-PATIENCE = 60
+TIMEOUT_S = 60
 
 CELL = f"""
 import os
@@ -113,8 +113,8 @@ async def test_a_kernel_of_the_server_sets_them(
         client = kernels.get_kernel(kernel).client()
         client.start_channels()
         try:
-            await client.wait_for_ready(timeout=PATIENCE)
-            reply = await client.execute_interactive(CELL, timeout=PATIENCE)
+            await client.wait_for_ready(timeout=TIMEOUT_S)
+            reply = await client.execute_interactive(CELL, timeout=TIMEOUT_S)
         finally:
             client.stop_channels()
             await kernels.shutdown_kernel(kernel, now=True)

@@ -17,7 +17,7 @@ from traitlets import TraitError
 from agentstepper_nb.hub.run_imports import RunImporter
 from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.run_handlers import make_disposition
-from tests.helpers.endless import Endless
+from tests.helpers.endless_file import Endless
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
 ABSENT = "00000000-0000-7000-8000-000000000000"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol.runtime import AgentState, SessionStatus
-from tests.server.agents import Api, Hand, Refused, step
+from tests.server.agents import Api, ManualSessions, Refused, step
 
 CREATE = {"kind": "agent_create", "agent_id": "a1", "payload": {"moniker": "m"}}
 #: Ids that a path and a query have to quote.
@@ -19,7 +19,9 @@ ODD = "ä/ö %2F?&=+#.."
 # ---- actions ---------------------------------------------------------------------------------------
 
 
-async def test_an_action_is_kept_as_it_was_sent(agents: Api, hand: Hand) -> None:
+async def test_an_action_is_kept_as_it_was_sent(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     sent = {
         **CREATE,
         "session_id": "s1",
@@ -40,7 +42,9 @@ async def test_an_action_is_kept_as_it_was_sent(agents: Api, hand: Hand) -> None
     assert (action["status"], action["owner"], action["attempts"]) == ("queued", None, 0)
 
 
-async def test_creating_again_answers_the_same_session(agents: Api, hand: Hand) -> None:
+async def test_creating_again_answers_the_same_session(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     first = await agents("POST", "actions", body={**CREATE, "session_id": "s1"})
     response = await agents.fetch("POST", "actions", body={**CREATE, "session_id": "s1"})
     assert response.code == 200
@@ -50,7 +54,9 @@ async def test_creating_again_answers_the_same_session(agents: Api, hand: Hand) 
     assert len((await agents("GET", "actions"))["actions"]) == 1
 
 
-async def test_without_an_id_of_the_clients_it_gets_one(agents: Api, hand: Hand) -> None:
+async def test_without_an_id_of_the_clients_it_gets_one(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     acted = [await agents("POST", "actions", body=CREATE) for _ in range(2)]
     ids = [each["session_id"] for each in acted]
     assert len(set(ids)) == 2
@@ -58,7 +64,9 @@ async def test_without_an_id_of_the_clients_it_gets_one(agents: Api, hand: Hand)
     assert [each["session_id"] for each in listed] == ids[::-1]
 
 
-async def test_an_action_by_its_agent_is_for_the_latest_session(agents: Api, hand: Hand) -> None:
+async def test_an_action_by_its_agent_is_for_the_latest_session(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1")
     await agents.create("a1", "s2")
     pause = {"kind": "agent_pause", "agent_id": "a1"}
@@ -68,7 +76,9 @@ async def test_an_action_by_its_agent_is_for_the_latest_session(agents: Api, han
     assert (acted["session_id"], acted["action"]["agent_id"]) == ("s1", "a1")
 
 
-async def test_of_two_actions_with_one_key_the_first_counts(agents: Api, hand: Hand) -> None:
+async def test_of_two_actions_with_one_key_the_first_counts(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1")
     told = {"kind": "agent_interrupt", "session_id": "s1", "idem_key": "k"}
     first = await agents("POST", "actions", body={**told, "payload": {"guidance": "cats"}})
@@ -79,12 +89,12 @@ async def test_of_two_actions_with_one_key_the_first_counts(agents: Api, hand: H
     assert kept["payload"] == {"guidance": "cats"}
 
 
-async def test_actions_are_found(agents: Api, hand: Hand) -> None:
+async def test_actions_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
     await agents.create("a1", "s1")
     await agents.create("a2", "s2")
     pause = {"kind": "agent_pause", "session_id": "s1"}
     paused = (await agents("POST", "actions", body=pause))["action"]["id"]
-    await hand.begin("s1")
+    await manual_sessions.begin("s1")
 
     async def found(**query: Any) -> list[tuple[str, str]]:
         listed = (await agents("GET", "actions", **query))["actions"]
@@ -107,7 +117,7 @@ async def test_actions_are_found(agents: Api, hand: Hand) -> None:
 # ---- sessions --------------------------------------------------------------------------------------
 
 
-async def test_a_snapshot_is_given_whole(agents: Api, hand: Hand) -> None:
+async def test_a_snapshot_is_given_whole(agents: Api, manual_sessions: ManualSessions) -> None:
     await agents.create("a1", "s1", config={"subject": "Füchse"}, limits={"max_steps": 5})
     (state,) = (await agents("GET", "agent-state", session_id="s1"))["states"]
     assert state.keys() == set(AgentState.__struct_fields__)
@@ -116,12 +126,12 @@ async def test_a_snapshot_is_given_whole(agents: Api, hand: Hand) -> None:
     assert state["limits"]["max_steps"] == 5
 
 
-async def test_snapshots_are_found(agents: Api, hand: Hand) -> None:
+async def test_snapshots_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
     for agent, session in (("a1", "s1"), ("a1", "s2"), ("a2", "s3")):
         await agents.create(agent, session)
-    await hand.begin("s1")
-    paused = await hand.begin("s2")
-    await hand.keep(replace(paused, status=SessionStatus.PAUSED))
+    await manual_sessions.begin("s1")
+    paused = await manual_sessions.begin("s2")
+    await manual_sessions.keep(replace(paused, status=SessionStatus.PAUSED))
 
     async def found(**query: Any) -> list[str]:
         return [
@@ -136,11 +146,13 @@ async def test_snapshots_are_found(agents: Api, hand: Hand) -> None:
     assert await found(limit=1, offset=1) == ["s2"]
 
 
-async def test_an_agents_sessions_have_their_snapshots(agents: Api, hand: Hand) -> None:
+async def test_an_agents_sessions_have_their_snapshots(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1")
     await agents.create("a1", "s2")
-    state = await hand.begin("s1")
-    await hand.keep(replace(state, iteration=1, updated_at=1000.0), step(state, 0))
+    state = await manual_sessions.begin("s1")
+    await manual_sessions.keep(replace(state, iteration=1, updated_at=1000.0), step(state, 0))
     newest, oldest = (await agents("GET", "agents", "a1", "sessions"))["sessions"]
     assert (newest["session_id"], newest["status"]) == ("s2", "created")
     assert (oldest["session_id"], oldest["status"], oldest["iteration"]) == ("s1", "running", 1)
@@ -149,13 +161,13 @@ async def test_an_agents_sessions_have_their_snapshots(agents: Api, hand: Hand) 
     assert limited == {"sessions": [newest]}
 
 
-async def test_odd_ids(agents: Api, hand: Hand) -> None:
+async def test_odd_ids(agents: Api, manual_sessions: ManualSessions) -> None:
     await agents.create(ODD, ODD)
     (session,) = (await agents("GET", "agents", ODD, "sessions"))["sessions"]
     assert session["session_id"] == session["agent_id"] == ODD
     assert len((await agents("GET", "actions", session_id=ODD))["actions"]) == 1
-    state = await hand.begin(ODD)
-    await hand.keep(replace(state, iteration=1), step(state, 0))
+    state = await manual_sessions.begin(ODD)
+    await manual_sessions.keep(replace(state, iteration=1), step(state, 0))
     (kept,) = (await agents("GET", "agent-steps", session_id=ODD))["steps"]
     assert kept["session_id"] == ODD
 
@@ -163,31 +175,31 @@ async def test_odd_ids(agents: Api, hand: Hand) -> None:
 # ---- steps -----------------------------------------------------------------------------------------
 
 
-async def tell(agents: Api, hand: Hand) -> None:
+async def tell(agents: Api, manual_sessions: ManualSessions) -> None:
     """Two sessions of one agent: s1 with ten steps that were kept out of order, s2 with two."""
     await agents.create("a1", "s1")
-    state = await hand.begin("s1")
+    state = await manual_sessions.begin("s1")
     order = (3, 1, 4, 0, 5, 9, 2, 6, 8, 7)
     steps = [step(state, each, status="error" if each == 9 else "running") for each in order]
-    await hand.keep(replace(state, iteration=10), *steps)
+    await manual_sessions.keep(replace(state, iteration=10), *steps)
     await agents.create("a1", "s2")
-    state = await hand.begin("s2")
-    await hand.keep(replace(state, iteration=2), step(state, 1), step(state, 0))
+    state = await manual_sessions.begin("s2")
+    await manual_sessions.keep(replace(state, iteration=2), step(state, 1), step(state, 0))
 
 
 async def listed(agents: Api, **query: Any) -> list[int]:
     return [each["iteration"] for each in (await agents("GET", "agent-steps", **query))["steps"]]
 
 
-async def test_steps_come_by_iteration(agents: Api, hand: Hand) -> None:
-    await tell(agents, hand)
+async def test_steps_come_by_iteration(agents: Api, manual_sessions: ManualSessions) -> None:
+    await tell(agents, manual_sessions)
     assert await listed(agents, session_id="s1") == list(range(10))
     assert await listed(agents, agent_id="a1") == [*range(10), 0, 1]
     assert await listed(agents) == [*range(10), 0, 1]
 
 
-async def test_pages_of_steps_are_the_whole(agents: Api, hand: Hand) -> None:
-    await tell(agents, hand)
+async def test_pages_of_steps_are_the_whole(agents: Api, manual_sessions: ManualSessions) -> None:
+    await tell(agents, manual_sessions)
     pages = [
         await listed(agents, session_id="s1", limit=4, offset=offset) for offset in (0, 4, 8, 12)
     ]
@@ -215,21 +227,25 @@ FOUND: list[tuple[Any, list[int]]] = [
 ]
 
 
-async def test_steps_are_found(agents: Api, hand: Hand) -> None:
-    await tell(agents, hand)
+async def test_steps_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
+    await tell(agents, manual_sessions)
     for query, expected in FOUND:
         assert await listed(agents, session_id="s1", **query) == expected, query
 
 
-async def test_the_latest_steps_of_an_agents_sessions(agents: Api, hand: Hand) -> None:
-    await tell(agents, hand)
+async def test_the_latest_steps_of_an_agents_sessions(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
+    await tell(agents, manual_sessions)
     steps = (await agents("GET", "agent-steps", agent_id="a1", latest="true"))["steps"]
     assert [(each["session_id"], each["iteration"]) for each in steps] == [("s1", 9), ("s2", 1)]
 
 
-async def test_json_comes_as_values_and_text_as_text(agents: Api, hand: Hand) -> None:
+async def test_json_comes_as_values_and_text_as_text(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1")
-    state = await hand.begin("s1")
+    state = await manual_sessions.begin("s1")
     fields = {
         "text": '{"not": "JSON"}',
         "data": {"joke": "Wörter", "n": [1, 2.5, None, True]},
@@ -238,7 +254,9 @@ async def test_json_comes_as_values_and_text_as_text(agents: Api, hand: Hand) ->
         "notes": "ünïcode 🦊",
         "latency_ms": 12.5,
     }
-    await hand.keep(replace(state, iteration=1, result={"text": "…"}), step(state, 0, **fields))
+    await manual_sessions.keep(
+        replace(state, iteration=1, result={"text": "…"}), step(state, 0, **fields)
+    )
     (kept,) = (await agents("GET", "agent-steps", session_id="s1"))["steps"]
     assert {name: kept[name] for name in fields} == fields
     assert kept.keys() == {
@@ -320,16 +338,18 @@ ACTIONS: list[tuple[Any, Refused]] = [
 ]
 
 
-async def test_reading_what_is_not_there(agents: Api, hand: Hand) -> None:
+async def test_reading_what_is_not_there(agents: Api, manual_sessions: ManualSessions) -> None:
     await agents.create("a1", "s1")
     for path, query, refusal in READS:
         assert await agents.refused("GET", *path, **query) == refusal, (path, query)
 
 
-async def test_actions_that_are_refused_change_nothing(agents: Api, hand: Hand) -> None:
+async def test_actions_that_are_refused_change_nothing(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "over")
-    state = await hand.begin("over")
-    await hand.keep(replace(state, status=SessionStatus.DONE))
+    state = await manual_sessions.begin("over")
+    await manual_sessions.keep(replace(state, status=SessionStatus.DONE))
     await agents.create("a1", "s1")
     before = await agents("GET", "actions"), await agents("GET", "agent-state")
     for body, refusal in ACTIONS:
@@ -338,13 +358,15 @@ async def test_actions_that_are_refused_change_nothing(agents: Api, hand: Hand) 
 
 
 @pytest.mark.parametrize("max_message_bytes", [1024])
-async def test_an_action_that_is_too_large(agents: Api, hand: Hand, max_message_bytes: int) -> None:
+async def test_an_action_that_is_too_large(
+    agents: Api, manual_sessions: ManualSessions, max_message_bytes: int
+) -> None:
     body = {**CREATE, "metadata": "x" * 1024}
     assert await agents.refused("POST", "actions", body=body) == (413, "too_large", None)
 
 
 async def test_a_store_that_fails_says_so(
-    agents: Api, hand: Hand, extension: Any, monkeypatch: pytest.MonkeyPatch
+    agents: Api, manual_sessions: ManualSessions, extension: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(ask: Any) -> None:
         raise StoreError("The disk is full.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.server.agents import Api, Hand, Refused
+from tests.server.agents import Api, ManualSessions, Refused
 
 NOT_THERE = "nowhere"
 ODD = "ä/ö %2F?&=+#.."
@@ -17,7 +17,7 @@ async def begun(agents: Api, id: str = "c1", **fields: Any) -> Any:
 # ---- conversations ---------------------------------------------------------------------------------
 
 
-async def test_a_conversation_is_begun(agents: Api, hand: Hand) -> None:
+async def test_a_conversation_is_begun(agents: Api, manual_sessions: ManualSessions) -> None:
     new = {"title": "Bücher 📚", "created_by": "zoë", "tags": ["x", "y"]}
     response = await agents.fetch("POST", "conversations", body=new)
     assert response.code == 201
@@ -28,13 +28,15 @@ async def test_a_conversation_is_begun(agents: Api, hand: Hand) -> None:
     assert await agents("GET", "conversations", one["conversation_id"]) == one
 
 
-async def test_beginning_again_changes_nothing(agents: Api, hand: Hand) -> None:
+async def test_beginning_again_changes_nothing(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     first = await begun(agents, ODD, title="first")
     assert await begun(agents, ODD, title="second") == first
     assert await agents("GET", "conversations", ODD) == first
 
 
-async def test_conversations_are_found(agents: Api, hand: Hand) -> None:
+async def test_conversations_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
     await begun(agents, "c1", tags=["x"])
     await begun(agents, "c2", tags=["x", "ÿ y"])
     await begun(agents, "c3")
@@ -52,7 +54,7 @@ async def test_conversations_are_found(agents: Api, hand: Hand) -> None:
     assert await found(limit=1, offset=2) == ["c1"]
 
 
-async def test_a_conversation_is_changed(agents: Api, hand: Hand) -> None:
+async def test_a_conversation_is_changed(agents: Api, manual_sessions: ManualSessions) -> None:
     before = await begun(agents, title="a", tags=["x"])
     changed = await agents("PATCH", "conversations", "c1", body={"title": "b", "tags": []})
     assert changed == {**before, "title": "b", "tags": []}
@@ -68,7 +70,7 @@ async def test_a_conversation_is_changed(agents: Api, hand: Hand) -> None:
 # ---- who takes part --------------------------------------------------------------------------------
 
 
-async def test_who_takes_part(agents: Api, hand: Hand) -> None:
+async def test_who_takes_part(agents: Api, manual_sessions: ManualSessions) -> None:
     await begun(agents)
     await agents.create("a1", "s1")
     path = ("conversations", "c1", "participants")
@@ -97,7 +99,7 @@ async def test_who_takes_part(agents: Api, hand: Hand) -> None:
 
 
 async def test_a_session_that_is_created_into_a_conversation_takes_part(
-    agents: Api, hand: Hand
+    agents: Api, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     await agents.create("a1", "s1", conversation_id="c1")
@@ -108,7 +110,9 @@ async def test_a_session_that_is_created_into_a_conversation_takes_part(
 # ---- what is said ----------------------------------------------------------------------------------
 
 
-async def test_a_post_reaches_those_who_are_told(agents: Api, hand: Hand) -> None:
+async def test_a_post_reaches_those_who_are_told(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await begun(agents)
     for number, delivery in ((1, "push"), (2, "pull"), (3, "push"), (4, "push")):
         await agents.create(f"a{number}", f"s{number}", conversation_id="c1", delivery=delivery)
@@ -134,7 +138,9 @@ async def test_a_post_reaches_those_who_are_told(agents: Api, hand: Hand) -> Non
     assert (message["sender_type"], message["event_type"]) == ("user", "message")
 
 
-async def test_a_post_that_is_sent_again_is_said_once(agents: Api, hand: Hand) -> None:
+async def test_a_post_that_is_sent_again_is_said_once(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await begun(agents)
     path = ("conversations", "c1", "messages")
     first, again = [
@@ -147,7 +153,9 @@ async def test_a_post_that_is_sent_again_is_said_once(agents: Api, hand: Hand) -
     assert await agents.refused("GET", *path, message_id=NOT_THERE) == refused
 
 
-async def test_pages_of_messages_are_the_whole(agents: Api, hand: Hand) -> None:
+async def test_pages_of_messages_are_the_whole(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await begun(agents)
     path = ("conversations", "c1", "messages")
     ids = [
@@ -281,7 +289,7 @@ async def everything(agents: Api) -> list[Any]:
     return [await agents("GET", *path) for path in paths]
 
 
-async def test_reading_what_is_not_there(agents: Api, hand: Hand) -> None:
+async def test_reading_what_is_not_there(agents: Api, manual_sessions: ManualSessions) -> None:
     await begun(agents)
     for path, query, refusal in READS:
         assert await agents.refused("GET", "conversations", *path, **query) == refusal, (
@@ -290,7 +298,9 @@ async def test_reading_what_is_not_there(agents: Api, hand: Hand) -> None:
         )
 
 
-async def test_changes_that_are_refused_change_nothing(agents: Api, hand: Hand) -> None:
+async def test_changes_that_are_refused_change_nothing(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await begun(agents)
     eve = {"kind": "user", "user_id": "eve", "role": "observer"}
     await agents("POST", "conversations", "c1", "participants", body=eve)
@@ -301,7 +311,9 @@ async def test_changes_that_are_refused_change_nothing(agents: Api, hand: Hand) 
     assert await everything(agents) == before
 
 
-async def test_a_participant_of_another_conversation_is_unknown(agents: Api, hand: Hand) -> None:
+async def test_a_participant_of_another_conversation_is_unknown(
+    agents: Api, manual_sessions: ManualSessions
+) -> None:
     await begun(agents, "c1")
     await begun(agents, "c2")
     user = {"kind": "user", "user_id": "u"}

@@ -9,7 +9,7 @@ import pytest
 from tornado.httpclient import HTTPClientError
 
 from agentstepper_nb.server_ext import runtime_handlers
-from tests.server.agents import Api, Hand, Refused
+from tests.server.agents import Api, ManualSessions, Refused
 
 READS = [
     ("GET", ["agent-steps"]),
@@ -56,13 +56,17 @@ async def test_without_the_token(
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
-async def test_who_may_read_changes_nothing(agents: Api, hand: Hand, granted: set[str]) -> None:
+async def test_who_may_read_changes_nothing(
+    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+) -> None:
     for method, path in WRITES:
         assert await agents.refused(method, *path, body={}) == Refused(403, "watch_only")
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
-async def test_who_may_read_reads(agents: Api, hand: Hand, granted: set[str]) -> None:
+async def test_who_may_read_reads(
+    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+) -> None:
     assert await agents("GET", "agent-steps") == {"steps": []}
     assert await agents("GET", "agent-state") == {"states": []}
     assert await agents("GET", "actions") == {"actions": []}
@@ -73,12 +77,16 @@ async def test_who_may_read_reads(agents: Api, hand: Hand, granted: set[str]) ->
 
 
 @pytest.mark.parametrize("granted", [set()])
-async def test_who_may_nothing_sees_nothing(agents: Api, hand: Hand, granted: set[str]) -> None:
+async def test_who_may_nothing_sees_nothing(
+    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+) -> None:
     for method, path in READS + WRITES:
         assert await agents.refused(method, *path, body={}) == Refused(403, "watch_only")
 
 
-async def test_a_cookie_alone_changes_nothing(agents: Api, hand: Hand, jp_fetch: Any) -> None:
+async def test_a_cookie_alone_changes_nothing(
+    agents: Api, manual_sessions: ManualSessions, jp_fetch: Any
+) -> None:
     """A page of another site could send the cookie along, and can't read the XSRF token."""
     login = await jp_fetch("api", "status")
     cookie = "; ".join(each.partition(";")[0] for each in login.headers.get_list("Set-Cookie"))
@@ -94,5 +102,7 @@ async def test_a_cookie_alone_changes_nothing(agents: Api, hand: Hand, jp_fetch:
 
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "actions"), ("DELETE", "agent-steps")])
-async def test_methods_that_are_not_there(agents: Api, hand: Hand, method: str, path: str) -> None:
+async def test_methods_that_are_not_there(
+    agents: Api, manual_sessions: ManualSessions, method: str, path: str
+) -> None:
     assert await agents.refused(method, path, body={}) == Refused(405, "unknown_command")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.store.lance import LanceRuntimeStore
-from tests.helpers.lance_killed import killed
-from tests.helpers.runtime_killed import LEASE, look
+from tests.helpers.killed_lance_store import killed
+from tests.helpers.killed_runtime_store import LEASE, look
 from tests.soak.test_power_cut import Disk, disk
 from tests.unit.store.lance import test_conformance
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import TimelineRow
-from bench.leased import LeasedAgent, Person, plugged
+from bench.leased_agent import LeasedAgent, Person, plugged
 from bench.long_runs import BLOCK, SIZE, core, memory
 
 BREAKPOINTS: Final = 100_000

@@ -22,7 +22,14 @@ class TestAtLength(OnDisk):
 @pytest.mark.parametrize("seed", range(5))
 def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.runtime_killed", str(tmp_path), "50", str(seed)],
+        [
+            sys.executable,
+            "-m",
+            "tests.helpers.killed_runtime_store",
+            str(tmp_path),
+            "50",
+            str(seed),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from agentstepper_nb.store import open_store
 from agentstepper_nb.store.sqlite.database import STORE_FILE
-from tests.helpers.growth import grow, size
+from tests.helpers.growing_agent import grow, size
 from tests.unit.store.sqlite.test_restart import Restarted
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ TestRestarted.settings = settings(
 @pytest.mark.parametrize("seed", range(5))
 def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.killed", str(tmp_path), "60", str(seed)],
+        [sys.executable, "-m", "tests.helpers.killed_store", str(tmp_path), "60", str(seed)],
         cwd=ROOT,
         capture_output=True,
         text=True,

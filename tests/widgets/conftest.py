@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from tests.widgets.kernel import Kernel
-from tests.widgets.person import Person, sit_down
+from tests.widgets.person import Person, connect_person
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,5 +59,5 @@ def kernel(core: AgentStepperCore, environment: dict[str, str], folder: Path) ->
 
 @pytest.fixture
 def person(core: AgentStepperCore) -> Iterator[Person]:
-    with sit_down(f"ws://127.0.0.1:{core.ui_port}") as person:
+    with connect_person(f"ws://127.0.0.1:{core.ui_port}") as person:
         yield person

@@ -10,7 +10,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 #: Seconds to wait for a message before the test fails.
-PATIENCE = 60
+TIMEOUT_S = 60
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Kernel:
         self.client: BlockingKernelClient = self.manager.client()
         self.client.start_channels()
         try:
-            self.client.wait_for_ready(timeout=PATIENCE)
+            self.client.wait_for_ready(timeout=TIMEOUT_S)
         except BaseException:
             self.close()
             raise
@@ -80,7 +80,7 @@ class Kernel:
         id = self.client.execute(code, stop_on_error=False)
         ran = Ran()
         while True:
-            message = self.client.get_iopub_msg(timeout=PATIENCE)
+            message = self.client.get_iopub_msg(timeout=TIMEOUT_S)
             if message["parent_header"].get("msg_id") != id:
                 continue
             kind, content = message["msg_type"], message["content"]
@@ -96,7 +96,7 @@ class Kernel:
 
     def _reply(self, id: str) -> dict[str, Any]:
         while True:
-            message: dict[str, Any] = self.client.get_shell_msg(timeout=PATIENCE)
+            message: dict[str, Any] = self.client.get_shell_msg(timeout=TIMEOUT_S)
             if message["parent_header"].get("msg_id") == id:
                 content: dict[str, Any] = message["content"]
                 return content

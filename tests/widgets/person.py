@@ -14,12 +14,12 @@ from agentstepper_nb.protocol.data_model import Run
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 from tests.helpers.auth_headers import as_ui
 
-PATIENCE = 60
+TIMEOUT_S = 60
 Message = TypeVar("Message")
 
 
 @contextmanager
-def sit_down(url: str) -> Iterator[Person]:
+def connect_person(url: str) -> Iterator[Person]:
     """Somebody at the Core whose UIs connect to `url`."""
     with connect(
         url,
@@ -103,7 +103,7 @@ class Person:
 
     def _expect(self, kind: type[Message]) -> Message:
         while True:
-            _, message = v2.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+            _, message = v2.to_ui.decode(self._socket.recv(timeout=TIMEOUT_S))
             assert not isinstance(message, v2.UiError), message
             if isinstance(message, v2.RunChanged):
                 self.runs[message.run.id] = message.run

@@ -16,7 +16,7 @@ from agentstepper_nb.chat.outputs import confirmation
 from agentstepper_nb.widgets import chat_widget as widgets
 from agentstepper_nb.widgets import kernel_core
 
-PATIENCE = 30
+TIMEOUT_S = 30
 HELLO = {"version": 1, "worker": "test", "pid": 0, "services": []}
 
 
@@ -91,7 +91,7 @@ class View:
         return message
 
     def closed_or_texts(self) -> dict[str, Any]:
-        return self._posted.get(timeout=PATIENCE)
+        return self._posted.get(timeout=TIMEOUT_S)
 
     def silent(self) -> bool:
         return self._posted.empty()

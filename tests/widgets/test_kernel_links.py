@@ -16,7 +16,7 @@ from agentstepper_nb.widgets import comm_links
 from agentstepper_nb.widgets.comm_links import MAX_LINKS, CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore
 
-PATIENCE = 30
+TIMEOUT_S = 30
 HELLO = v2.from_ui.encode(v2.UiHello(version=VERSION, client="test"), 1, "hello")
 
 
@@ -39,7 +39,7 @@ class Widget:
         assert '"hello"' in message["texts"][0]
 
     def heard(self) -> dict[str, Any]:
-        return self.posted.get(timeout=PATIENCE)
+        return self.posted.get(timeout=TIMEOUT_S)
 
     def closed(self, link: str) -> tuple[int, str]:
         """See a link closed, and give the code and the reason."""
@@ -204,7 +204,7 @@ def test_a_channel_that_fails(core: KernelCore, caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.WARNING, logger="agentstepper_nb.kernel_core"):
         links.receive({"link": "a", "op": "open"})
         links.receive({"link": "a", "op": "text", "text": HELLO})
-        tried.get(timeout=PATIENCE)
+        tried.get(timeout=TIMEOUT_S)
         widget = Widget(core)
         widget.opens("b")
     assert "a message could not be sent to a view" in caplog.text

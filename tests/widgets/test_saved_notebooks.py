@@ -24,7 +24,7 @@ from agentstepper_nb.widgets import DisplayedView
 from tests.widgets import hostile
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.pages import Page
-from tests.widgets.person import Person, sit_down
+from tests.widgets.person import Person, connect_person
 
 VIEW = "application/vnd.agentstepper.view+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -179,7 +179,10 @@ def execute(
             allow_errors=True,
             resources={"metadata": {"path": str(folder)}},
         )
-        with sit_down(f"ws://127.0.0.1:{core.ui_port}") as person, ThreadPoolExecutor() as pool:
+        with (
+            connect_person(f"ws://127.0.0.1:{core.ui_port}") as person,
+            ThreadPoolExecutor() as pool,
+        ):
             stepped = pool.submit(let_go, person)
             client.execute(env=env)
             stepped.result(60)

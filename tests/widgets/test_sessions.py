@@ -19,7 +19,7 @@ from agentstepper_nb.widgets import sessions_widget
 from agentstepper_nb.widgets.comm_links import CommLinks
 from agentstepper_nb.widgets.core_relay import CoreRelay
 
-PATIENCE = 30
+TIMEOUT_S = 30
 HELLO = {"version": 1, "worker": "test", "pid": 0, "services": []}
 
 
@@ -73,7 +73,7 @@ class View:
         self.links.receive({"link": "a", "op": "text", "text": text})
 
     def heard(self) -> dict[str, Any]:
-        return self.posted.get(timeout=PATIENCE)
+        return self.posted.get(timeout=TIMEOUT_S)
 
     def told(self) -> dict[str, Any]:
         """The next message of the Core, which came alone."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-PATIENCE = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Iterator[pexpect.sp
         env=environment | {"IPYTHONDIR": str(tmp_path), "TERM": "dumb"},
         cwd=str(tmp_path),
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
         dimensions=(40, 200),
     )
     try:

@@ -9,6 +9,7 @@ import pytest
 from agentstepper_nb.coding.policy import CommandReport, analyze_command
 from agentstepper_nb.coding.tool import Risk
 
+from .bypass_commands import SHELL, WORDS
 from .commands import (
     CONTAINED,
     CONTAINED_SHELL,
@@ -19,7 +20,6 @@ from .commands import (
     SPEC,
     WRAPPERS,
 )
-from .ways_around import SHELL, WORDS
 
 #: How many commands stand behind each wrapper in each run; `make soak` has them all.
 SAMPLE = 2

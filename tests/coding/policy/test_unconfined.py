@@ -11,9 +11,9 @@ from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision
 from agentstepper_nb.coding.sandbox import SandboxMode, SessionGrants
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
+from .bypass_commands import SHELL, WORDS
 from .commands import CONTAINED, CONTAINED_SHELL
 from .tools import RUN, AllSaved
-from .ways_around import SHELL, WORDS
 
 READS = [
     *("ls", "ls -la src", "cat a.txt", "head -n 5 a.txt", "tail a.txt", "wc -l a.txt", "pwd"),

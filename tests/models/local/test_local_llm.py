@@ -41,7 +41,7 @@ from agentstepper_nb.models.local.model_process import find_local_model
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from examples.local_workflow import SYSTEM, work, worked_examples
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 pytestmark = pytest.mark.local_llm
 
@@ -239,7 +239,7 @@ def test_a_person_steps_edits_and_lets_it_go_on(
     person.halted()
     assert (folder / "mine.py").read_text() == "print(1)\n"
     person.go_on()
-    result = working.result(PATIENCE)
+    result = working.result(TIMEOUT_S)
     assert result.reason == "done"
     assert UserMessage(content="Create bye.py which prints bye.") in result.messages
     assert [file.name for file in folder.iterdir()] == ["mine.py"]
@@ -254,7 +254,7 @@ def test_a_run_that_is_replayed_is_the_same(
         person.until(lambda run: run.live)
         person.halted()
         person.go_on()
-        working.result(PATIENCE)
+        working.result(TIMEOUT_S)
         person.over()
         seen.append([(row.kind, row.side, person.body(row)) for row in person.rows()[1:-1]])
         for file in folder.iterdir():

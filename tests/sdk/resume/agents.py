@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.both_steppers import run
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 FINISHED = Bye(ending=RunEnding.FINISHED)
 
@@ -50,7 +50,7 @@ class Agent:
         next(gate for gate in self._gates if not gate.is_set()).set()
 
     async def step(self, number: int) -> None:
-        await asyncio.to_thread(self._gates[number].wait, PATIENCE)
+        await asyncio.to_thread(self._gates[number].wait, TIMEOUT_S)
 
 
 def await_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
@@ -66,6 +66,6 @@ def await_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
     log, ear = logging.getLogger(), Ear()
     log.addHandler(ear)
     try:
-        assert text in caplog.text or heard.wait(PATIENCE), f"{text} was not said: {caplog.text}"
+        assert text in caplog.text or heard.wait(TIMEOUT_S), f"{text} was not said: {caplog.text}"
     finally:
         log.removeHandler(ear)

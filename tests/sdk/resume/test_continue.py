@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.sdk import outbox
 from tests.sdk.both_steppers import both
 from tests.sdk.resume.agents import FINISHED, Agent, ask, await_log
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit, go_on, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, edit, go_on, waiting
 
 
 @both
@@ -35,7 +35,7 @@ def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) ->
     first = core.peer()
     point = waiting(first)
     core.stop()
-    assert passed.wait(PATIENCE)  # with the Core back it would wait at the end, too
+    assert passed.wait(TIMEOUT_S)  # with the Core back it would wait at the end, too
     core.start()
     second = core.peer()
     assert second.hello is not None
@@ -47,7 +47,7 @@ def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) ->
     later = waiting(second)
     assert later.event != point.event, "with the Core back it waits again"
     second.answer(later.id, edit('{"Tool": "t", "Argument": 2}'))
-    assert working.result(PATIENCE) == ("p", "r", ("t", 2))
+    assert working.result(TIMEOUT_S) == ("p", "r", ("t", 2))
     assert second.ends() == FINISHED
 
 
@@ -66,7 +66,7 @@ def test_every_wait_is_passed(agent: Agent, core: ScriptedCore) -> None:
     first.drop()
     second = core.peer()
     assert {second.next(Withdraw).halt_point for _ in range(5)} == points
-    assert working.result(PATIENCE) == list("ppppp")
+    assert working.result(TIMEOUT_S) == list("ppppp")
 
 
 # ---- what is full ----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     await_log(caplog, "messages wait for the Core, which is still away. The agent now waits")
     assert 0 < len(said) < 60
     core.start()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     if agent.stepper_kind == "async":
         assert 0 < said_when_full[0] < 60
     else:
@@ -138,6 +138,6 @@ def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
     assert 0 < len(passed) < 10
     core.policy = go_on
     core.start()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert core.peer().ends() == FINISHED
     assert passed == list(range(20))

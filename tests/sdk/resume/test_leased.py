@@ -23,7 +23,7 @@ from agentstepper_nb.sdk import outbox
 from agentstepper_nb.sdk.send_queue import FutureKind, PendingFutures
 from tests.sdk.both_steppers import both, run
 from tests.sdk.resume.agents import FINISHED, Agent, await_log
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, edit
 
 GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 
@@ -61,7 +61,7 @@ def test_the_lease_outlives_its_connection(
     core.stop()
     await_log(caplog, "The agent continues")
     agent.go()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     later = core.peer()
     assert later.ends() == FINISHED
     assert [(point.waits, point.epoch) for point in later.points] == [(False, 1)] * 40
@@ -88,14 +88,14 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
     core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
-    assert agent._gates[1].wait(PATIENCE)
+    assert agent._gates[1].wait(TIMEOUT_S)
     core.start()
     peer = core.peer()
     while not (point := peer.next(HaltPointReached)).breakpoints:
         assert not point.waits
     assert point.waits
     peer.answer(point.id, edit('{"Tool":"t","Argument":2}'))
-    assert working.result(PATIENCE) == ("t", 2)
+    assert working.result(TIMEOUT_S) == ("t", 2)
     assert ahead == list(range(5))
 
 
@@ -126,11 +126,11 @@ def test_it_waits_for_a_core_that_keeps_nothing(
 
     working = agent.run(scenario, stop_on_entry=True)
     peer = core.peer()
-    assert crowded.wait(PATIENCE)
+    assert crowded.wait(TIMEOUT_S)
     assert 0 < len(passed) < 50, "it has no room for more"
     core.acknowledges = True
     peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert peer.ends() == FINISHED
     assert passed == list(range(100))
 
@@ -175,5 +175,5 @@ def test_who_waits_for_room_hears_that_the_run_is_over(
             pass
         assert not waits.done()
         peer.drop()
-        assert isinstance(waits.exception(PATIENCE), ConnectionLostError)
+        assert isinstance(waits.exception(TIMEOUT_S), ConnectionLostError)
     dbg.close()

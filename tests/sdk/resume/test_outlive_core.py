@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import both
 from tests.sdk.resume.agents import FINISHED, Agent, ask, kinds, welcome
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit, waiting
 
 # ---- wait ------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def test_at_a_breakpoint_it_waits_and_is_answered_on_the_next_connection(
     assert (second.hello.sent, second.hello.waiting) == (5, (point.id,))
     assert first.hello.sent == 0
     second.answer(point.id, edit('"edited"'))
-    assert working.result(PATIENCE) == "edited"
+    assert working.result(TIMEOUT_S) == "edited"
     assert second.ends() == FINISHED
     assert kinds(core.kept[first.hello.run]) == [
         *("EventBegun", "HaltPointReached") * 2,
@@ -64,11 +64,11 @@ def test_elsewhere_it_goes_on_and_waits_at_the_next_breakpoint(
     first.next(HaltPointReached)
     core.stop()
     agent.go()
-    assert said.wait(PATIENCE), "nothing of it needs a Core"
+    assert said.wait(TIMEOUT_S), "nothing of it needs a Core"
     core.start()
     second = core.peer()
     second.answer(waiting(second).id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     assert second.ends() == FINISHED
     said_at_last = [event for event in second.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert [bytes(event.data) for event in said_at_last] == [b'"%d"' % n for n in range(50)]  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def test_every_wait_of_a_run_goes_on(agent: Agent, core: ScriptedCore) -> None:
     assert sorted(second.hello.waiting) == sorted(points)
     for point in points:
         second.answer(point)
-    assert working.result(PATIENCE) == list("ppppp")
+    assert working.result(TIMEOUT_S) == list("ppppp")
 
 
 @both
@@ -110,7 +110,7 @@ def test_it_may_happen_again_and_again(agent: Agent, core: ScriptedCore) -> None
 
     dropped: set[str] = set()
     core.policy = drop_first
-    assert agent.run(scenario).result(PATIENCE) == list(range(10))
+    assert agent.run(scenario).result(TIMEOUT_S) == list(range(10))
     assert len(dropped) == 10
 
 
@@ -134,7 +134,7 @@ def test_before_the_commit_the_message_is_sent_again(agent: Agent, core: Scripte
     assert again == point
     core.acknowledges = True
     second.answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     second.ends()
     assert kinds(core.kept[run]) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]
 
@@ -153,7 +153,7 @@ def test_after_the_commit_before_acknowledging_nothing_is_sent_again(
     assert second.hello.acknowledged == 1, "what the welcome said"
     core.acknowledges = True
     second.answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     assert second.ends() == FINISHED
     assert kinds(second.sent) == ["Bye"]
 
@@ -164,7 +164,7 @@ def test_after_the_answer_was_recorded_it_is_given_again(agent: Agent, core: Scr
     first = core.peer()
     core.answers[waiting(first).id] = edit('"kept"')
     first.drop()
-    assert working.result(PATIENCE) == "kept"
+    assert working.result(TIMEOUT_S) == "kept"
 
 
 @both
@@ -179,7 +179,7 @@ def test_a_core_that_lost_what_it_promised(
     core.start()
     second = core.peer()
     second.answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     assert second.ends() == FINISHED
     assert "The Core lost messages 4 to 5 of this run" in caplog.text
 
@@ -201,6 +201,6 @@ def test_a_core_that_knew_nothing_yet_is_told_all(agent: Agent, core: ScriptedCo
     assert (refused.hello.sent, second.hello.sent) == (5, 0)
     core.acknowledges = True
     second.answer(waiting(second).id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     second.ends()
     assert kinds(second.sent) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]

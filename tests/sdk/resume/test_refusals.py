@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from tests.sdk.both_steppers import both, run
 from tests.sdk.resume.agents import Agent, ask, await_log
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on, only_the_start, waiting
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, go_on, only_the_start, waiting
 
 REFUSALS = ["unknown_run", "run_ended", "unauthorized", "version_mismatch"]
 
@@ -33,7 +33,7 @@ def test_a_refusal_ends_the_wait(agent: Agent, core: ScriptedCore, code: str) ->
     waiting(first)
     core.welcome = AgentError(code=code, message="Because.")
     first.drop()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
 
 
 @both
@@ -55,7 +55,7 @@ def test_under_continue_the_agent_goes_on_alone(
     first.drop()
     await_log(caplog, "The agent continues without the Core")
     agent.go()
-    assert working.result(PATIENCE) == [*range(10), *range(10)]
+    assert working.result(TIMEOUT_S) == [*range(10), *range(10)]
     assert caplog.text.count("continues without the Core") == 1
     assert "delivered" not in caplog.text
 
@@ -73,7 +73,7 @@ def test_what_may_pass_is_tried_again(agent: Agent, core: ScriptedCore, code: st
     refused.drop()
     second = core.peer()
     second.answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
 
 
 @both
@@ -90,7 +90,7 @@ def test_the_original_can_t_take_up_a_run(
         with pytest.raises(
             ConnectionLostError, match="The original AgentStepper runs at this address"
         ):
-            working.result(PATIENCE)
+            working.result(TIMEOUT_S)
     with ScriptedCore(version=1) as original:
         original.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
         with pytest.raises(ConnectionLostError, match="Start the agent again"):
@@ -118,7 +118,7 @@ def test_an_outage_is_told_once_and_its_end_too(
     core.start()
     second = core.peer()
     second.answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     second.ends()
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
     assert caplog.text.count("Connection lost to the Core at") == 1
@@ -134,5 +134,5 @@ def test_a_short_outage_is_not_told(
     point = waiting(first)
     first.drop()
     core.peer().answer(point.id)
-    assert working.result(PATIENCE) == "p"
+    assert working.result(TIMEOUT_S) == "p"
     assert caplog.records == []

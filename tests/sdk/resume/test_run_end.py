@@ -26,7 +26,7 @@ from tests.sdk.resume.agents import (
     FINISHED,
     Agent,
 )
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_a_goodbye_waits_for_a_core_that_is_away(
     core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
-    assert closing.wait(PATIENCE)
+    assert closing.wait(TIMEOUT_S)
     core.start()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert core.peer().ends() == FINISHED
     assert "delivered" not in caplog.text
 
@@ -74,7 +74,7 @@ def test_a_goodbye_that_finds_no_core_says_what_is_lost(
     core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
-    run_id = working.result(PATIENCE)
+    run_id = working.result(TIMEOUT_S)
     core.start()
     said = [record.getMessage() for record in caplog.records if "delivered" in record.getMessage()]
     assert len(said) == 1
@@ -98,7 +98,7 @@ def test_a_goodbye_that_isn_t_kept_is_said_again(agent: Agent, core: ScriptedCor
     core.heard[first.hello.run] -= 1
     core.acknowledges = True
     core.start()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert core.peer().ends() == FINISHED
 
 
@@ -118,10 +118,10 @@ class SlowCore:
         if self.waits == 1:
             self.peer.next(Bye)
             self.peer.say(MessagesAcknowledged(received=len(self.peer.sent)))
-            assert self.heard.wait(PATIENCE)
+            assert self.heard.wait(TIMEOUT_S)
             return False
         self.peer.say(MessagesAcknowledged(received=1 + len(self.peer.sent)))
-        closed.result(PATIENCE)
+        closed.result(TIMEOUT_S)
         return True
 
     def wait(self, futures: list[Future[None]], seconds: float) -> Any:
@@ -164,7 +164,7 @@ def test_a_goodbye_waits_while_the_core_keeps_more(
     working = agent.run(scenario)
     slow.peer = core.peer()
     agent.go()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert slow.waits == 2
     assert slow.peer.ends() == FINISHED
     assert "delivered" not in caplog.text
@@ -184,7 +184,7 @@ def test_a_goodbye_that_was_kept_but_not_acknowledged(
     first.next(Bye)
     core.welcome = AgentError(code="run_ended", message="This run has ended.")
     first.drop()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     assert caplog.records == []
 
 
@@ -207,5 +207,5 @@ def test_a_garbage_collection_is_no_wait(core: ScriptedCore, short_goodbyes: Non
     core.stop()
     del dbg
     gc.collect()
-    link.closed.result(PATIENCE)
+    link.closed.result(TIMEOUT_S)
     core.start()

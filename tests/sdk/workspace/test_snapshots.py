@@ -18,7 +18,7 @@ from tests.sdk.workspace.helpers import (
     make_repository,
     private_repository,
 )
-from tests.sdk.workspace.test_feed import Agent, Follower, present
+from tests.sdk.workspace.test_commits_replay import Agent, Follower, present
 
 
 def no_longer_racy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

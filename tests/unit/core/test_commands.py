@@ -16,82 +16,82 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.protocol.records import RunHistory
-from tests.helpers.stage import CALL, Answered, Stage
+from tests.helpers.debugger_harness import CALL, Answered, DebuggerHarness
 
 
 @pytest.fixture
-def stage() -> Stage:
-    stage = Stage()
-    stage.start()
-    return stage
+def harness() -> DebuggerHarness:
+    harness = DebuggerHarness()
+    harness.start()
+    return harness
 
 
 # ---- edits ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edit", ['""', "{}", "[]", "0", "false", "null", "1.0", " 1", '"\\u00e9"'])
-def test_every_json_value_is_an_edit(stage: Stage, edit: str) -> None:
-    _, asked = stage.query()
-    stage.step(asked, 1, edit)
-    assert stage.answers == [Answered(asked, edit=edit)]
+def test_every_json_value_is_an_edit(harness: DebuggerHarness, edit: str) -> None:
+    _, asked = harness.query()
+    harness.step(asked, 1, edit)
+    assert harness.answers == [Answered(asked, edit=edit)]
 
 
-def test_the_same_text_is_no_edit(stage: Stage) -> None:
-    _, asked = stage.query()
-    stage.edit(asked, '"other"')
-    stage.edit(asked, '"hello"')
-    assert stage.debugger.pending("run")[0].edit is None
-    stage.step()
-    assert stage.answers == [Answered(asked)]
+def test_the_same_text_is_no_edit(harness: DebuggerHarness) -> None:
+    _, asked = harness.query()
+    harness.edit(asked, '"other"')
+    harness.edit(asked, '"hello"')
+    assert harness.debugger.pending("run")[0].edit is None
+    harness.step()
+    assert harness.answers == [Answered(asked)]
 
 
-def test_the_same_value_in_other_words_is_an_edit(stage: Stage) -> None:
-    asked = stage.reach(stage.begin(), data="[1]")
-    stage.edit(asked, "[1 ]")
-    assert stage.debugger.pending("run")[0].edit == "[1 ]"
+def test_the_same_value_in_other_words_is_an_edit(harness: DebuggerHarness) -> None:
+    asked = harness.reach(harness.begin(), data="[1]")
+    harness.edit(asked, "[1 ]")
+    assert harness.debugger.pending("run")[0].edit == "[1 ]"
 
 
-def test_a_value_that_is_shown_by_its_repr_is_read_only(stage: Stage) -> None:
+def test_a_value_that_is_shown_by_its_repr_is_read_only(harness: DebuggerHarness) -> None:
     mark = '{"$repr":"<a thing>","$ref":1,"$why":"its type has no fields"}'
-    asked = stage.reach(stage.begin(), data=f"[{mark},1]")
+    asked = harness.reach(harness.begin(), data=f"[{mark},1]")
     for edit in (
         f"[{mark.replace('thing', 'dog')},1]",
         '["a thing",1]',
         f'[{mark},{{"$repr":"","$ref":2}}]',
     ):
         with pytest.raises(ProtocolError, match="is read-only") as refused:
-            stage.step(asked, 1, edit)
+            harness.step(asked, 1, edit)
         assert refused.value.code == "invalid_edit"
-    assert stage.answers == []
-    stage.step(asked, 1, f"[2,{mark}]")
-    assert stage.answers == [Answered(asked, edit=f"[2,{mark}]")]
+    assert harness.answers == []
+    harness.step(asked, 1, f"[2,{mark}]")
+    assert harness.answers == [Answered(asked, edit=f"[2,{mark}]")]
 
 
-def test_an_edit_is_taken_back(stage: Stage) -> None:
-    _, asked = stage.query()
-    stage.edit(asked, "1", 1)
-    stage.edit(asked, None, 2)
-    assert (stage.debugger.pending("run")[0].edit, stage.point(asked).data) == (None, '"hello"')
-    stage.step()
-    assert stage.answers == [Answered(asked)]
+def test_an_edit_is_taken_back(harness: DebuggerHarness) -> None:
+    _, asked = harness.query()
+    harness.edit(asked, "1", 1)
+    harness.edit(asked, None, 2)
+    assert (harness.debugger.pending("run")[0].edit, harness.point(asked).data) == (None, '"hello"')
+    harness.step()
+    assert harness.answers == [Answered(asked)]
 
 
-def test_an_edit_made_before_goes_with_a_later_step_or_continue(stage: Stage) -> None:
-    _, first = stage.query()
-    stage.edit(first, "1")
-    stage.step()
-    _, second = stage.query()
-    stage.edit(second, "2")
-    stage.resume()
-    assert stage.answers == [Answered(first, edit="1"), Answered(second, edit="2")]
+def test_an_edit_made_before_goes_with_a_later_step_or_continue(harness: DebuggerHarness) -> None:
+    _, first = harness.query()
+    harness.edit(first, "1")
+    harness.step()
+    _, second = harness.query()
+    harness.edit(second, "2")
+    harness.resume()
+    assert harness.answers == [Answered(first, edit="1"), Answered(second, edit="2")]
 
 
-def test_each_edit_is_a_revision(stage: Stage) -> None:
-    _, asked = stage.query()
-    stage.edit(asked, "1", 1)
-    stage.edit(asked, "2", 2)
-    stage.resume(asked, 3, "3")
-    assert stage.answers == [Answered(asked, edit="3")]
+def test_each_edit_is_a_revision(harness: DebuggerHarness) -> None:
+    _, asked = harness.query()
+    harness.edit(asked, "1", 1)
+    harness.edit(asked, "2", 2)
+    harness.resume(asked, 3, "3")
+    assert harness.answers == [Answered(asked, edit="3")]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,15 @@ def test_each_edit_is_a_revision(stage: Stage) -> None:
     ],
     ids=range(11),
 )
-def test_what_is_no_json_is_refused_at_its_place(stage: Stage, edit: str, place: str) -> None:
-    _, asked = stage.query()
+def test_what_is_no_json_is_refused_at_its_place(
+    harness: DebuggerHarness, edit: str, place: str
+) -> None:
+    _, asked = harness.query()
     with pytest.raises(AgentStepperError, match=place) as refused:
-        stage.step(asked, 1, edit)
+        harness.step(asked, 1, edit)
     assert refused.value.code == "invalid_edit"
-    assert stage.run().pending == (asked,)
-    assert stage.debugger.pending("run")[0].revision == 1
+    assert harness.run().pending == (asked,)
+    assert harness.debugger.pending("run")[0].revision == 1
 
 
 @pytest.mark.parametrize(
@@ -136,26 +138,26 @@ def test_what_is_no_json_is_refused_at_its_place(stage: Stage, edit: str, place:
         '{"tool": "ls", "argument": 1}',
     ],
 )
-def test_a_tool_call_keeps_its_form(stage: Stage, edit: str) -> None:
-    asked = stage.call(CALL)
+def test_a_tool_call_keeps_its_form(harness: DebuggerHarness, edit: str) -> None:
+    asked = harness.call(CALL)
     with pytest.raises(AgentStepperError, match="must stay of the form") as refused:
-        stage.edit(asked, edit)
+        harness.edit(asked, edit)
     assert refused.value.code == "invalid_edit"
 
 
-def test_a_tool_call_of_another_form_may_go_on_unedited(stage: Stage) -> None:
-    asked = stage.call('{"tool": "odd"}')
-    stage.step(asked, 1, '{"tool": "odd"}')
-    assert stage.answers == [Answered(asked)]
+def test_a_tool_call_of_another_form_may_go_on_unedited(harness: DebuggerHarness) -> None:
+    asked = harness.call('{"tool": "odd"}')
+    harness.step(asked, 1, '{"tool": "odd"}')
+    assert harness.answers == [Answered(asked)]
 
 
-def test_a_tool_call_is_edited_and_its_result_has_no_form(stage: Stage) -> None:
-    event = stage.begin(EventKind.TOOL_INVOCATION)
-    asked = stage.reach(event, data=CALL)
-    stage.step(asked, 1, '{"Argument": null, "Tool": ""}')
-    result = stage.reach(event, EventSide.END)
-    stage.step(result, 1, "[]")
-    assert stage.answers == [
+def test_a_tool_call_is_edited_and_its_result_has_no_form(harness: DebuggerHarness) -> None:
+    event = harness.begin(EventKind.TOOL_INVOCATION)
+    asked = harness.reach(event, data=CALL)
+    harness.step(asked, 1, '{"Argument": null, "Tool": ""}')
+    result = harness.reach(event, EventSide.END)
+    harness.step(result, 1, "[]")
+    assert harness.answers == [
         Answered(asked, edit='{"Argument": null, "Tool": ""}'),
         Answered(result, edit="[]"),
     ]
@@ -163,107 +165,109 @@ def test_a_tool_call_is_edited_and_its_result_has_no_form(stage: Stage) -> None:
 
 @pytest.mark.parametrize("named", [(None, None), (None, 1), ("b2", None)])
 def test_an_edit_says_what_it_belongs_to(
-    stage: Stage, named: tuple[str | None, int | None]
+    harness: DebuggerHarness, named: tuple[str | None, int | None]
 ) -> None:
-    stage.query()
+    harness.query()
     with pytest.raises(AgentStepperError, match="halt point and revision") as refused:
-        stage.step(*named, edit="1")
+        harness.step(*named, edit="1")
     assert refused.value.code == "invalid_message"
 
 
 # ---- stale ------------------------------------------------------------------------------------------
 
-Do = Callable[[Stage, str], object]
+Do = Callable[[DebuggerHarness, str], object]
 STALE: dict[str, Do] = {
-    "step": lambda stage, id: stage.step(id, 1),
-    "continue": lambda stage, id: stage.resume(id, 1),
-    "edit": lambda stage, id: stage.edit(id, "1", 1),
-    "step with an edit": lambda stage, id: stage.step(id, 1, "1"),
+    "step": lambda harness, id: harness.step(id, 1),
+    "continue": lambda harness, id: harness.resume(id, 1),
+    "edit": lambda harness, id: harness.edit(id, "1", 1),
+    "step with an edit": lambda harness, id: harness.step(id, 1, "1"),
 }
 
 
 @pytest.mark.parametrize("does", STALE.values(), ids=STALE)
-def test_who_is_second_is_told_so(stage: Stage, does: Do) -> None:
-    _, asked = stage.query()
-    stage.step(asked, 1)
-    _, other = stage.query()
-    before = list(stage.records)
+def test_who_is_second_is_told_so(harness: DebuggerHarness, does: Do) -> None:
+    _, asked = harness.query()
+    harness.step(asked, 1)
+    _, other = harness.query()
+    before = list(harness.records)
     with pytest.raises(StaleError, match=r"has been answered already\. Look at the new state"):
-        does(stage, asked)
-    assert stage.records == before
-    assert stage.run().pending == (other,)
+        does(harness, asked)
+    assert harness.records == before
+    assert harness.run().pending == (other,)
 
 
 @pytest.mark.parametrize("does", STALE.values(), ids=STALE)
-def test_who_saw_another_revision_is_told_so(stage: Stage, does: Do) -> None:
-    _, asked = stage.query()
-    stage.edit(asked, '"mine"', 1)
+def test_who_saw_another_revision_is_told_so(harness: DebuggerHarness, does: Do) -> None:
+    _, asked = harness.query()
+    harness.edit(asked, '"mine"', 1)
     with pytest.raises(StaleError, match="has edited this message") as refused:
-        does(stage, asked)
+        does(harness, asked)
     assert (refused.value.code, refused.value.run, refused.value.halt_point) == (
         "stale",
         "run",
         asked,
     )
-    assert stage.answers == []
+    assert harness.answers == []
 
 
-def test_who_names_no_revision_takes_what_there_is(stage: Stage) -> None:
-    _, asked = stage.query()
-    stage.edit(asked, "1")
-    stage.edit(asked, "2")
-    stage.step(asked)
-    assert stage.answers == [Answered(asked, edit="2")]
+def test_who_names_no_revision_takes_what_there_is(harness: DebuggerHarness) -> None:
+    _, asked = harness.query()
+    harness.edit(asked, "1")
+    harness.edit(asked, "2")
+    harness.step(asked)
+    assert harness.answers == [Answered(asked, edit="2")]
 
 
-def test_in_continue_a_named_breakpoint_is_stale(stage: Stage) -> None:
-    _, asked = stage.query()
-    stage.resume()
+def test_in_continue_a_named_breakpoint_is_stale(harness: DebuggerHarness) -> None:
+    _, asked = harness.query()
+    harness.resume()
     with pytest.raises(StaleError):
-        stage.step(asked, 1)
-    assert stage.state() is RunState.CONTINUE
+        harness.step(asked, 1)
+    assert harness.state() is RunState.CONTINUE
 
 
-def test_an_edit_of_what_is_not_pending(stage: Stage) -> None:
+def test_an_edit_of_what_is_not_pending(harness: DebuggerHarness) -> None:
     with pytest.raises(CommandError, match="isn't waiting at a halt point") as refused:
-        stage.edit("none", "1")
+        harness.edit("none", "1")
     assert refused.value.code == "not_pending"
 
 
 # ---- stop --------------------------------------------------------------------------------------------
 
 
-def test_stop_answers_all_that_is_pending(stage: Stage) -> None:
-    points = [stage.query()[1] for _ in range(2)]
-    stage.stop()
-    assert stage.answers == [Answered(point, AnswerKind.STOP) for point in points]
-    assert (stage.run().stopping, stage.run().agent_state) == (True, AgentActivity.RUNNING)
+def test_stop_answers_all_that_is_pending(harness: DebuggerHarness) -> None:
+    points = [harness.query()[1] for _ in range(2)]
+    harness.stop()
+    assert harness.answers == [Answered(point, AnswerKind.STOP) for point in points]
+    assert (harness.run().stopping, harness.run().agent_state) == (True, AgentActivity.RUNNING)
 
 
 @pytest.mark.parametrize("continued", [False, True], ids=["step", "continue"])
-def test_stop_waits_for_the_next_breakpoint_that_waits(stage: Stage, continued: bool) -> None:
+def test_stop_waits_for_the_next_breakpoint_that_waits(
+    harness: DebuggerHarness, continued: bool
+) -> None:
     if continued:
-        stage.resume()
-    stage.stop()
-    assert stage.answers == []
-    passed = stage.reach(stage.begin(), waits=False)
-    _, asked = stage.query()
-    _, later = stage.query()
-    assert stage.answers == [Answered(asked, AnswerKind.STOP), Answered(later, AnswerKind.STOP)]
-    assert stage.point(passed).answer is AnswerKind.RESUME
-    assert stage.run().pending == ()
-    stage.finish()
-    assert not stage.run().stopping
+        harness.resume()
+    harness.stop()
+    assert harness.answers == []
+    passed = harness.reach(harness.begin(), waits=False)
+    _, asked = harness.query()
+    _, later = harness.query()
+    assert harness.answers == [Answered(asked, AnswerKind.STOP), Answered(later, AnswerKind.STOP)]
+    assert harness.point(passed).answer is AnswerKind.RESUME
+    assert harness.run().pending == ()
+    harness.finish()
+    assert not harness.run().stopping
 
 
-def test_agents_of_version_1_cannot_be_stopped(stage: Stage) -> None:
-    stage.start("old", can_stop=False)
-    _, asked = stage.query("old")
+def test_agents_of_version_1_cannot_be_stopped(harness: DebuggerHarness) -> None:
+    harness.start("old", can_stop=False)
+    _, asked = harness.query("old")
     with pytest.raises(CommandError, match="End the agent's process") as refused:
-        stage.stop("old")
+        harness.stop("old")
     assert refused.value.code == "cannot_stop"
-    assert stage.run("old").pending == (asked,)
-    assert not stage.run("old").stopping
+    assert harness.run("old").pending == (asked,)
+    assert not harness.run("old").stopping
 
 
 # ---- runs as a whole --------------------------------------------------------------------------------
@@ -272,87 +276,91 @@ def test_agents_of_version_1_cannot_be_stopped(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "does",
     [
-        lambda stage: stage.step(run="none"),
-        lambda stage: stage.resume(run="none"),
-        lambda stage: stage.halt("none"),
-        lambda stage: stage.stop("none"),
-        lambda stage: stage.edit("b", "1", run="none"),
-        lambda stage: stage.rename("x", "none"),
-        lambda stage: stage.delete("none"),
-        lambda stage: stage.run("none"),
-        lambda stage: stage.debugger.pending("none"),
+        lambda harness: harness.step(run="none"),
+        lambda harness: harness.resume(run="none"),
+        lambda harness: harness.halt("none"),
+        lambda harness: harness.stop("none"),
+        lambda harness: harness.edit("b", "1", run="none"),
+        lambda harness: harness.rename("x", "none"),
+        lambda harness: harness.delete("none"),
+        lambda harness: harness.run("none"),
+        lambda harness: harness.debugger.pending("none"),
     ],
     ids=["step", "continue", "halt", "stop", "edit", "rename", "delete", "run", "pending"],
 )
-def test_a_run_that_is_not_there(stage: Stage, does: Callable[[Stage], object]) -> None:
+def test_a_run_that_is_not_there(
+    harness: DebuggerHarness, does: Callable[[DebuggerHarness], object]
+) -> None:
     with pytest.raises(CommandError, match="There is no run none: it may have been") as refused:
-        does(stage)
+        does(harness)
     assert (refused.value.code, refused.value.run) == ("unknown_run", "none")
 
 
-def test_a_long_id_is_cut_in_the_error(stage: Stage) -> None:
+def test_a_long_id_is_cut_in_the_error(harness: DebuggerHarness) -> None:
     with pytest.raises(CommandError) as refused:
-        stage.step(run="x" * 10_000)
+        harness.step(run="x" * 10_000)
     assert len(str(refused.value)) < 200
 
 
-def test_a_run_is_renamed_alive_and_after(stage: Stage) -> None:
-    stage.rename("mine")
-    _, asked = stage.query()
-    assert (stage.run().name, stage.state()) == ("mine", RunState.HALTED)
-    stage.step(asked)
-    stage.finish()
-    stage.rename("over")
-    assert stage.run().name == "over"
+def test_a_run_is_renamed_alive_and_after(harness: DebuggerHarness) -> None:
+    harness.rename("mine")
+    _, asked = harness.query()
+    assert (harness.run().name, harness.state()) == ("mine", RunState.HALTED)
+    harness.step(asked)
+    harness.finish()
+    harness.rename("over")
+    assert harness.run().name == "over"
 
 
 @pytest.mark.parametrize("name", ["", " \n"])
-def test_a_name_is_not_empty(stage: Stage, name: str) -> None:
+def test_a_name_is_not_empty(harness: DebuggerHarness, name: str) -> None:
     with pytest.raises(AgentStepperError, match="can't be empty"):
-        stage.rename(name)
-    assert stage.run().name == "Run #1 of P"
+        harness.rename(name)
+    assert harness.run().name == "Run #1 of P"
 
 
-def test_only_a_run_that_ended_is_deleted(stage: Stage) -> None:
+def test_only_a_run_that_ended_is_deleted(harness: DebuggerHarness) -> None:
     with pytest.raises(CommandError, match="Stop the agent, or wait") as refused:
-        stage.delete()
+        harness.delete()
     assert refused.value.code == "run_is_live"
-    stage.finish()
-    stage.delete()
-    assert stage.debugger.runs == []
-    stage.start()
-    assert stage.run().name == "Run #1 of P"
+    harness.finish()
+    harness.delete()
+    assert harness.debugger.runs == []
+    harness.start()
+    assert harness.run().name == "Run #1 of P"
 
 
-def test_an_imported_run_has_ended_and_counts(stage: Stage) -> None:
+def test_an_imported_run_has_ended_and_counts(harness: DebuggerHarness) -> None:
     header = Run(id="old", name="Old", program="P", started_at=0.0, state=RunState.IDLE)
-    stage.perform(stage.debugger.commands.import_run(RunHistory(run=header)))
-    assert stage.run("old") == header
+    harness.perform(harness.debugger.commands.import_run(RunHistory(run=header)))
+    assert harness.run("old") == header
     with pytest.raises(CommandError) as refused:
-        stage.step(run="old")
+        harness.step(run="old")
     assert refused.value.code == "run_is_over"
-    stage.start("new")
-    assert stage.run("new").name == "Run #3 of P"
-    stage.delete("old")
+    harness.start("new")
+    assert harness.run("new").name == "Run #3 of P"
+    harness.delete("old")
 
 
-def test_the_active_run_is_the_live_one_that_halted_or_started_last(stage: Stage) -> None:
+def test_the_active_run_is_the_live_one_that_halted_or_started_last(
+    harness: DebuggerHarness,
+) -> None:
     def active() -> str | None:
-        run = stage.debugger.active
+        run = harness.debugger.active
         return run.id if run else None
 
-    stage.start("second")
+    harness.start("second")
     assert active() == "second"
-    stage.query("run")
+    harness.query("run")
     assert active() == "run"
-    stage.start("third")
+    harness.start("third")
     assert active() == "third"
-    stage.finish("third")
+    harness.finish("third")
     assert active() == "run"
-    stage.rename("x", "second")
+    harness.rename("x", "second")
     assert active() == "run"
-    stage.finish("run")
+    harness.finish("run")
     assert active() == "second"
-    stage.delete("run")
-    stage.finish("second")
+    harness.delete("run")
+    harness.finish("second")
     assert active() is None

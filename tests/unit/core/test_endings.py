@@ -20,17 +20,17 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
-from tests.helpers.stage import Stage, replayed
+from tests.helpers.debugger_harness import DebuggerHarness, replayed
 
 FAILURE = Failure(type="KeyError", message="It broke.")
 DAMAGE = Failure(type="StoreDamaged", message="Some is lost.")
 
 
 @pytest.fixture
-def stage() -> Stage:
-    stage = Stage()
-    stage.start()
-    return stage
+def harness() -> DebuggerHarness:
+    harness = DebuggerHarness()
+    harness.start()
+    return harness
 
 
 # ---- cost ------------------------------------------------------------------------------------------
@@ -54,14 +54,14 @@ def stage() -> Stage:
     ],
 )
 def test_tokens_and_costs_of_all_queries_are_summed(
-    stage: Stage, told: list[Usage | None], sum: Usage | None
+    harness: DebuggerHarness, told: list[Usage | None], sum: Usage | None
 ) -> None:
-    stage.resume()
+    harness.resume()
     for usage in told:
-        event, _ = stage.query()
-        stage.reach(event, EventSide.END, usage=usage)
-    assert stage.run().usage == sum
-    assert replayed(stage.records).status["run"].run == stage.run()
+        event, _ = harness.query()
+        harness.reach(event, EventSide.END, usage=usage)
+    assert harness.run().usage == sum
+    assert replayed(harness.records).status["run"].run == harness.run()
 
 
 # ---- the last event --------------------------------------------------------------------------------
@@ -88,124 +88,126 @@ def test_a_row_in_words(kind: EventKind, name: str | None, side: EventSide, word
 
 
 @pytest.mark.parametrize("ending", RunEnding)
-def test_who_broke_off_says_what_came_last(stage: Stage, ending: RunEnding) -> None:
-    stage.query()
-    stage.say('"here"')
-    stage.begin()  # it did not come to its halt point
-    stage.finish(ending=ending)
+def test_who_broke_off_says_what_came_last(harness: DebuggerHarness, ending: RunEnding) -> None:
+    harness.query()
+    harness.say('"here"')
+    harness.begin()  # it did not come to its halt point
+    harness.finish(ending=ending)
     broke_off = ending in (RunEnding.CRASHED, RunEnding.LOST)
-    assert stage.run().last_event == ("debug message (row 2)" if broke_off else None)
+    assert harness.run().last_event == ("debug message (row 2)" if broke_off else None)
 
 
 # ---- ends ------------------------------------------------------------------------------------------
 
 
-def test_what_was_lost_before_is_said_at_the_end(stage: Stage) -> None:
-    stage.detach()
-    stage.attach(failure=DAMAGE)
-    assert (stage.state(), stage.run().failure) == (RunState.STEP, DAMAGE)
-    stage.detach()
-    stage.attach()
-    stage.finish(ending=RunEnding.CRASHED, failure=FAILURE)
+def test_what_was_lost_before_is_said_at_the_end(harness: DebuggerHarness) -> None:
+    harness.detach()
+    harness.attach(failure=DAMAGE)
+    assert (harness.state(), harness.run().failure) == (RunState.STEP, DAMAGE)
+    harness.detach()
+    harness.attach()
+    harness.finish(ending=RunEnding.CRASHED, failure=FAILURE)
     both = Failure(type="KeyError", message="It broke. Some is lost.")
-    assert stage.run().failure == both
+    assert harness.run().failure == both
 
 
-def test_a_run_that_was_damaged_and_finished(stage: Stage) -> None:
-    stage.attach(failure=DAMAGE)
-    stage.finish()
-    assert (stage.run().ending, stage.run().failure) == (RunEnding.FINISHED, DAMAGE)
+def test_a_run_that_was_damaged_and_finished(harness: DebuggerHarness) -> None:
+    harness.attach(failure=DAMAGE)
+    harness.finish()
+    assert (harness.run().ending, harness.run().failure) == (RunEnding.FINISHED, DAMAGE)
 
 
-def test_an_exit_code_that_is_told_late(stage: Stage) -> None:
-    stage.finish(ending=RunEnding.LOST)
-    stage.report_exit(-9, FAILURE)
-    run = stage.run()
+def test_an_exit_code_that_is_told_late(harness: DebuggerHarness) -> None:
+    harness.finish(ending=RunEnding.LOST)
+    harness.report_exit(-9, FAILURE)
+    run = harness.run()
     assert (run.ending, run.failure, run.exit_code) == (RunEnding.CRASHED, FAILURE, -9)
-    stage.report_exit(1)
-    assert stage.run() == replace(run, exit_code=1)
+    harness.report_exit(1)
+    assert harness.run() == replace(run, exit_code=1)
 
 
-def test_an_exit_code_with_the_end(stage: Stage) -> None:
-    stage.finish(ending=RunEnding.CRASHED, failure=FAILURE, exit_code=3)
-    assert stage.run().exit_code == 3
+def test_an_exit_code_with_the_end(harness: DebuggerHarness) -> None:
+    harness.finish(ending=RunEnding.CRASHED, failure=FAILURE, exit_code=3)
+    assert harness.run().exit_code == 3
 
 
-def test_what_the_store_lost_and_its_agent_sends_again_is_no_failure(stage: Stage) -> None:
+def test_what_the_store_lost_and_its_agent_sends_again_is_no_failure(
+    harness: DebuggerHarness,
+) -> None:
     lost = Failure(type=CHANGES_LOST, message="The last change is lost.")
-    stage.debugger.restore([RunTagged(run=replace(stage.run(), failure=lost))])
-    stage.detach()
-    assert stage.run().failure == lost
-    stage.attach()
-    assert stage.run().failure is None
+    harness.debugger.restore([RunTagged(run=replace(harness.run(), failure=lost))])
+    harness.detach()
+    assert harness.run().failure == lost
+    harness.attach()
+    assert harness.run().failure is None
 
 
 # ---- away ------------------------------------------------------------------------------------------
 
 
-def test_away_is_since_the_first_time(stage: Stage) -> None:
-    stage.detach()
-    stage.now += 5
-    stage.detach()
-    assert stage.run().detached_at == 1000.0
-    records = len(stage.records)
-    stage.attach()
-    stage.attach()
-    assert len(stage.records) == records + 1
-    assert stage.run().detached_at is None
+def test_away_is_since_the_first_time(harness: DebuggerHarness) -> None:
+    harness.detach()
+    harness.now += 5
+    harness.detach()
+    assert harness.run().detached_at == 1000.0
+    records = len(harness.records)
+    harness.attach()
+    harness.attach()
+    assert len(harness.records) == records + 1
+    assert harness.run().detached_at is None
 
 
-def test_a_run_that_has_ended_is_neither_away_nor_back(stage: Stage) -> None:
-    stage.finish()
-    for does in (stage.detach, stage.attach):
+def test_a_run_that_has_ended_is_neither_away_nor_back(harness: DebuggerHarness) -> None:
+    harness.finish()
+    for does in (harness.detach, harness.attach):
         with pytest.raises(ProtocolError) as refused:
             does()
         assert refused.value.code == "run_ended"
-    records = list(stage.records)
-    stage.hear(9)
-    assert stage.records == records
+    records = list(harness.records)
+    harness.hear(9)
+    assert harness.records == records
 
 
-def test_what_is_known_of_its_agent(stage: Stage) -> None:
-    stage.hear(4)
-    assert stage.debugger.last_received("run") == 4
-    proof = stage.debugger.agent_credentials("run")
+def test_what_is_known_of_its_agent(harness: DebuggerHarness) -> None:
+    harness.hear(4)
+    assert harness.debugger.last_received("run") == 4
+    proof = harness.debugger.agent_credentials("run")
     assert proof is not None
     assert proof.secret == "s"
-    stage.finish()
-    assert stage.debugger.agent_credentials("run") is None
+    harness.finish()
+    assert harness.debugger.agent_credentials("run") is None
     with pytest.raises(CommandError):
-        stage.debugger.last_received("other")
+        harness.debugger.last_received("other")
 
 
 # ---- what people add -------------------------------------------------------------------------------
 
 
-def test_tags(stage: Stage) -> None:
-    stage.tag("slow", " two  words ", "slow")
-    assert stage.run().tags == ("slow", "two words")
-    stage.finish()
-    stage.tag()
-    assert stage.run().tags == ()
-    assert isinstance(stage.records[-1], RunTagged)
+def test_tags(harness: DebuggerHarness) -> None:
+    harness.tag("slow", " two  words ", "slow")
+    assert harness.run().tags == ("slow", "two words")
+    harness.finish()
+    harness.tag()
+    assert harness.run().tags == ()
+    assert isinstance(harness.records[-1], RunTagged)
     with pytest.raises(ProtocolError, match="A tag can't be empty"):
-        stage.tag("x", " ")
+        harness.tag("x", " ")
 
 
-def test_a_sentence_of_what_is_pending_stays_with_it(stage: Stage) -> None:
-    _, point = stage.query()
-    stage.sentence(stage.point(point), "It asks.")
-    assert stage.debugger.pending("run")[0].model_summary == "It asks."
-    stage.edit(point, '"edited"')
-    stage.step()
-    assert [each.answer for each in stage.answers] == [AnswerKind.RESUME]
+def test_a_sentence_of_what_is_pending_stays_with_it(harness: DebuggerHarness) -> None:
+    _, point = harness.query()
+    harness.sentence(harness.point(point), "It asks.")
+    assert harness.debugger.pending("run")[0].model_summary == "It asks."
+    harness.edit(point, '"edited"')
+    harness.step()
+    assert [each.answer for each in harness.answers] == [AnswerKind.RESUME]
 
 
 def test_a_run_that_was_found_has_ended() -> None:
-    stage = Stage()
+    harness = DebuggerHarness()
     found = Run(id="old", name="Old", program="P", started_at=1.0, state=RunState.IDLE, rows=7)
-    stage.debugger.restore([EndedRunLoaded(run=found)])
-    assert (stage.debugger.runs, stage.debugger.active) == ([found], None)
-    stage.rename("Older", "old")
-    stage.delete("old")
-    assert stage.debugger.runs == []
+    harness.debugger.restore([EndedRunLoaded(run=found)])
+    assert (harness.debugger.runs, harness.debugger.active) == ([found], None)
+    harness.rename("Older", "old")
+    harness.delete("old")
+    assert harness.debugger.runs == []

@@ -33,7 +33,7 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.records import RunHistory
-from tests.helpers.stage import Answered, Stage, replayed
+from tests.helpers.debugger_harness import Answered, DebuggerHarness, replayed
 
 HALTS = BreakpointRule(id="halts")
 LOGS = BreakpointRule(id="logs", reaction=Reaction.LOG)
@@ -41,19 +41,19 @@ OFF = BreakpointRule(id="off", enabled=False)
 PRICE = Price(model="gpt-*", input=1.0, output=2.0)
 
 
-def stage(*breakpoints: BreakpointRule, state: RunState = RunState.CONTINUE) -> Stage:
+def harness(*breakpoints: BreakpointRule, state: RunState = RunState.CONTINUE) -> DebuggerHarness:
     """A run in a state, with breakpoints that were set before it began."""
-    stage = Stage()
+    harness = DebuggerHarness()
     for breakpoint in breakpoints:
-        stage.set_breakpoint(breakpoint)
-    stage.start()
+        harness.set_breakpoint(breakpoint)
+    harness.start()
     if state is RunState.HALTED:
-        stage.query()
+        harness.query()
     if state is RunState.CONTINUE:
-        stage.resume()
-    stage.answers.clear()
-    stage.leases.clear()
-    return stage
+        harness.resume()
+    harness.answers.clear()
+    harness.leases.clear()
+    return harness
 
 
 @dataclass
@@ -97,7 +97,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_a_leased_agent_decided(case: Case) -> None:
-    it = stage(HALTS, LOGS, OFF, state=case.state)
+    it = harness(HALTS, LOGS, OFF, state=case.state)
     if case.stopping:
         it.stop()
         it.leases.clear()
@@ -130,7 +130,7 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
 
 
 def test_hits_are_counted_with_the_last_row() -> None:
-    it = stage(HALTS, LOGS)
+    it = harness(HALTS, LOGS)
     for breakpoints in (("logs",), (), ("halts", "logs", "logs"), ("gone",)):
         it.reach(it.begin(), leased=True, waits=False, breakpoints=breakpoints)
     assert it.run().hits == (
@@ -141,7 +141,7 @@ def test_hits_are_counted_with_the_last_row() -> None:
 
 
 def test_what_agents_make_up_does_not_grow_the_header() -> None:
-    it = stage()
+    it = harness()
     for turn in range(12):
         names = tuple(f"s{turn}-{number}" for number in range(100))
         it.reach(
@@ -157,7 +157,7 @@ def test_what_agents_make_up_does_not_grow_the_header() -> None:
 
 
 def test_without_a_lease_the_breakpoints_are_asked_here() -> None:
-    it = stage(
+    it = harness(
         BreakpointRule(
             id="third", kind=EventKind.TOOL_INVOCATION, side=EventSide.BEGIN, name="l*", hit_count=3
         ),
@@ -178,7 +178,7 @@ def test_without_a_lease_the_breakpoints_are_asked_here() -> None:
 
 
 def test_a_condition_that_fails_halts_and_says_so() -> None:
-    it = stage(BreakpointRule(id="s", condition="1 / 0 == 1", reaction=Reaction.LOG))
+    it = harness(BreakpointRule(id="s", condition="1 / 0 == 1", reaction=Reaction.LOG))
     id = it.reach(it.begin())
     assert it.run().pending == (id,)
     assert "1 / 0" in (it.point(id).breakpoint_error or "")
@@ -186,7 +186,7 @@ def test_a_condition_that_fails_halts_and_says_so() -> None:
 
 
 def test_changes_of_the_workspace_are_told() -> None:
-    it = stage(BreakpointRule(id="s", watch=Touched(path="tests/*")))
+    it = harness(BreakpointRule(id="s", watch=Touched(path="tests/*")))
     it.reach(it.begin())
     for path in ("src/a.py", "tests/a.py"):
         change = FileChange(path=path, kind=ChangeKind.CHANGED)
@@ -197,7 +197,7 @@ def test_changes_of_the_workspace_are_told() -> None:
 
 
 def test_a_breakpoint_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_start() -> None:
-    it = stage(BreakpointRule(id="second", hit_count=2))
+    it = harness(BreakpointRule(id="second", hit_count=2))
     for _ in range(2):
         it.resume()
         it.reach(it.begin(), usage=Usage(input_tokens=40))
@@ -213,7 +213,7 @@ def test_a_breakpoint_that_is_set_meanwhile_counts_from_then_on_and_usage_from_t
 
 
 def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
-    it = stage(BreakpointRule(id="s", hit_count=2, reaction=Reaction.LOG))
+    it = harness(BreakpointRule(id="s", hit_count=2, reaction=Reaction.LOG))
     it.reach(it.begin())
     it.reach(it.begin(), leased=True, waits=False)
     it.reach(it.begin())  # it lost its lease: its breakpoints begin anew
@@ -223,7 +223,7 @@ def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
 
 
 def test_after_a_restart_breakpoints_are_told_what_came_before() -> None:
-    before = stage(
+    before = harness(
         BreakpointRule(id="s", hit_count=3), BreakpointRule(id="t", watch=Touched(path="b"))
     )
     before.reach(before.begin())
@@ -233,7 +233,7 @@ def test_after_a_restart_breakpoints_are_told_what_came_before() -> None:
     before.reach(before.begin())
     assert before.run().hits == (BreakpointHits(breakpoint="t", count=1, last=2),)
     before.resume()
-    after = Stage()
+    after = DebuggerHarness()
     after.debugger.restore(before.records)
     assert after.debugger.halt_policy.needs_history("run")
     points = [record.halt_point for record in before.records if hasattr(record, "halt_point")]
@@ -248,9 +248,9 @@ def test_after_a_restart_breakpoints_are_told_what_came_before() -> None:
 
 
 def test_where_what_came_before_cannot_be_read_breakpoints_begin_anew() -> None:
-    before = stage(BreakpointRule(id="s", hit_count=2))
+    before = harness(BreakpointRule(id="s", hit_count=2))
     before.reach(before.begin())
-    after = Stage()
+    after = DebuggerHarness()
     after.debugger.restore(before.records)
     after.debugger.halt_policy.restore_history("run", None)
     assert not after.debugger.halt_policy.needs_history("run")
@@ -262,7 +262,7 @@ def test_where_what_came_before_cannot_be_read_breakpoints_begin_anew() -> None:
 
 
 def test_a_run_that_began_here_needs_no_memory() -> None:
-    it = stage()
+    it = harness()
     it.reach(it.begin())
     assert not it.debugger.halt_policy.needs_history("run")
     it.reach(it.begin(), leased=True)
@@ -273,7 +273,7 @@ def test_a_run_that_began_here_needs_no_memory() -> None:
 
 
 def test_breakpoints_stay_in_the_order_in_which_they_were_made() -> None:
-    it = stage(HALTS, LOGS)
+    it = harness(HALTS, LOGS)
     it.set_breakpoint(replace(HALTS, once=True))
     it.set_breakpoint(OFF)
     assert it.debugger.breakpoints == (replace(HALTS, once=True), LOGS, OFF)
@@ -285,7 +285,7 @@ def test_breakpoints_stay_in_the_order_in_which_they_were_made() -> None:
 
 
 def test_what_cannot_be_set() -> None:
-    it = stage()
+    it = harness()
     with pytest.raises(ProtocolError) as refused:
         it.set_breakpoint(BreakpointRule(id="s", condition="import os"))
     assert refused.value.code == "invalid_stop"
@@ -303,7 +303,7 @@ def test_what_cannot_be_set() -> None:
 # ---- leases -----------------------------------------------------------------------------------------
 
 
-def leases(it: Stage, does: Any, *args: Any) -> list[LeaseGranted]:
+def leases(it: DebuggerHarness, does: Any, *args: Any) -> list[LeaseGranted]:
     """The leases that something brings."""
     it.leases.clear()
     does(*args)
@@ -312,13 +312,13 @@ def leases(it: Stage, does: Any, *args: Any) -> list[LeaseGranted]:
 
 def test_a_lease_has_what_is_in_force_for_the_program() -> None:
     mine, other = BreakpointRule(id="mine", program="P*"), BreakpointRule(id="other", program="Q")
-    it = stage(mine, other, OFF, HALTS, state=RunState.STEP)
+    it = harness(mine, other, OFF, HALTS, state=RunState.STEP)
     it.set_prices(PRICE)
     assert it.debugger.lease("run") == LeaseGranted("run", RunMode.STEP, (mine, HALTS), (PRICE,))
 
 
 def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
-    it = stage(HALTS, state=RunState.STEP)
+    it = harness(HALTS, state=RunState.STEP)
     (given,) = leases(it, it.resume)
     assert given == LeaseGranted("run", RunMode.CONTINUE, (HALTS,), ())
     assert leases(it, it.resume) == []
@@ -342,7 +342,7 @@ def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
 
 
 def test_each_live_run_gets_its_own() -> None:
-    it = stage()
+    it = harness()
     it.start("second", "Q")
     it.start("third", "P")
     given = leases(it, it.set_breakpoint, BreakpointRule(id="s", program="P"))
@@ -350,14 +350,14 @@ def test_each_live_run_gets_its_own() -> None:
 
 
 def test_an_agent_that_is_away_has_a_lease_when_it_is_back() -> None:
-    it = stage(state=RunState.STEP)
+    it = harness(state=RunState.STEP)
     it.detach()
     assert [each.mode for each in leases(it, it.resume)] == [RunMode.CONTINUE]
     assert it.debugger.lease("run").mode is RunMode.CONTINUE
 
 
 def test_an_imported_run_keeps_its_hits() -> None:
-    it = Stage()
+    it = DebuggerHarness()
     hits = (BreakpointHits(breakpoint="s", count=2, last=7),)
     run = Run(id="r", name="I", program="P", started_at=1.0, state=RunState.IDLE, hits=hits)
     it.perform(it.debugger.commands.import_run(RunHistory(run=run)))

@@ -52,7 +52,7 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
     RunTagged,
 )
-from tests.helpers.stage import CALL, Stage, is_point, replayed, stored
+from tests.helpers.debugger_harness import CALL, DebuggerHarness, is_point, replayed, stored
 
 ASKED = {risk: ApprovalPrompt(risk=risk, why="It deletes files.") for risk in Risk}
 RUNS = ("one", "two", "three", "four")
@@ -79,68 +79,68 @@ class Anything(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stage = Stage()
+        self.harness = DebuggerHarness()
         #: Calls that somebody has approved, here or at the agent.
         self.approved: set[Named] = set()
 
     def meant(self, point: Named, number: int) -> Named:
         """Mostly a pending halt point of that run; now and then the one that was drawn."""
         run, _ = point
-        status = self.stage.debugger._runs.status.get(run)
+        status = self.harness.debugger._runs.status.get(run)
         pending = list(status.pending) if status else []
         return (run, pending[number % len(pending)]) if number and pending else point
 
     def live(self) -> list[str]:
-        return [run.id for run in self.stage.debugger.runs if run.live]
+        return [run.id for run in self.harness.debugger.runs if run.live]
 
     def tries(self, does: Any, *args: Any, **named: Any) -> Any:
         """Do it. What is refused has changed nothing."""
-        runs = self.stage.debugger._runs
-        before = copy.deepcopy(runs), list(self.stage.records), list(self.stage.answers)
+        runs = self.harness.debugger._runs
+        before = copy.deepcopy(runs), list(self.harness.records), list(self.harness.answers)
         try:
             return does(*args, **named)
         except AgentStepperError:
-            assert (runs, self.stage.records, self.stage.answers) == before
-            assert self.stage.debugger._transitions.outputs == []
+            assert (runs, self.harness.records, self.harness.answers) == before
+            assert self.harness.debugger._transitions.outputs == []
             return None
 
     # ---- agents -------------------------------------------------------------------------------------
 
     @initialize(target=runs)
     def begin_one(self) -> str:
-        return self.stage.start("one")
+        return self.harness.start("one")
 
     @rule(target=runs, run=run_ids, old=st.booleans(), mode=st.sampled_from(RunMode))
     def start(self, run: str, old: bool, mode: RunMode) -> str:
         mode = RunMode.STEP if old else mode
-        self.tries(self.stage.start, run, can_stop=not old, mode=mode)
+        self.tries(self.harness.start, run, can_stop=not old, mode=mode)
         return run
 
     @rule(target=points, run=runs, kind=st.sampled_from(CALLS), waits=st.sampled_from([1, 1, 0]))
     def call(self, run: str, kind: EventKind, waits: int) -> Named:
-        event = self.tries(self.stage.begin, kind, run, name="retrieval")
-        point = event and self.tries(self.stage.reach, event, run=run, waits=bool(waits))
+        event = self.tries(self.harness.begin, kind, run, name="retrieval")
+        point = event and self.tries(self.harness.reach, event, run=run, waits=bool(waits))
         return run, point or "none"
 
     @rule(target=points, run=runs, number=few, waits=st.sampled_from([1, 1, 0]))
     def end_call(self, run: str, number: int, waits: int) -> Named:
         """End one of the events that are open."""
-        status = self.stage.debugger._runs.status.get(run)
+        status = self.harness.debugger._runs.status.get(run)
         begun = [id for id, each in status.open_events.items() if each.has_begun] if status else []
         event = begun[number % len(begun)] if begun else "none"
-        point = self.tries(self.stage.reach, event, EventSide.END, run=run, waits=bool(waits))
+        point = self.tries(self.harness.reach, event, EventSide.END, run=run, waits=bool(waits))
         return run, point or "none"
 
     @rule(target=events, run=runs, kind=st.sampled_from(KINDS), number=few, parent=few)
     def begin(self, run: str, kind: EventKind, number: int, parent: int) -> Named:
         id = f"e{number}"
-        self.tries(self.stage.begin, kind, run, id=id, parent=f"e{parent}", name="retrieval")
+        self.tries(self.harness.begin, kind, run, id=id, parent=f"e{parent}", name="retrieval")
         return run, id
 
     @rule(target=points, event=events, side=st.sampled_from(EventSide), number=st.integers(0, 30))
     def reach(self, event: Named, side: EventSide, number: int) -> Named:
         run, event_id = event
-        self.tries(self.stage.reach, event_id, side, run=run, id=f"b{number}")
+        self.tries(self.harness.reach, event_id, side, run=run, id=f"b{number}")
         return run, f"b{number}"
 
     @rule(
@@ -152,9 +152,9 @@ class Anything(RuleBasedStateMachine):
     )
     def leased(self, run: str, waits: bool, breakpoints: list[str], error: str | None) -> Named:
         """A halt point whose agent has decided whether it waits."""
-        event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
+        event = self.tries(self.harness.begin, EventKind.TOOL_INVOCATION, run)
         said = {"waits": waits, "breakpoints": tuple(breakpoints), "breakpoint_error": error}
-        point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
+        point = event and self.tries(self.harness.reach, event, run=run, leased=True, **said)
         return run, point or "none"
 
     @rule(
@@ -166,9 +166,9 @@ class Anything(RuleBasedStateMachine):
     )
     def ask(self, run: str, waits: int, leased: bool, risk: Risk) -> Named:
         """A call that asks for an approval."""
-        event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
+        event = self.tries(self.harness.begin, EventKind.TOOL_INVOCATION, run)
         said = {"waits": bool(waits), "leased": leased, "approval": ASKED[risk], "data": CALL}
-        point = event and self.tries(self.stage.reach, event, run=run, **said)
+        point = event and self.tries(self.harness.reach, event, run=run, **said)
         return run, point or "none"
 
     @rule(point=points, number=few, denied=reasons, edit=edits, always=st.booleans())
@@ -176,70 +176,70 @@ class Anything(RuleBasedStateMachine):
         self, point: Named, number: int, denied: str | None, edit: str | None, always: bool
     ) -> None:
         run, id = self.meant(point, number)
-        answered = len(self.stage.answers)
-        self.tries(self.stage.decide, id, denied, edit, run, always=always)
+        answered = len(self.harness.answers)
+        self.tries(self.harness.decide, id, denied, edit, run, always=always)
         self.heed_approval(run, id, answered)
 
     def heed_approval(self, run: str, id: str, answered: int) -> None:
         """Note what was approved just now, where more was answered than before."""
-        if len(self.stage.answers) > answered:
+        if len(self.harness.answers) > answered:
             self.approved.add((run, id))
 
     @rule(point=points, number=few)
     def withdraw(self, point: Named, number: int) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.withdraw, id, run)
+        self.tries(self.harness.withdraw, id, run)
 
     @rule(run=runs, number=few)
     def commit(self, run: str, number: int) -> None:
-        self.tries(self.stage.commit, run, f"c{number}")
+        self.tries(self.harness.commit, run, f"c{number}")
 
     @rule(run=runs, n=few)
     def hear(self, run: str, n: int) -> None:
-        self.tries(self.stage.hear, n, run)
+        self.tries(self.harness.hear, n, run)
 
     @rule(run=runs)
     def detach(self, run: str) -> None:
-        self.tries(self.stage.detach, run)
+        self.tries(self.harness.detach, run)
 
     @rule(run=runs, lost=st.booleans())
     def attach(self, run: str, lost: bool) -> None:
         failure = Failure(type="Damaged", message="Some is lost.") if lost else None
-        self.tries(self.stage.attach, run, failure)
+        self.tries(self.harness.attach, run, failure)
 
     @precondition(lambda self: len(self.live()) > 1)
     @rule(run=runs, ending=st.sampled_from(RunEnding))
     def finish(self, run: str, ending: RunEnding) -> None:
-        self.tries(self.stage.finish, run, ending)
+        self.tries(self.harness.finish, run, ending)
 
     @rule(seconds=st.floats(0, 10))
     def wait(self, seconds: float) -> None:
-        self.stage.now += seconds
+        self.harness.now += seconds
 
     # ---- people -------------------------------------------------------------------------------------
 
     @rule(run=runs)
     def step_any(self, run: str) -> None:
-        self.tries(self.stage.step, run=run)
+        self.tries(self.harness.step, run=run)
 
     @rule(point=points, number=few, revision=revisions, edit=edits)
     def step(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.step, id, revision, edit, run)
+        self.tries(self.harness.step, id, revision, edit, run)
 
     @rule(run=runs)
     def resume_all(self, run: str) -> None:
-        self.tries(self.stage.resume, run=run)
+        self.tries(self.harness.resume, run=run)
 
     @rule(point=points, number=few, revision=revisions, edit=edits)
     def resume(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.resume, id, revision, edit, run)
+        self.tries(self.harness.resume, id, revision, edit, run)
 
     @rule(point=points, number=few, revision=revisions, edit=edits)
     def edit(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.edit, id, edit, revision, run)
+        self.tries(self.harness.edit, id, edit, revision, run)
 
     @rule(
         point=points,
@@ -252,26 +252,26 @@ class Anything(RuleBasedStateMachine):
         self, point: Named, number: int, revision: int, edit: str | None, said: dict[str, bool]
     ) -> None:
         run, id = self.meant(point, number)
-        answered = len(self.stage.answers)
-        self.tries(self.stage.approve, id, revision, edit, run, **said)
+        answered = len(self.harness.answers)
+        self.tries(self.harness.approve, id, revision, edit, run, **said)
         self.heed_approval(run, id, answered)
-        if len(self.stage.answers) > answered and not said["confirmed"]:
-            approval = self.stage.point(id).approval
+        if len(self.harness.answers) > answered and not said["confirmed"]:
+            approval = self.harness.point(id).approval
             assert approval is not None and approval.risk is not Risk.HIGH
 
     @rule(point=points, number=few, revision=st.integers(1, 2))
     def deny(self, point: Named, number: int, revision: int) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.deny, id, revision, run=run)
+        self.tries(self.harness.deny, id, revision, run=run)
 
     @rule(run=runs)
     def halt(self, run: str) -> None:
-        self.tries(self.stage.halt, run)
+        self.tries(self.harness.halt, run)
 
     @rule(run=runs, number=few)
     def stop(self, run: str, number: int) -> None:
         if number == 1:  # it leaves little to see
-            self.tries(self.stage.stop, run)
+            self.tries(self.harness.stop, run)
 
     @rule(
         id=breakpoint_ids,
@@ -282,64 +282,64 @@ class Anything(RuleBasedStateMachine):
     def set_breakpoint(self, id: str, reaction: Reaction, hit_count: int, on: bool) -> None:
         kind = EventKind.TOOL_INVOCATION if hit_count > 1 else None
         self.tries(
-            self.stage.set_breakpoint,
+            self.harness.set_breakpoint,
             BreakpointRule(id=id, kind=kind, hit_count=hit_count, reaction=reaction, enabled=on),
         )
 
     @rule(id=breakpoint_ids)
     def delete_breakpoint(self, id: str) -> None:
-        self.tries(self.stage.delete_breakpoint, id)
+        self.tries(self.harness.delete_breakpoint, id)
 
     @rule(dollars=st.integers(1, 3))
     def price(self, dollars: int) -> None:
-        self.tries(self.stage.set_prices, Price(model="*", input=dollars, output=dollars))
+        self.tries(self.harness.set_prices, Price(model="*", input=dollars, output=dollars))
 
     @rule(run=runs, name=st.sampled_from(["", "x"]))
     def rename(self, run: str, name: str) -> None:
-        self.tries(self.stage.rename, name, run)
+        self.tries(self.harness.rename, name, run)
 
     @rule(run=runs, tags=st.lists(st.sampled_from(["", "slow", "kept "]), max_size=3))
     def tag(self, run: str, tags: list[str]) -> None:
-        self.tries(self.stage.tag, *tags, run=run)
+        self.tries(self.harness.tag, *tags, run=run)
 
     @rule(point=points, text=st.sampled_from(["", " ", "look"]))
     def note(self, point: Named, text: str) -> None:
         run, id = point
-        self.tries(self.stage.note, id, text, run)
+        self.tries(self.harness.note, id, text, run)
 
     @rule(point=points, number=few)
     def sentence(self, point: Named, number: int) -> None:
         run, id = self.meant(point, number)
-        if any(is_point(each, id) and run_of(each) == run for each in self.stage.records):
-            about = self.stage.point(id)
-            self.tries(self.stage.sentence, replace(about, run=run), "It asks.")
+        if any(is_point(each, id) and run_of(each) == run for each in self.harness.records):
+            about = self.harness.point(id)
+            self.tries(self.harness.sentence, replace(about, run=run), "It asks.")
 
     @rule(run=runs)
     def delete(self, run: str) -> None:
-        self.tries(self.stage.delete, run)
+        self.tries(self.harness.delete, run)
         self.forget_the_dead()
 
     def forget_the_dead(self) -> None:
         """Records of deleted runs: a store forgets them, and so do the invariants below."""
-        known = {run.id for run in self.stage.debugger.runs}
-        self.stage.records = [
-            each for each in self.stage.records if is_rule(each) or run_of(each) in known
+        known = {run.id for run in self.harness.debugger.runs}
+        self.harness.records = [
+            each for each in self.harness.records if is_rule(each) or run_of(each) in known
         ]
-        self.stage.leases = [each for each in self.stage.leases if each.run in known]
-        self.stage.answers = [each for each in self.stage.answers if each.run in known]
+        self.harness.leases = [each for each in self.harness.leases if each.run in known]
+        self.harness.answers = [each for each in self.harness.answers if each.run in known]
 
     @rule(number=few)
     def import_run(self, number: int) -> None:
         header = Run(id=f"i{number}", name="I", program="P", started_at=1.0, state=RunState.IDLE)
-        if header.id not in {run.id for run in self.stage.debugger.runs}:
-            self.stage.perform(self.stage.debugger.commands.import_run(RunHistory(run=header)))
+        if header.id not in {run.id for run in self.harness.debugger.runs}:
+            self.harness.perform(self.harness.debugger.commands.import_run(RunHistory(run=header)))
 
     # ---- what always holds --------------------------------------------------------------------------
 
     @invariant()
     def what_is_shown_follows_from_mode_and_pending(self) -> None:
-        for run in self.stage.debugger.runs:
-            pending = self.stage.debugger.pending(run.id)
+        for run in self.harness.debugger.runs:
+            pending = self.harness.debugger.pending(run.id)
             assert run.pending == tuple(point.id for point in pending)
             ended = run.ending is not None or run.id.startswith("i")
             away = run.detached_at is not None
@@ -354,21 +354,21 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def each_agent_has_the_lease_that_holds(self) -> None:
         """As it would: it gets one when it connects, and each change."""
-        told = {each.run: each for each in self.stage.leases}
-        started = (each.run for each in self.stage.records if isinstance(each, RunStarted))
+        told = {each.run: each for each in self.harness.leases}
+        started = (each.run for each in self.harness.records if isinstance(each, RunStarted))
         began = {run.id: run.mode for run in started}
-        for run in self.stage.debugger.runs:
+        for run in self.harness.debugger.runs:
             if run.live and run.id in told:
-                assert told[run.id] == self.stage.debugger.lease(run.id)
+                assert told[run.id] == self.harness.debugger.lease(run.id)
             elif run.live:
-                assert self.stage.debugger.lease(run.id).mode is began[run.id]
+                assert self.harness.debugger.lease(run.id).mode is began[run.id]
 
     @invariant()
     def hits_are_those_of_the_rows(self) -> None:
         hits: dict[str, dict[str, BreakpointHits]] = {
-            run.id: {} for run in self.stage.debugger.runs
+            run.id: {} for run in self.harness.debugger.runs
         }
-        for record in self.stage.records:
+        for record in self.harness.records:
             if isinstance(record, HaltPointSaved):
                 point = record.halt_point
                 for breakpoint in set(point.breakpoints):
@@ -377,13 +377,13 @@ class Anything(RuleBasedStateMachine):
                     hits[point.run][breakpoint] = BreakpointHits(
                         breakpoint=breakpoint, count=count, last=point.seq
                     )
-        for run in self.stage.debugger.runs:
+        for run in self.harness.debugger.runs:
             assert {each.breakpoint: each for each in run.hits} == hits[run.id]
 
     @invariant()
     def every_breakpoint_that_waits_is_answered_once_or_pending(self) -> None:
         waiting, ends = set(), []
-        for record in self.stage.records:
+        for record in self.harness.records:
             match record:
                 case HaltPointSaved(halt_point=point) if point.answer is None:
                     waiting.add((point.run, point.id))
@@ -392,13 +392,13 @@ class Anything(RuleBasedStateMachine):
                 case HaltPointAnswered(run=run, halt_point=id):
                     ends.append((run, id))
         assert len(ends) == len(set(ends))
-        pending = {(run.id, id) for run in self.stage.debugger.runs for id in run.pending}
+        pending = {(run.id, id) for run in self.harness.debugger.runs for id in run.pending}
         assert waiting - set(ends) == pending
         assert pending.isdisjoint(ends)
 
     @invariant()
     def what_asks_for_an_approval_is_not_passed(self) -> None:
-        for record in self.stage.records:
+        for record in self.harness.records:
             if isinstance(record, HaltPointSaved) and record.halt_point.approval is not None:
                 asks = record.halt_point.waits
                 assert not asks or record.halt_point.answer in (None, AnswerKind.STOP)
@@ -406,7 +406,7 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def only_an_approval_approves(self) -> None:
         asks = set()
-        for record in self.stage.records:
+        for record in self.harness.records:
             match record:
                 case HaltPointSaved(halt_point=point) if point.approval and not point.answer:
                     asks.add((point.run, point.id))
@@ -415,7 +415,7 @@ class Anything(RuleBasedStateMachine):
 
     @invariant()
     def only_denials_have_reasons(self) -> None:
-        for record in self.stage.records:
+        for record in self.harness.records:
             if isinstance(record, HaltPointAnswered):
                 assert (record.reason is not None) == (record.answer is AnswerKind.DENY)
                 assert not record.always or record.answer is AnswerKind.RESUME
@@ -423,36 +423,36 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def agents_hear_what_was_answered_and_nothing_else(self) -> None:
         recorded: Counter[tuple[str, AnswerKind]] = Counter()
-        for record in self.stage.records:
+        for record in self.harness.records:
             match record:
                 case HaltPointSaved(halt_point=point) if point.waits and point.answer:
                     recorded[point.id, point.answer] += 1
                 case HaltPointAnswered(halt_point=id, answer=answer):
                     recorded[id, answer] += answer is not AnswerKind.WITHDRAWN
-        assert Counter((each.halt_point, each.answer) for each in self.stage.answers) == recorded
+        assert Counter((each.halt_point, each.answer) for each in self.harness.answers) == recorded
 
     @invariant()
     def rows_are_numbered_without_gaps(self) -> None:
-        rows: dict[str, list[int]] = {run.id: [] for run in self.stage.debugger.runs}
-        for record in self.stage.records:
+        rows: dict[str, list[int]] = {run.id: [] for run in self.harness.debugger.runs}
+        for record in self.harness.records:
             match record:
                 case HaltPointSaved(halt_point=point):
                     rows[point.run].append(point.seq)
                 case EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
                     rows[event.run].append(event.seq)
-        for run in self.stage.debugger.runs:
+        for run in self.harness.debugger.runs:
             assert rows[run.id] == list(range(1, run.rows + 1))
 
     @invariant()
     def the_active_run_is_live(self) -> None:
-        active = self.stage.debugger.active
-        live = [run for run in self.stage.debugger.runs if run.live]
+        active = self.harness.debugger.active
+        live = [run for run in self.harness.debugger.runs if run.live]
         assert active in live if live else active is None
 
     @invariant()
     def a_restart_is_a_replay(self) -> None:
-        state = self.stage.debugger._runs
-        for records in (self.stage.records, stored(self.stage.records)):
+        state = self.harness.debugger._runs
+        for records in (self.harness.records, stored(self.harness.records)):
             again = replayed(records)
             assert again == state
             assert list(again.status) == list(state.status)

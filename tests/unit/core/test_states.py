@@ -24,72 +24,72 @@ from agentstepper_nb.protocol.data_model import (
     RunMode,
     RunState,
 )
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
 
-def step_state() -> Stage:
-    stage = Stage()
-    stage.start()
-    return stage
+def step_state() -> DebuggerHarness:
+    harness = DebuggerHarness()
+    harness.start()
+    return harness
 
 
-def halted_state() -> Stage:
-    stage = step_state()
-    stage.reach(stage.begin(id="e-first"), id="first")
-    return stage
+def halted_state() -> DebuggerHarness:
+    harness = step_state()
+    harness.reach(harness.begin(id="e-first"), id="first")
+    return harness
 
 
-def asking_state() -> Stage:
+def asking_state() -> DebuggerHarness:
     """Halted as `halted_state`, but only by what asks for an approval, in CONTINUE."""
-    stage = continue_state()
-    stage.ask(id="first")
-    return stage
+    harness = continue_state()
+    harness.ask(id="first")
+    return harness
 
 
-def continue_state() -> Stage:
-    stage = step_state()
-    stage.resume()
-    return stage
+def continue_state() -> DebuggerHarness:
+    harness = step_state()
+    harness.resume()
+    return harness
 
 
-def idle_state() -> Stage:
-    stage = step_state()
-    stage.finish()
-    return stage
+def idle_state() -> DebuggerHarness:
+    harness = step_state()
+    harness.finish()
+    return harness
 
 
-def away(reach: Callable[[], Stage]) -> Callable[[], Stage]:
+def away(reach: Callable[[], DebuggerHarness]) -> Callable[[], DebuggerHarness]:
     """A state, whose agent is away."""
 
-    def reached() -> Stage:
-        stage = reach()
-        stage.detach()
-        return stage
+    def reached() -> DebuggerHarness:
+        harness = reach()
+        harness.detach()
+        return harness
 
     return reached
 
 
-REACHED: dict[RunState, Callable[[], Stage]] = {
+REACHED: dict[RunState, Callable[[], DebuggerHarness]] = {
     RunState.STEP: step_state,
     RunState.HALTED: halted_state,
     RunState.CONTINUE: continue_state,
     RunState.IDLE: idle_state,
 }
 
-SENT: dict[RunSignal, Callable[[Stage], object]] = {
-    RunSignal.HALT_POINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
-    RunSignal.BREAKPOINT_HIT: lambda stage: stage.reach(
-        stage.begin(id="e-new"), id="new", leased=True, breakpoint_error="It can't be told."
+SENT: dict[RunSignal, Callable[[DebuggerHarness], object]] = {
+    RunSignal.HALT_POINT: lambda harness: harness.reach(harness.begin(id="e-new"), id="new"),
+    RunSignal.BREAKPOINT_HIT: lambda harness: harness.reach(
+        harness.begin(id="e-new"), id="new", leased=True, breakpoint_error="It can't be told."
     ),
-    RunSignal.APPROVAL_REQUESTED: lambda stage: stage.ask(id="new"),
-    RunSignal.STEP: lambda stage: stage.step(),
-    RunSignal.CONTINUE: lambda stage: stage.resume(),
-    RunSignal.APPROVE: lambda stage: stage.approve("first"),
-    RunSignal.DENY: lambda stage: stage.deny("first"),
-    RunSignal.HALT: lambda stage: stage.halt(),
-    RunSignal.STOP: lambda stage: stage.stop(),
-    RunSignal.WITHDRAWN: lambda stage: stage.withdraw("first"),
-    RunSignal.END: lambda stage: stage.finish(),
+    RunSignal.APPROVAL_REQUESTED: lambda harness: harness.ask(id="new"),
+    RunSignal.STEP: lambda harness: harness.step(),
+    RunSignal.CONTINUE: lambda harness: harness.resume(),
+    RunSignal.APPROVE: lambda harness: harness.approve("first"),
+    RunSignal.DENY: lambda harness: harness.deny("first"),
+    RunSignal.HALT: lambda harness: harness.halt(),
+    RunSignal.STOP: lambda harness: harness.stop(),
+    RunSignal.WITHDRAWN: lambda harness: harness.withdraw("first"),
+    RunSignal.END: lambda harness: harness.finish(),
 }
 
 S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
@@ -158,67 +158,67 @@ UNASKED = {(H, RunSignal.APPROVE)}
 @pytest.mark.parametrize("signal", RunSignal)
 @pytest.mark.parametrize("state", REACHED)
 def test_a_signal_in_a_state(state: RunState, signal: RunSignal) -> None:
-    stage = REACHED[state]()
-    assert stage.state() is state
-    before = stage.run(), list(stage.records)
+    harness = REACHED[state]()
+    assert harness.state() is state
+    before = harness.run(), list(harness.records)
 
     if signal not in TRANSITION_RULES[state]:
         with pytest.raises(AgentStepperError) as refused:
-            SENT[signal](stage)
+            SENT[signal](harness)
         assert refused.value.code in ("run_is_over", "run_ended")
-        assert (stage.run(), stage.records) == before
+        assert (harness.run(), harness.records) == before
         assert (state, signal) not in EXPECTED
         return
 
     if (state, signal) in ABOUT_ONE | UNASKED:
         with pytest.raises(AgentStepperError) as refused:
-            SENT[signal](stage)
+            SENT[signal](harness)
         assert refused.value.code == ("stale" if state is not H else "cannot_approve")
-        assert (stage.run(), stage.records) == before
+        assert (harness.run(), harness.records) == before
         return
 
-    SENT[signal](stage)
+    SENT[signal](harness)
     after, pending, answered = EXPECTED[state, signal]
-    assert stage.state() is after
-    assert stage.run().pending == pending
-    assert {each.halt_point: each.answer for each in stage.answers} == answered
+    assert harness.state() is after
+    assert harness.run().pending == pending
+    assert {each.halt_point: each.answer for each in harness.answers} == answered
 
 
 @pytest.mark.parametrize("signal", RunSignal)
 def test_a_signal_while_only_an_approval_is_asked(signal: RunSignal) -> None:
-    stage = asking_state()
-    assert (stage.state(), stage.run().mode) == (H, RunMode.CONTINUE)
+    harness = asking_state()
+    assert (harness.state(), harness.run().mode) == (H, RunMode.CONTINUE)
     if signal is RunSignal.STEP:
-        before = stage.run(), list(stage.records)
+        before = harness.run(), list(harness.records)
         with pytest.raises(NeedsApprovalError):
-            SENT[signal](stage)
-        assert (stage.run(), stage.records) == before
+            SENT[signal](harness)
+        assert (harness.run(), harness.records) == before
         return
-    SENT[signal](stage)
+    SENT[signal](harness)
     after, pending, answered = ASKING[signal]
-    assert stage.state() is after
-    assert stage.run().pending == pending
-    assert {each.halt_point: each.answer for each in stage.answers} == answered
-    assert stage.run().mode is SETS.get(signal, RunMode.CONTINUE)
+    assert harness.state() is after
+    assert harness.run().pending == pending
+    assert {each.halt_point: each.answer for each in harness.answers} == answered
+    assert harness.run().mode is SETS.get(signal, RunMode.CONTINUE)
 
 
 @pytest.mark.parametrize("signal", RunSignal)
 @pytest.mark.parametrize("state", [S, H, C])
 def test_a_signal_while_the_agent_is_away(state: RunState, signal: RunSignal) -> None:
     """What would happen if it were there happens: it hears of it when it is back."""
-    stage = away(REACHED[state])()
-    assert stage.state() is RunState.DETACHED
-    assert list_transition_rules(stage.run()) == TRANSITION_RULES[state]
+    harness = away(REACHED[state])()
+    assert harness.state() is RunState.DETACHED
+    assert list_transition_rules(harness.run()) == TRANSITION_RULES[state]
     if (state, signal) in ABOUT_ONE | UNASKED:
         return
-    SENT[signal](stage)
+    SENT[signal](harness)
     after, pending, answered = EXPECTED[state, signal]
-    assert stage.state() is (IDLE if after is IDLE else RunState.DETACHED)
-    assert stage.run().pending == pending
-    assert {each.halt_point: each.answer for each in stage.answers} == answered
+    assert harness.state() is (IDLE if after is IDLE else RunState.DETACHED)
+    assert harness.run().pending == pending
+    assert {each.halt_point: each.answer for each in harness.answers} == answered
     if after is not IDLE:
-        stage.attach()
-        assert stage.state() is after
+        harness.attach()
+        assert harness.state() is after
 
 
 def test_every_state_has_its_rules_and_only_idle_has_none() -> None:

@@ -21,8 +21,8 @@ from agentstepper_nb.protocol.data_model import AgentActivity, AnswerKind, RunSt
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import history_by_chance, kept, records_by_chance, with_every_field
-from tests.helpers.stage import Stage
 
 HISTORY = with_every_field()
 DATA = archive.dump_archive(HISTORY)
@@ -84,11 +84,11 @@ def test_a_debuggers_run_comes_back(seed: int) -> None:
 
 def _finished(seed: int) -> RunHistory:
     records = records_by_chance(seed)
-    stage = Stage()
-    stage.debugger.restore(records)
-    stage.now, stage.records, stage._ids = 2000.0, records, 1000
-    stage.finish()
-    return kept(stage.records)
+    harness = DebuggerHarness()
+    harness.debugger.restore(records)
+    harness.now, harness.records, harness._ids = 2000.0, records, 1000
+    harness.finish()
+    return kept(harness.records)
 
 
 def test_the_same_run_makes_the_same_bytes() -> None:
@@ -103,18 +103,18 @@ def test_an_import_is_a_run_of_its_own() -> None:
 
 
 def test_a_run_that_was_live_has_ended() -> None:
-    stage = Stage()
-    stage.start()
-    stage.now += 5
-    stage.query()
-    history = archive.load_archive(archive.dump_archive(kept(stage.records)))
+    harness = DebuggerHarness()
+    harness.start()
+    harness.now += 5
+    harness.query()
+    history = archive.load_archive(archive.dump_archive(kept(harness.records)))
     run = history.run
     assert (run.state, run.agent_state, run.pending, run.ending, run.ended_at) == (
         RunState.IDLE,
         AgentActivity.FINISHED,
         (),
         None,
-        stage.now,
+        harness.now,
     )
     assert [point.answer for point in history.halt_points] == [AnswerKind.WITHDRAWN]
 

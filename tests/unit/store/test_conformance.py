@@ -28,7 +28,7 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, open_store
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
 
 @dataclass
@@ -49,7 +49,7 @@ KINDS = {
 }
 
 
-class Kept(Stage):
+class Kept(DebuggerHarness):
     """A stage whose records go to a store; each thing that is done waits until it is recorded."""
 
     def __init__(self, store: Store) -> None:
@@ -90,45 +90,45 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 @pytest.fixture
-def stage(kind: Kind, tmp_path: Path) -> Iterator[Kept]:
+def harness(kind: Kind, tmp_path: Path) -> Iterator[Kept]:
     store = kind.open(tmp_path / "logs")
     assert list(store.load()) == []
-    stage = Kept(store)
-    yield stage
-    stage.close()
+    harness = Kept(store)
+    yield harness
+    harness.close()
 
 
-def whole_run(stage: Kept, run: str = "run") -> tuple[str, str, str]:
+def whole_run(harness: Kept, run: str = "run") -> tuple[str, str, str]:
     """A run with an edited query, a debug message, a tool call, and a commit: some of its ids."""
-    stage.start(run)
-    event, asked = stage.query(run)
-    stage.step(asked, 1, '{"edited": 1.0}', run)
-    stage.reach(event, EventSide.END, data='"answer"', run=run)
-    stage.resume(run=run)
-    said = stage.say('"look"', run)
-    stage.call('{"Tool": "ls", "Argument": null}', run)
-    stage.commit(run, id=f"c-{run}")
+    harness.start(run)
+    event, asked = harness.query(run)
+    harness.step(asked, 1, '{"edited": 1.0}', run)
+    harness.reach(event, EventSide.END, data='"answer"', run=run)
+    harness.resume(run=run)
+    said = harness.say('"look"', run)
+    harness.call('{"Tool": "ls", "Argument": null}', run)
+    harness.commit(run, id=f"c-{run}")
     return event, asked, said
 
 
-def test_each_append_is_told_recorded_once_and_in_order(stage: Kept) -> None:
+def test_each_append_is_told_recorded_once_and_in_order(harness: Kept) -> None:
     sizes = []
-    for does in (stage.start, stage.query, stage.step, stage.finish):
-        before = len(stage.records)
+    for does in (harness.start, harness.query, harness.step, harness.finish):
+        before = len(harness.records)
         does()
-        sizes.append(len(stage.records) - before)
-    assert sum(stage.recorded) == sum(sizes)
+        sizes.append(len(harness.records) - before)
+    assert sum(harness.recorded) == sum(sizes)
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(stage: Kept, durable: bool) -> None:
+def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(harness: Kept, durable: bool) -> None:
     done: list[int] = []
     on_synced: list[int] = []
 
     async def append() -> None:
         last = asyncio.Event()
         for number in range(20):
-            stage.store.append(
+            harness.store.append(
                 [RunStarted(run=Run(id=f"r{number}", name="", program="P", started_at=0))]
                 if number % 3
                 else [],
@@ -136,188 +136,190 @@ def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(stage: Kept, durab
                 durable=durable and number % 5 == 0,
                 on_synced=partial(on_synced.append, number),
             )
-        stage.store.append([], on_synced=last.set)
+        harness.store.append([], on_synced=last.set)
         await last.wait()
 
-    stage.loop.run(append())
+    harness.loop.run(append())
     assert done == on_synced == list(range(20))
 
 
-def test_a_run_is_given_back_whole(stage: Kept) -> None:
-    event, asked, said = whole_run(stage)
-    history = stage.history()
+def test_a_run_is_given_back_whole(harness: Kept) -> None:
+    event, asked, said = whole_run(harness)
+    history = harness.history()
     # What debug messages and commits add to a header's numbers is the debugger's to count.
-    assert history.run == replace(stage.run(), commits=0)
+    assert history.run == replace(harness.run(), commits=0)
     assert [each.kind for each in history.events] == [
         EventKind.LLM_QUERY,
         EventKind.DEBUG_MESSAGE,
         EventKind.TOOL_INVOCATION,
     ]
-    assert history.events[0] == stage.event(event)
+    assert history.events[0] == harness.event(event)
     assert [point.seq for point in history.halt_points] == [1, 2, 4]
     assert history.halt_points[0].id == asked
     assert history.events[1].id == said
     assert [commit.id for commit in history.commits] == ["c-run"]
 
 
-def test_a_breakpoint_is_given_back_as_it_stands(stage: Kept) -> None:
-    stage.start()
-    _, asked = stage.query()
-    pending = stage.message(asked)
+def test_a_breakpoint_is_given_back_as_it_stands(harness: Kept) -> None:
+    harness.start()
+    _, asked = harness.query()
+    pending = harness.message(asked)
     assert isinstance(pending, HaltPoint)
     assert (pending.data, pending.edit, pending.answer) == ('"hello"', None, None)
-    stage.edit(asked, "null")
-    stage.now += 1
-    stage.step()
-    answered = stage.message(asked)
+    harness.edit(asked, "null")
+    harness.now += 1
+    harness.step()
+    answered = harness.message(asked)
     assert isinstance(answered, HaltPoint)
     assert (answered.edit, answered.revision, answered.answer, answered.answered_at) == (
         "null",
         2,
         AnswerKind.RESUME,
-        stage.now,
+        harness.now,
     )
 
 
-def test_a_debug_message_is_given_back(stage: Kept) -> None:
-    stage.start()
-    said = stage.say('"look"')
-    found = stage.message(said)
+def test_a_debug_message_is_given_back(harness: Kept) -> None:
+    harness.start()
+    said = harness.say('"look"')
+    found = harness.message(said)
     assert isinstance(found, Event)
     assert found.data == '"look"'
 
 
-def test_what_is_not_there_is_none(stage: Kept) -> None:
-    stage.start()
-    assert stage.message("none") is None
-    assert stage.loop.run(stage.store.commit("run", "none")) is None
+def test_what_is_not_there_is_none(harness: Kept) -> None:
+    harness.start()
+    assert harness.message("none") is None
+    assert harness.loop.run(harness.store.commit("run", "none")) is None
 
 
-def test_a_commit_is_given_back_with_its_contents(stage: Kept) -> None:
-    stage.perform(stage.debugger.commands.import_run(recorded("mine")))
-    commit = stage.loop.run(stage.store.commit("mine", recorded("mine").commits[1].id))
+def test_a_commit_is_given_back_with_its_contents(harness: Kept) -> None:
+    harness.perform(harness.debugger.commands.import_run(recorded("mine")))
+    commit = harness.loop.run(harness.store.commit("mine", recorded("mine").commits[1].id))
     assert commit == recorded("mine").commits[1]
 
 
-def test_runs_are_kept_apart(stage: Kept) -> None:
-    whole_run(stage, "one")
-    whole_run(stage, "two")
+def test_runs_are_kept_apart(harness: Kept) -> None:
+    whole_run(harness, "one")
+    whole_run(harness, "two")
     for run in ("one", "two"):
-        history = stage.history(run)
+        history = harness.history(run)
         assert {each.run for each in (*history.events, *history.halt_points)} == {run}
         assert len(history.halt_points) == 3
 
 
-def test_a_renamed_run(stage: Kept) -> None:
-    whole_run(stage)
-    stage.rename("mine")
-    assert stage.history().run.name == "mine"
-    stage.finish()
-    stage.rename("again")
-    assert stage.history().run.name == "again"
+def test_a_renamed_run(harness: Kept) -> None:
+    whole_run(harness)
+    harness.rename("mine")
+    assert harness.history().run.name == "mine"
+    harness.finish()
+    harness.rename("again")
+    assert harness.history().run.name == "again"
 
 
-def test_an_imported_run_is_given_back_to_the_letter(stage: Kept) -> None:
+def test_an_imported_run_is_given_back_to_the_letter(harness: Kept) -> None:
     history = recorded("mine")
-    stage.perform(stage.debugger.commands.import_run(history))
-    assert stage.history("mine") == history
+    harness.perform(harness.debugger.commands.import_run(history))
+    assert harness.history("mine") == history
 
 
-def test_a_run_that_ended_is_idle(stage: Kept) -> None:
-    whole_run(stage)
-    stage.finish()
-    history = stage.history()
-    assert history.run == stage.run()
+def test_a_run_that_ended_is_idle(harness: Kept) -> None:
+    whole_run(harness)
+    harness.finish()
+    history = harness.history()
+    assert history.run == harness.run()
     assert history.run.state is RunState.IDLE
     assert history.halt_points[-1].kind is EventKind.PROGRAM_FINISHED
 
 
-def test_notes_are_kept_replaced_and_taken_back(stage: Kept) -> None:
-    stage.start()
-    _, asked = stage.query()
-    said = stage.say('"look"')
-    stage.note(asked, "why?")
-    stage.note(said, "here")
-    stage.note(asked, "ah")
-    assert [(note.message, note.text) for note in stage.history().notes] == [
+def test_notes_are_kept_replaced_and_taken_back(harness: Kept) -> None:
+    harness.start()
+    _, asked = harness.query()
+    said = harness.say('"look"')
+    harness.note(asked, "why?")
+    harness.note(said, "here")
+    harness.note(asked, "ah")
+    assert [(note.message, note.text) for note in harness.history().notes] == [
         (asked, "ah"),
         (said, "here"),
     ]
-    stage.note(asked, "")
-    assert [note.message for note in stage.history().notes] == [said]
+    harness.note(asked, "")
+    assert [note.message for note in harness.history().notes] == [said]
 
 
-def test_tags_are_kept(stage: Kept) -> None:
-    stage.start()
-    stage.tag("slow", "fine")
-    assert stage.history().run.tags == ("slow", "fine")
+def test_tags_are_kept(harness: Kept) -> None:
+    harness.start()
+    harness.tag("slow", "fine")
+    assert harness.history().run.tags == ("slow", "fine")
 
 
-def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: Kept) -> None:
-    whole_run(stage)
-    point, commit = stage.history().halt_points[0], stage.history().commits[0]
-    stage.sentence(point, "It greets.")
-    stage.sentence(commit, "It fixes.")
-    history = stage.history()
+def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(harness: Kept) -> None:
+    whole_run(harness)
+    point, commit = harness.history().halt_points[0], harness.history().commits[0]
+    harness.sentence(point, "It greets.")
+    harness.sentence(commit, "It fixes.")
+    history = harness.history()
     assert history.halt_points[0] == replace(point, model_summary="It greets.")
     assert history.commits[0] == replace(commit, model_summary="It fixes.")
-    (key,) = {r.key for r in stage.records if isinstance(r, SummarySaved) and r.id == point.id}
-    assert stage.loop.run(stage.store.find_model_summary(key)) == "It greets."
-    assert stage.loop.run(stage.store.find_model_summary("another")) is None
+    (key,) = {r.key for r in harness.records if isinstance(r, SummarySaved) and r.id == point.id}
+    assert harness.loop.run(harness.store.find_model_summary(key)) == "It greets."
+    assert harness.loop.run(harness.store.find_model_summary("another")) is None
 
 
-def test_words_are_found_in_all_that_was_appended(stage: Kept) -> None:
-    _, asked, said = whole_run(stage, "one")
-    whole_run(stage, "two")
-    stage.finish("two")
-    stage.note(said, "Schmetterling", run="one")
-    assert stage.found("schmetter") == [said]
-    assert asked in stage.found("hello", run="one")
-    assert len(stage.found("hello")) == 2
-    assert stage.found("hello schmetterling") == []
-    stage.delete("two")
-    assert stage.found("hello") == [asked]
+def test_words_are_found_in_all_that_was_appended(harness: Kept) -> None:
+    _, asked, said = whole_run(harness, "one")
+    whole_run(harness, "two")
+    harness.finish("two")
+    harness.note(said, "Schmetterling", run="one")
+    assert harness.found("schmetter") == [said]
+    assert asked in harness.found("hello", run="one")
+    assert len(harness.found("hello")) == 2
+    assert harness.found("hello schmetterling") == []
+    harness.delete("two")
+    assert harness.found("hello") == [asked]
 
 
-def test_words_that_nobody_said_are_refused(stage: Kept) -> None:
+def test_words_that_nobody_said_are_refused(harness: Kept) -> None:
     with pytest.raises(ProtocolError, match="word"):
-        stage.found("  ")
+        harness.found("  ")
 
 
-def test_a_run_that_was_deleted_is_gone(stage: Kept) -> None:
-    whole_run(stage)
-    stage.finish()
-    stage.delete()
+def test_a_run_that_was_deleted_is_gone(harness: Kept) -> None:
+    whole_run(harness)
+    harness.finish()
+    harness.delete()
     with pytest.raises(KeyError):
-        stage.history()
+        harness.history()
 
 
-def test_what_is_told_of_a_store(kind: Kind, stage: Kept) -> None:
-    info = stage.loop.run(stage.store.info())
+def test_what_is_told_of_a_store(kind: Kind, harness: Kept) -> None:
+    info = harness.loop.run(harness.store.info())
     assert info.kind == ("sqlite" if kind.lasts else "memory")
     assert info.trouble is None
 
 
-def test_closing_twice_does_no_harm(stage: Kept) -> None:
-    stage.store.close()
-    stage.store.close()
+def test_closing_twice_does_no_harm(harness: Kept) -> None:
+    harness.store.close()
+    harness.store.close()
 
 
-def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> None:
-    whole_run(stage, "ended")
-    stage.finish("ended")
-    whole_run(stage, "deleted")
-    stage.finish("deleted")
-    stage.delete("deleted")
-    whole_run(stage, "live")
-    stage.rename("mine", "ended")
+def test_what_outlives_the_store(kind: Kind, harness: Kept, tmp_path: Path) -> None:
+    whole_run(harness, "ended")
+    harness.finish("ended")
+    whole_run(harness, "deleted")
+    harness.finish("deleted")
+    harness.delete("deleted")
+    whole_run(harness, "live")
+    harness.rename("mine", "ended")
     for id in ("first", "gone", "last"):
-        stage.set_breakpoint(BreakpointRule(id=id, hit_count=2, watch=CostBudget(limit=0.5)))
-    stage.set_breakpoint(BreakpointRule(id="first", condition="depth > 0"))
-    stage.delete_breakpoint("gone")
-    stage.set_prices(Price(model="old", input=1, output=2))
-    stage.set_prices(Price(model="new", input=0.25, output=2), Price(model="*", input=1, output=1))
-    stage.store.close()
+        harness.set_breakpoint(BreakpointRule(id=id, hit_count=2, watch=CostBudget(limit=0.5)))
+    harness.set_breakpoint(BreakpointRule(id="first", condition="depth > 0"))
+    harness.delete_breakpoint("gone")
+    harness.set_prices(Price(model="old", input=1, output=2))
+    harness.set_prices(
+        Price(model="new", input=0.25, output=2), Price(model="*", input=1, output=1)
+    )
+    harness.store.close()
 
     again = kind.open(tmp_path / "logs")
     debugger = Debugger()
@@ -326,15 +328,15 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     expected = ["ended", "live"] if kind.lasts else []
     assert list(runs) == expected
     for run in expected:
-        assert runs[run].name == stage.run(run).name
-        history = stage.loop.run(again.history(run))
+        assert runs[run].name == harness.run(run).name
+        history = harness.loop.run(again.history(run))
         assert [point.data for point in history.halt_points][:3] == [
             '"hello"',
             '"answer"',
             '{"Tool": "ls", "Argument": null}',
         ]
     if kind.lasts:
-        assert debugger._runs == stage.debugger._runs
+        assert debugger._runs == harness.debugger._runs
         assert [breakpoint.id for breakpoint in debugger.breakpoints] == ["first", "last"]
     again.close()
 

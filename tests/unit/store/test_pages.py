@@ -16,8 +16,8 @@ from agentstepper_nb.protocol.data_model import Event, EventSide, HaltPoint
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import records_by_chance, rows_of, with_every_field
-from tests.helpers.stage import Stage
 from tests.helpers.tables import Tabled, tabled
 
 KINDS: dict[str, Callable[[Path], Store]] = {
@@ -84,13 +84,13 @@ def test_rows_are_shown_one_by_one(store: Store) -> None:
 
 
 def test_commits_come_by_pages_from_the_last_to_the_first(store: Store) -> None:
-    stage = Stage()
-    stage.start()
-    stage.start("other")
+    harness = DebuggerHarness()
+    harness.start()
+    harness.start("other")
     for number in range(7):
-        stage.commit(id=f"c{number}")
-        stage.commit("other", id=f"o{number}")
-    with on_a_loop(store, stage.records) as loop:
+        harness.commit(id=f"c{number}")
+        harness.commit("other", id=f"o{number}")
+    with on_a_loop(store, harness.records) as loop:
         pages, before = [], None
         while not pages or before is not None:
             page = loop.run(store.commits("run", before, 3))
@@ -103,9 +103,9 @@ def test_commits_come_by_pages_from_the_last_to_the_first(store: Store) -> None:
 def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> None:
     every = with_every_field()
     late = replace(every.commits[0], seq=3)
-    stage = Stage()
-    stage.perform(stage.debugger.commands.import_run(replace(every, commits=(late,))))
-    with on_a_loop(store, stage.records) as loop:
+    harness = DebuggerHarness()
+    harness.perform(harness.debugger.commands.import_run(replace(every, commits=(late,))))
+    with on_a_loop(store, harness.records) as loop:
         for seq, there in ((1, True), (2, True), (3, True), (4, False)):
             page = loop.run(store.page("r", seq, seq))
             assert [commit.id for commit in page.commits] == (["c0ffee"] if there else [])
@@ -113,13 +113,13 @@ def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> 
 
 
 def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
-    stage = Stage()
-    stage.start()
-    _, asked = stage.query()
-    stage.edit(asked, "null")
-    stage.step()
-    stage.say('"then"')
-    with on_a_loop(store, stage.records) as loop:
+    harness = DebuggerHarness()
+    harness.start()
+    _, asked = harness.query()
+    harness.edit(asked, "null")
+    harness.step()
+    harness.say('"then"')
+    with on_a_loop(store, harness.records) as loop:
         first, then = loop.run(store.page("run", 1, 9)).rows
         assert isinstance(first, HaltPoint)
         assert (first.id, first.edit, first.answer) == (asked, "null", "resume")
@@ -132,18 +132,18 @@ def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
 @pytest.fixture
 def hurt(tmp_path: Path) -> Iterator[Tabled]:
     """A run of prompts that begin alike, of which something is going to be hurt."""
-    stage = Stage()
-    stage.start()
+    harness = DebuggerHarness()
+    harness.start()
     said: list[str] = []
     for turn in range(6):
         said.append(f'{{"content": "turn {turn} {"word " * 150}"}}')
-        event = stage.begin()
-        stage.reach(event, data=f"[{', '.join(said)}]")
-        stage.resume()
-        stage.reach(event, EventSide.END, data=f'"answer {turn}"')
-    stage.commit(id="c")
+        event = harness.begin()
+        harness.reach(event, data=f"[{', '.join(said)}]")
+        harness.resume()
+        harness.reach(event, EventSide.END, data=f'"answer {turn}"')
+    harness.commit(id="c")
     with tabled(tmp_path) as store:
-        store.keep(stage.records)
+        store.keep(harness.records)
         yield store
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tests.coding.policy.ways_around import SHELL, WORDS
+from tests.coding.policy.bypass_commands import SHELL, WORDS
 
 
 class Row(Struct, frozen=True):

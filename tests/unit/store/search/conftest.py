@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.store.search import SearchService
-from tests.unit.store.search.shelf import Open
+from tests.unit.store.search.indexed_runs import Open
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def found(index: SearchService, query: str = "needle", run: str | None = None) -
     return [hit.run for hit in asyncio.run(index.search(query, run))]
 
 
-class Shelf:
+class RunSource:
     """A store that is read, and what was read of it."""
 
     def __init__(self, *runs: str) -> None:

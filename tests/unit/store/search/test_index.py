@@ -22,11 +22,11 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.records import CommitSaved, ImportedRunSaved, RunStarted
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 from agentstepper_nb.store.search.index import SearchIndex
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import history_by_chance, kept, with_every_field
-from tests.helpers.stage import Stage
 
 
-class Found(Stage):
+class Found(DebuggerHarness):
     """A stage whose records are taken in by an index."""
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class Found(Stage):
 
 
 @pytest.fixture
-def stage() -> Iterator[Found]:
-    stage = Found()
-    stage.start()
-    yield stage
-    stage.index.close()
+def harness() -> Iterator[Found]:
+    harness = Found()
+    harness.start()
+    yield harness
+    harness.index.close()
 
 
 def prompt(*contents: str) -> str:
@@ -60,48 +60,48 @@ def prompt(*contents: str) -> str:
 # ---- what is looked at ------------------------------------------------------------------------------
 
 
-def test_contents(stage: Found) -> None:
-    asked = stage.reach(stage.begin(), data=prompt("Where does the Müller of a_file stand?"))
+def test_contents(harness: Found) -> None:
+    asked = harness.reach(harness.begin(), data=prompt("Where does the Müller of a_file stand?"))
     for words in ("does where", "MULLER", "müller", "file", "a_file", '"a_file stand"', "sta"):
-        assert stage.places(words) == [(SearchHitPlace.ROW, asked)], words
+        assert harness.places(words) == [(SearchHitPlace.ROW, asked)], words
     for words in ("nowhere", "doe where", "tand", '"stand a_file"', '"sta"'):
-        assert stage.places(words) == [], words
+        assert harness.places(words) == [], words
 
 
-def test_names_of_members_and_roles_are_not_words(stage: Found) -> None:
-    stage.reach(stage.begin(), data=prompt("hello"))
-    assert stage.places("messages") == stage.places("content") == stage.places("user") == []
-    said = stage.say('{"role": "the user\'s own"}')
-    assert stage.places("user own") == [(SearchHitPlace.ROW, said)]
+def test_names_of_members_and_roles_are_not_words(harness: Found) -> None:
+    harness.reach(harness.begin(), data=prompt("hello"))
+    assert harness.places("messages") == harness.places("content") == harness.places("user") == []
+    said = harness.say('{"role": "the user\'s own"}')
+    assert harness.places("user own") == [(SearchHitPlace.ROW, said)]
 
 
-def test_what_an_agent_says_of_itself(stage: Found) -> None:
-    event = stage.begin(EventKind.TOOL_INVOCATION, name="fetch_page")
-    begin = stage.reach(event, summary="Fetches the minutes")
-    stage.step()
+def test_what_an_agent_says_of_itself(harness: Found) -> None:
+    event = harness.begin(EventKind.TOOL_INVOCATION, name="fetch_page")
+    begin = harness.reach(event, summary="Fetches the minutes")
+    harness.step()
     failure = Failure(type="httpx.ReadTimeout", message="took ages")
-    end = stage.reach(event, EventSide.END, data="null", failure=failure)
-    assert stage.places("minutes") == [(SearchHitPlace.ROW, begin)]
-    assert stage.places("fetch_page") == [(SearchHitPlace.ROW, end), (SearchHitPlace.ROW, begin)]
-    assert stage.places("ReadTimeout ages") == [(SearchHitPlace.ROW, end)]
+    end = harness.reach(event, EventSide.END, data="null", failure=failure)
+    assert harness.places("minutes") == [(SearchHitPlace.ROW, begin)]
+    assert harness.places("fetch_page") == [(SearchHitPlace.ROW, end), (SearchHitPlace.ROW, begin)]
+    assert harness.places("ReadTimeout ages") == [(SearchHitPlace.ROW, end)]
 
 
-def test_debug_messages(stage: Found) -> None:
-    said = stage.say('"the cache is cold"')
-    assert stage.places("cold") == [(SearchHitPlace.ROW, said)]
+def test_debug_messages(harness: Found) -> None:
+    said = harness.say('"the cache is cold"')
+    assert harness.places("cold") == [(SearchHitPlace.ROW, said)]
 
 
-def test_sentences(stage: Found) -> None:
-    _, asked = stage.query()
-    stage.commit(id="c")
-    stage.sentence(stage.point(asked), "It wants lunch.")
+def test_sentences(harness: Found) -> None:
+    _, asked = harness.query()
+    harness.commit(id="c")
+    harness.sentence(harness.point(asked), "It wants lunch.")
     made = Commit(id="c", run="run", at=0.0, title="")
-    stage.sentence(made, "It mends lunch.")
-    assert stage.places("wants lunch") == [(SearchHitPlace.ROW, asked)]
-    assert stage.places("mends lunch") == [(SearchHitPlace.COMMIT, "c")]
+    harness.sentence(made, "It mends lunch.")
+    assert harness.places("wants lunch") == [(SearchHitPlace.ROW, asked)]
+    assert harness.places("mends lunch") == [(SearchHitPlace.COMMIT, "c")]
 
 
-def test_commits(stage: Found) -> None:
+def test_commits(harness: Found) -> None:
     body = FileBody(diff="--- a\n+++ b\n-gone line\n+fresh line\n", content="", previous_content="")
     changes = (
         FileChange(path="src/parser.py", kind=ChangeKind.CHANGED, body=body),
@@ -113,140 +113,142 @@ def test_commits(stage: Found) -> None:
         ),
     )
     commit = Commit(id="c", run="run", at=0.0, title="Mend it", description="why", changes=changes)
-    stage.index.apply([CommitSaved(commit=commit)], {})
+    harness.index.apply([CommitSaved(commit=commit)], {})
     for words in ("mend", "why", "parser.py", "src/parser.py", "old.md", '"fresh line"', "whole"):
-        assert stage.places(words) == [(SearchHitPlace.COMMIT, "c")], words
-    assert stage.places("gone") == []
+        assert harness.places(words) == [(SearchHitPlace.COMMIT, "c")], words
+    assert harness.places("gone") == []
 
 
-def test_notes(stage: Found) -> None:
-    _, asked = stage.query()
-    stage.note(asked, "look here again")
-    assert stage.places("again") == [(SearchHitPlace.NOTE, asked)]
-    stage.note(asked, "no more")
-    assert stage.places("again") == []
-    stage.note(asked, "")
-    assert stage.places("more") == []
+def test_notes(harness: Found) -> None:
+    _, asked = harness.query()
+    harness.note(asked, "look here again")
+    assert harness.places("again") == [(SearchHitPlace.NOTE, asked)]
+    harness.note(asked, "no more")
+    assert harness.places("again") == []
+    harness.note(asked, "")
+    assert harness.places("more") == []
 
 
-def test_runs(stage: Found) -> None:
-    stage.rename("Nightly benchmark")
-    stage.tag("flaky", "to-do")
+def test_runs(harness: Found) -> None:
+    harness.rename("Nightly benchmark")
+    harness.tag("flaky", "to-do")
     for words in ("nightly", "flaky bench", "do"):
-        assert stage.places(words) == [(SearchHitPlace.RUN, None)], words
-    stage.tag("solved")
-    assert stage.places("flaky") == []
-    stage.finish(failure=Failure(type="ValueError", message="no luck"))
-    assert stage.places("luck")[0] == (SearchHitPlace.RUN, None)
+        assert harness.places(words) == [(SearchHitPlace.RUN, None)], words
+    harness.tag("solved")
+    assert harness.places("flaky") == []
+    harness.finish(failure=Failure(type="ValueError", message="no luck"))
+    assert harness.places("luck")[0] == (SearchHitPlace.RUN, None)
 
 
 # ---- edits ------------------------------------------------------------------------------------------
 
 
-def test_an_edit_is_found_until_it_is_another(stage: Found) -> None:
-    asked = stage.reach(stage.begin(), data='"original words"')
-    stage.edit(asked, '"edited words"')
-    assert stage.places("edited") == stage.places("original") == [(SearchHitPlace.ROW, asked)]
-    stage.edit(asked, '"other words"')
-    assert stage.places("edited") == []
-    stage.edit(asked, '"edited words"')
-    assert stage.places("edited") == [(SearchHitPlace.ROW, asked)]
-    stage.edit(asked, None)
-    assert stage.places("edited") == []
-    assert stage.places("original") == [(SearchHitPlace.ROW, asked)]
+def test_an_edit_is_found_until_it_is_another(harness: Found) -> None:
+    asked = harness.reach(harness.begin(), data='"original words"')
+    harness.edit(asked, '"edited words"')
+    assert harness.places("edited") == harness.places("original") == [(SearchHitPlace.ROW, asked)]
+    harness.edit(asked, '"other words"')
+    assert harness.places("edited") == []
+    harness.edit(asked, '"edited words"')
+    assert harness.places("edited") == [(SearchHitPlace.ROW, asked)]
+    harness.edit(asked, None)
+    assert harness.places("edited") == []
+    assert harness.places("original") == [(SearchHitPlace.ROW, asked)]
 
 
-def test_a_row_that_matches_twice_is_given_once(stage: Found) -> None:
-    asked = stage.reach(stage.begin(), data='"one"')
-    stage.edit(asked, '"one two"')
-    assert stage.places("one") == [(SearchHitPlace.ROW, asked)]
+def test_a_row_that_matches_twice_is_given_once(harness: Found) -> None:
+    asked = harness.reach(harness.begin(), data='"one"')
+    harness.edit(asked, '"one two"')
+    assert harness.places("one") == [(SearchHitPlace.ROW, asked)]
 
 
 # ---- what is new ------------------------------------------------------------------------------------
 
 
-def test_a_call_and_a_result_that_come_again_are_found_again(stage: Found) -> None:
+def test_a_call_and_a_result_that_come_again_are_found_again(harness: Found) -> None:
     call = '{"Tool": "read", "Argument": {"path": "src/the_same_file_as_before.py"}}'
     result = '"the very same contents of the file, line by line"'
     begins, ends = [], []
     for _ in range(3):
-        event = stage.begin(EventKind.TOOL_INVOCATION, name="read")
-        begins.insert(0, (SearchHitPlace.ROW, stage.reach(event, data=call)))
-        stage.step()
-        ends.insert(0, (SearchHitPlace.ROW, stage.reach(event, EventSide.END, data=result)))
-        stage.step()
-    assert stage.places("the_same_file_as_before") == begins
-    assert stage.places('"very same contents"') == ends
-    stage.reach(stage.begin(), data=prompt("the very same contents of the file, line by line"))
-    assert stage.places('"very same contents"') == ends
+        event = harness.begin(EventKind.TOOL_INVOCATION, name="read")
+        begins.insert(0, (SearchHitPlace.ROW, harness.reach(event, data=call)))
+        harness.step()
+        ends.insert(0, (SearchHitPlace.ROW, harness.reach(event, EventSide.END, data=result)))
+        harness.step()
+    assert harness.places("the_same_file_as_before") == begins
+    assert harness.places('"very same contents"') == ends
+    harness.reach(harness.begin(), data=prompt("the very same contents of the file, line by line"))
+    assert harness.places('"very same contents"') == ends
 
 
-def test_what_is_said_again_is_found_where_it_was_first(stage: Found) -> None:
+def test_what_is_said_again_is_found_where_it_was_first(harness: Found) -> None:
     long = "a first message that is long enough to be told again in every prompt"
-    first = stage.reach(stage.begin(), data=prompt(long))
-    stage.step()
-    second = stage.reach(stage.begin(), data=prompt(long, "and a second one"))
-    assert stage.places("enough") == [(SearchHitPlace.ROW, first)]
-    assert stage.places("second") == [(SearchHitPlace.ROW, second)]
+    first = harness.reach(harness.begin(), data=prompt(long))
+    harness.step()
+    second = harness.reach(harness.begin(), data=prompt(long, "and a second one"))
+    assert harness.places("enough") == [(SearchHitPlace.ROW, first)]
+    assert harness.places("second") == [(SearchHitPlace.ROW, second)]
 
 
-def test_each_run_has_its_own_first_time(stage: Found) -> None:
-    stage.start("other")
+def test_each_run_has_its_own_first_time(harness: Found) -> None:
+    harness.start("other")
     long = "the same long sentence, said in two runs"
-    mine = stage.reach(stage.begin(), data=prompt(long))
-    other = stage.reach(stage.begin(run="other"), data=prompt(long), run="other")
-    assert [(hit.run, hit.id) for hit in stage.hits("sentence")] == [
+    mine = harness.reach(harness.begin(), data=prompt(long))
+    other = harness.reach(harness.begin(run="other"), data=prompt(long), run="other")
+    assert [(hit.run, hit.id) for hit in harness.hits("sentence")] == [
         ("other", other),
         ("run", mine),
     ]
-    assert [hit.id for hit in stage.hits("sentence", "run")] == [mine]
+    assert [hit.id for hit in harness.hits("sentence", "run")] == [mine]
 
 
-def test_records_that_come_twice_change_nothing(stage: Found) -> None:
-    asked = stage.reach(stage.begin(), data=prompt("words that are long enough to be remembered"))
-    stage.index.apply(stage.records, {})
-    assert stage.places("remembered") == [(SearchHitPlace.ROW, asked)]
+def test_records_that_come_twice_change_nothing(harness: Found) -> None:
+    asked = harness.reach(
+        harness.begin(), data=prompt("words that are long enough to be remembered")
+    )
+    harness.index.apply(harness.records, {})
+    assert harness.places("remembered") == [(SearchHitPlace.ROW, asked)]
 
 
 # ---- how it is given --------------------------------------------------------------------------------
 
 
-def test_newest_first_and_no_more_than_asked_for(stage: Found) -> None:
-    said = [stage.say(f'"word {number}"') for number in range(5)]
-    assert [hit.id for hit in stage.hits("word")] == said[::-1]
-    assert [hit.id for hit in stage.hits("word", limit=2)] == said[:2:-1]
+def test_newest_first_and_no_more_than_asked_for(harness: Found) -> None:
+    said = [harness.say(f'"word {number}"') for number in range(5)]
+    assert [hit.id for hit in harness.hits("word")] == said[::-1]
+    assert [hit.id for hit in harness.hits("word", limit=2)] == said[:2:-1]
 
 
-def test_a_snippet_is_plain_and_found_in_turns(stage: Found) -> None:
-    stage.say('"before\\n  found   between found, after"')
-    (hit,) = stage.hits("found")
+def test_a_snippet_is_plain_and_found_in_turns(harness: Found) -> None:
+    harness.say('"before\\n  found   between found, after"')
+    (hit,) = harness.hits("found")
     assert hit.snippet == ("before ", "found", " between ", "found", ", after")
-    (hit,) = stage.hits('"between found"')
+    (hit,) = harness.hits('"between found"')
     assert hit.snippet == ("before found ", "between found", ", after")
 
 
-def test_a_snippet_is_a_piece_of_a_long_text(stage: Found) -> None:
-    stage.say(json.dumps("word " * 500 + "needle" + " word" * 500))
-    (hit,) = stage.hits("needle")
+def test_a_snippet_is_a_piece_of_a_long_text(harness: Found) -> None:
+    harness.say(json.dumps("word " * 500 + "needle" + " word" * 500))
+    (hit,) = harness.hits("needle")
     assert hit.snippet[1] == "needle"
     assert sum(map(len, hit.snippet)) < 300
 
 
 @pytest.mark.parametrize("text", ["\0nul\0", "\ue000\ue001", "\ud83d half", "😀", "a" * 100_000])
-def test_any_text(stage: Found, text: str) -> None:
-    said = stage.say(json.dumps(text + " needle"))
-    (hit,) = stage.hits("needle")
+def test_any_text(harness: Found, text: str) -> None:
+    said = harness.say(json.dumps(text + " needle"))
+    (hit,) = harness.hits("needle")
     assert (hit.id, hit.snippet[1]) == (said, "needle")
 
 
-def test_contents_that_are_no_strict_json(stage: Found) -> None:
-    said = stage.say('[NaN, "needle \\q"]')
-    assert stage.places("needle") == [(SearchHitPlace.ROW, said)]
+def test_contents_that_are_no_strict_json(harness: Found) -> None:
+    said = harness.say('[NaN, "needle \\q"]')
+    assert harness.places("needle") == [(SearchHitPlace.ROW, said)]
 
 
-def test_encoded_bytes_are_cut(stage: Found) -> None:
-    stage.say(json.dumps("QUJD" * 100_000))
-    assert stage.index._db.execute(
+def test_encoded_bytes_are_cut(harness: Found) -> None:
+    harness.say(json.dumps("QUJD" * 100_000))
+    assert harness.index._db.execute(
         "SELECT length(text) FROM words ORDER BY rowid DESC"
     ).fetchone() < (1000,)
 
@@ -277,26 +279,26 @@ def test_a_run_taken_in_whole_is_as_one_that_was_followed(seed: int) -> None:
         index.close()
 
 
-def test_following_a_run_finds_what_taking_it_in_finds(stage: Found) -> None:
-    asked = stage.reach(stage.begin(), data=prompt("question"), summary="Asks")
-    stage.edit(asked, prompt("other question"))
-    stage.note(asked, "mine")
-    stage.sentence(stage.point(asked), "It asks.")
-    stage.step()
-    stage.say('"debugging"')
-    stage.tag("blue")
+def test_following_a_run_finds_what_taking_it_in_finds(harness: Found) -> None:
+    asked = harness.reach(harness.begin(), data=prompt("question"), summary="Asks")
+    harness.edit(asked, prompt("other question"))
+    harness.note(asked, "mine")
+    harness.sentence(harness.point(asked), "It asks.")
+    harness.step()
+    harness.say('"debugging"')
+    harness.tag("blue")
     whole = SearchIndex(None)
-    whole.replace(kept(stage.records), 1)
-    assert everything(whole) == everything(stage.index)
+    whole.replace(kept(harness.records), 1)
+    assert everything(whole) == everything(harness.index)
     whole.close()
 
 
-def test_a_run_that_is_deleted_is_found_no_more(stage: Found) -> None:
-    stage.say('"needle"')
-    stage.finish()
-    stage.delete()
-    assert stage.places("needle") == stage.places("P") == []
-    assert stage.index.read_change_counts() == {}
+def test_a_run_that_is_deleted_is_found_no_more(harness: Found) -> None:
+    harness.say('"needle"')
+    harness.finish()
+    harness.delete()
+    assert harness.places("needle") == harness.places("P") == []
+    assert harness.index.read_change_counts() == {}
 
 
 def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:

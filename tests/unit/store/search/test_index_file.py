@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import find_hits_in_file, follower
-from tests.unit.store.search.shelf import Open, Shelf, found, records
+from tests.unit.store.search.indexed_runs import Open, RunSource, found, records
 
 # ---- a file that is hurt ----------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ from tests.unit.store.search.shelf import Open, Shelf, found, records
 def test_a_file_that_is_no_index_is_made_anew(open: Open, path: Path, content: bytes) -> None:
     path.write_bytes(content)
     index = open()
-    index.catch_up({"a": 1}, Shelf("a"))
+    index.catch_up({"a": 1}, RunSource("a"))
     assert found(index) == ["a"]
 
 
@@ -38,7 +38,7 @@ def test_an_index_of_another_version_is_made_anew(open: Open, path: Path) -> Non
     db.execute("PRAGMA user_version = 99")
     db.close()
     index = open()
-    index.catch_up({"a": 1}, Shelf("a"))
+    index.catch_up({"a": 1}, RunSource("a"))
     assert found(index) == ["a"]
 
 
@@ -51,7 +51,7 @@ def test_a_text_that_was_changed_is_not_given(open: Open, path: Path) -> None:
     assert b"needle haystack" in data
     path.write_bytes(data.replace(b"needle haystack", b"needle haystocc"))
     index = open()
-    index.catch_up({"a": 1, "b": 1}, Shelf("a", "b"))
+    index.catch_up({"a": 1, "b": 1}, RunSource("a", "b"))
     assert found(index) == ["b", "a"]
     assert found(index, "haystack") == []  # the store never had it
 
@@ -70,7 +70,7 @@ def test_bytes_changed_by_chance_are_never_shown(open: Open, path: Path) -> None
             hurt[chance.randrange(len(hurt))] = chance.randrange(256)
         path.write_bytes(hurt)
         index = open()
-        index.catch_up(dict.fromkeys(runs, 1), Shelf(*runs))
+        index.catch_up(dict.fromkeys(runs, 1), RunSource(*runs))
         for hit in asyncio.run(index.search("needle of")):
             assert (hit.place, hit.id) == (SearchHitPlace.ROW, f"b-{hit.run}")
             assert "".join(hit.snippet) == f"needle of {hit.run}"
@@ -81,15 +81,15 @@ def test_it_is_hurt_while_it_is_used(
     open: Open, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     index = open()
-    shelf = Shelf("a", "b")
-    index.catch_up({"a": 1, "b": 1}, shelf)
+    run_source = RunSource("a", "b")
+    index.catch_up({"a": 1, "b": 1}, run_source)
     assert found(index) == ["b", "a"]
     other = sqlite3.connect(path)
     other.execute("DROP TABLE words_data")
     other.commit()
     other.close()
     assert found(index) == ["b", "a"]
-    assert shelf.read == ["a", "b", "a", "b"]
+    assert run_source.read == ["a", "b", "a", "b"]
     assert "can't be used" in caplog.text
 
 
@@ -158,12 +158,12 @@ def test_records_that_can_not_be_taken_in_cost_only_a_reading(
     open: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     index = open()
-    shelf = Shelf("a", "b")
-    index.catch_up({"a": 1}, shelf)
+    run_source = RunSource("a", "b")
+    index.catch_up({"a": 1}, run_source)
     bad: Any = RowNote(run=None, message="b-a", text="no run has it", at=1.0)  # type: ignore[arg-type]
     index.apply([NoteSaved(note=bad), *records("b")], {"b": 1})
     assert found(index) == ["b", "a"]
-    assert shelf.read == ["a", "b"]
+    assert run_source.read == ["a", "b"]
     assert "The search index failed" in caplog.text
 
 
@@ -183,12 +183,12 @@ def test_a_disk_that_was_full_for_a_while(
 
     monkeypatch.setattr(follower.SearchIndex, "apply", apply)
     index = open()
-    shelf = Shelf("a", "b")
-    index.catch_up({"a": 1}, shelf)
+    run_source = RunSource("a", "b")
+    index.catch_up({"a": 1}, run_source)
     assert found(index) == ["a"]
     index.apply(records("b"), {"b": 1})
     assert found(index) == ["b", "a"]
-    assert shelf.read == ["a", "b"]  # the file was fine
+    assert run_source.read == ["a", "b"]  # the file was fine
     assert "database or disk is full" in caplog.text
 
 
@@ -200,9 +200,9 @@ def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path
     db.execute("UPDATE words_content SET c0 = 'other words'")  # as the words' own index has it not
     db.commit()
     db.close()
-    shelf = Shelf("a")
+    run_source = RunSource("a")
     following = follower.IndexFollower(path)
-    following.catch_up({"a": 1}, shelf)
+    following.catch_up({"a": 1}, run_source)
     assert following.needs_check
     assert not following.is_behind
     following.check()
@@ -210,5 +210,5 @@ def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path
     while following.is_behind:
         following.reindex_one()
     assert [hit.run for hit in following.find("needle", None, 9) or ()] == ["a"]
-    assert shelf.read == ["a"]
+    assert run_source.read == ["a"]
     following.close()

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import service
-from tests.unit.store.search.shelf import Open, Shelf, found, history, records
+from tests.unit.store.search.indexed_runs import Open, RunSource, found, history, records
 
 # ---- following --------------------------------------------------------------------------------------
 
@@ -34,16 +34,16 @@ def test_a_search_finds_all_that_was_kept_before(open: Open) -> None:
 
 
 def test_what_is_kept_stays(open: Open) -> None:
-    shelf = Shelf("a", "b")
+    run_source = RunSource("a", "b")
     index = open()
-    for run in shelf.runs:
+    for run in run_source.runs:
         index.apply(records(run), {run: 3})
     index.close()
     index.close()
     again = open()
-    again.catch_up({"a": 3, "b": 3}, shelf)
+    again.catch_up({"a": 3, "b": 3}, run_source)
     assert found(again) == ["b", "a"]
-    assert shelf.read == []
+    assert run_source.read == []
 
 
 def test_searches_at_once(open: Open) -> None:
@@ -91,21 +91,21 @@ def test_what_it_missed_is_taken_in(open: Open) -> None:
     for run in ("old", "changed", "gone"):
         index.apply(records(run, "straw"), {run: 1})
     index.close()
-    shelf = Shelf("old", "changed", "new")
+    run_source = RunSource("old", "changed", "new")
     index = open()
-    index.catch_up({"old": 1, "changed": 2, "new": 1}, shelf)
+    index.catch_up({"old": 1, "changed": 2, "new": 1}, run_source)
     assert found(index) == ["new", "changed"]
     assert found(index, "straw") == ["old"]
-    assert sorted(shelf.read) == ["changed", "new"]
+    assert sorted(run_source.read) == ["changed", "new"]
 
 
 def test_records_that_come_meanwhile_are_found_once(open: Open) -> None:
     index = open()
-    shelf = Shelf("a")
-    index.catch_up({"a": 5}, shelf)
+    run_source = RunSource("a")
+    index.catch_up({"a": 5}, run_source)
     index.apply(records("a"), {"a": 6})
     note = RowNote(run="a", message="b-a", text="noted", at=1.0)
-    shelf.runs["a"] = replace(shelf.runs["a"], notes=(note,))  # the store has it first
+    run_source.runs["a"] = replace(run_source.runs["a"], notes=(note,))  # the store has it first
     index.apply([NoteSaved(note=note)], {"a": 7})
     hits = asyncio.run(index.search("needle"))
     assert [(hit.run, hit.place, hit.id) for hit in hits] == [("a", SearchHitPlace.ROW, "b-a")]
@@ -125,9 +125,9 @@ def test_what_dies_in_between_is_taken_in_the_next_time(open: Open, path: Path) 
     index.apply([RunStarted(run=history("second").run)], {"second": 10})
     waiting.set()
     index.close()
-    shelf = Shelf("first", "second")
+    run_source = RunSource("first", "second")
     index = open()
-    index.catch_up({"first": 1, "second": 10}, shelf)
+    index.catch_up({"first": 1, "second": 10}, run_source)
     assert sorted(found(index)) == ["first", "second"]
 
 
@@ -150,10 +150,10 @@ def test_runs_that_are_hurt_or_gone_are_left_out(
 
 def test_a_deleted_run_is_not_taken_in(open: Open) -> None:
     index = open()
-    shelf = Shelf("a", "b")
+    run_source = RunSource("a", "b")
     index.apply(records("a"), {"a": 1})
     index.apply([RunDeleted(run="a")])
-    index.catch_up({"b": 1}, shelf)
+    index.catch_up({"b": 1}, run_source)
     index.apply([RunDeleted(run="b")])
     assert found(index) == []
 

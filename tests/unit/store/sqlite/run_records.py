@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.records import (
     Record,
 )
 from agentstepper_nb.store import SqliteStore
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 
 
 async def keep(store: SqliteStore, records: list[Record]) -> None:
@@ -24,24 +24,24 @@ async def keep(store: SqliteStore, records: list[Record]) -> None:
     await done.wait()
 
 
-def told(run: str = "run", text: str = "hello") -> Stage:
+def told(run: str = "run", text: str = "hello") -> DebuggerHarness:
     """A run with all that a run may have, in which a text stands everywhere."""
-    stage = Stage()
-    stage.start(run, workspace=text)
-    event, asked = stage.query(run)
+    harness = DebuggerHarness()
+    harness.start(run, workspace=text)
+    event, asked = harness.query(run)
     long = f'"{text} ' + "and so on " * 80 + '"'
-    stage.edit(asked, long, run=run)
-    stage.step(run=run)
-    stage.reach(event, data=long.upper(), run=run, side=stage.debugger.next_side(run, event))
-    stage.step(run=run)
-    said = stage.say(f'"{text}"', run)
+    harness.edit(asked, long, run=run)
+    harness.step(run=run)
+    harness.reach(event, data=long.upper(), run=run, side=harness.debugger.next_side(run, event))
+    harness.step(run=run)
+    said = harness.say(f'"{text}"', run)
     body = FileBody(diff=f"+{text}", content=text * 200, previous_content="")
     change = FileChange(path=f"{text}.py", kind=ChangeKind.ADDED, added=1, body=body)
     binary = FileChange(path="x.png", kind=ChangeKind.CHANGED, binary=True, size=7, digest="d")
     commit = Commit(id="c", run=run, at=1, title=text, changes=(change, binary))
-    stage.records.append(CommitSaved(commit=commit))
-    stage.debugger.restore(stage.records[-1:])
-    stage.note(said, text, run)
-    stage.sentence(stage.point(asked), f"A sentence: {text}.")
-    stage.tag(text, run=run)
-    return stage
+    harness.records.append(CommitSaved(commit=commit))
+    harness.debugger.restore(harness.records[-1:])
+    harness.note(said, text, run)
+    harness.sentence(harness.point(asked), f"A sentence: {text}.")
+    harness.tag(text, run=run)
+    return harness

@@ -15,7 +15,7 @@ from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.tables import Tabled, tabled
-from tests.unit.store.sqlite.telling import told
+from tests.unit.store.sqlite.run_records import told
 
 DAMAGE = {
     **{

@@ -29,9 +29,9 @@ from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
-from tests.helpers.growth import grow, size
+from tests.helpers.growing_agent import grow, size
 from tests.helpers.tables import tabled
-from tests.unit.store.sqlite.telling import keep, told
+from tests.unit.store.sqlite.run_records import keep, told
 
 
 async def test_of_a_deleted_run_no_byte_is_left(

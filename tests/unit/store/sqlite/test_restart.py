@@ -13,7 +13,7 @@ from agentstepper_nb.core import Debugger
 from agentstepper_nb.core.run_state import RunStates
 from agentstepper_nb.protocol.records import EndedRunLoaded, Record
 from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.tables import tabled
 from tests.unit.core.test_state_invariants import Anything
 
@@ -40,8 +40,8 @@ class Restarted(Anything):
 
     def teardown(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            runs = kept_in_parts(self.stage.records, Path(folder))
-        expected = self.stage.debugger._runs
+            runs = kept_in_parts(self.harness.records, Path(folder))
+        expected = self.harness.debugger._runs
         assert runs == expected
         assert list(runs.status) == list(expected.status)
         assert list(runs.live) == list(expected.live)
@@ -61,30 +61,30 @@ TestRestarted.settings = settings(
 
 
 def test_which_run_was_active_is_kept(tmp_path: Path) -> None:
-    stage = Stage()
+    harness = DebuggerHarness()
     for run in ("one", "two", "three"):
-        stage.start(run)
-    stage.query("two")
-    stage.query("one")
-    stage.step(run="one")
-    assert stage.debugger._runs.active == "one"
-    runs = kept_in_parts(stage.records, tmp_path)
-    assert list(runs.live) == list(stage.debugger._runs.live) == ["three", "two", "one"]
-    assert runs == stage.debugger._runs
+        harness.start(run)
+    harness.query("two")
+    harness.query("one")
+    harness.step(run="one")
+    assert harness.debugger._runs.active == "one"
+    runs = kept_in_parts(harness.records, tmp_path)
+    assert list(runs.live) == list(harness.debugger._runs.live) == ["three", "two", "one"]
+    assert runs == harness.debugger._runs
 
 
 def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
-    stage = Stage()
-    stage.start()
-    event, asked = stage.query()
-    stage.step(asked)
-    stage.query()
+    harness = DebuggerHarness()
+    harness.start()
+    event, asked = harness.query()
+    harness.step(asked)
+    harness.query()
     with tabled(tmp_path) as store:
-        store.keep(stage.records)
+        store.keep(harness.records)
         debugger = Debugger()
         records = list(read_restart_records(store.reader, store.reader.list_runs()))
         debugger.restore(records)
-        assert debugger._runs == stage.debugger._runs
+        assert debugger._runs == harness.debugger._runs
         points = [record.halt_point for record in records if hasattr(record, "halt_point")]
     assert [point.data for point in points] == ["", '"hello"']
     assert event in debugger._runs.status["run"].open_events
@@ -94,13 +94,13 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
 def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
     tmp_path: Path, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage = Stage()
+    harness = DebuggerHarness()
     for run in ("hurt", "well"):
-        stage.start(run)
-        stage.query(run)
-        stage.commit(run)
+        harness.start(run)
+        harness.query(run)
+        harness.commit(run)
     with tabled(tmp_path) as store:
-        store.keep(stage.records)
+        store.keep(harness.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
         records = list(read_restart_records(store.reader, store.reader.list_runs()))
@@ -113,5 +113,5 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
     assert "damaged" in found.run.failure.message
     debugger = Debugger()
     debugger.restore(records)
-    assert debugger._runs.status["well"] == stage.debugger._runs.status["well"]
+    assert debugger._runs.status["well"] == harness.debugger._runs.status["well"]
     assert others

@@ -28,9 +28,9 @@ from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
-from tests.helpers.stage import Stage
+from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.tables import tabled
-from tests.unit.store.sqlite.telling import keep, told
+from tests.unit.store.sqlite.run_records import keep, told
 
 ROOT = Path(__file__).parents[4]
 
@@ -60,10 +60,10 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
     debugger = Debugger()
     debugger.restore(store.load())
     assert debugger.runs == [history.run]
-    stage = Stage()
-    stage.debugger = debugger
-    stage.delete(history.run.id)
-    await keep(store, stage.records)
+    harness = DebuggerHarness()
+    harness.debugger = debugger
+    harness.delete(history.run.id)
+    await keep(store, harness.records)
     store.close()
     assert list(logs.iterdir()) == []
 
@@ -72,11 +72,11 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
 def test_what_the_journal_lost_is_told_and_stays_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, ended: bool
 ) -> None:
-    stage = told()
+    harness = told()
     if ended:
-        stage.finish()
+        harness.finish()
     with tabled(tmp_path) as kept:
-        kept.keep(stage.records)
+        kept.keep(harness.records)
         kept.keep(told("other").records)
     marks = TransactionCounters(tmp_path / "marks")
     marks.set("run", 3)
@@ -112,12 +112,12 @@ def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) 
 
 
 async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None:
-    stage = told()
-    await keep(store, stage.records)
+    harness = told()
+    await keep(store, harness.records)
     before = await store.history("run")
-    edit = next(record for record in stage.records if "Edited" in type(record).__name__)
+    edit = next(record for record in harness.records if "Edited" in type(record).__name__)
     answered = asyncio.Event()
-    store.append([edit, *stage.records[:1]], answered.set)  # a run that is there already
+    store.append([edit, *harness.records[:1]], answered.set)  # a run that is there already
     await answered.wait()
     assert await store.history("run") == before
     assert "could not be written" in ((await store.info()).trouble or "")
@@ -191,7 +191,7 @@ async def test_a_callback_that_fails_does_not_stop_the_others(store: SqliteStore
 
 def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.killed", str(tmp_path), "10", "1"],
+        [sys.executable, "-m", "tests.helpers.killed_store", str(tmp_path), "10", "1"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -202,8 +202,8 @@ def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
 
 
 async def test_reading_goes_on_while_it_is_written(store: SqliteStore) -> None:
-    stage = told()
-    await keep(store, stage.records)
+    harness = told()
+    await keep(store, harness.records)
     seen = []
     for number in range(30):
         event = Event(id=f"n{number}", run="run", kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0)
