@@ -137,11 +137,15 @@ def read_framework_message(value: Any) -> LlmMessage | None:
             return read_framework_message(update)
         case {"messages": [*_, {} as last]} | [*_, {} as last]:
             return read_framework_message(last)
-        case {"content": [*_] as content, "isError": _}:
+        case {"content": [{"type": str()}, *_] as content, **others} if others.keys() <= _MCP_KEYS:
             return LlmMessage("tool", (Part(PartKind.RESULT, content),))
         case {} if item is not value or _is_of_framework(item):
             return read_message(item)
     return None
+
+
+#: What a result of MCP's has beside its content.
+_MCP_KEYS: Final = frozenset({"isError", "structuredContent", "_meta", "meta"})
 
 
 def count_messages(value: Any) -> int:

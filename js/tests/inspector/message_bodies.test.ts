@@ -288,6 +288,8 @@ describe("frameworks' messages", () => {
     expect(read("result", { content: [text, image], isError: false })).toEqual([
       "tool text: 5 [image/png, 3 B]",
     ]);
+    expect(read("result", { content: [text], structuredContent: { result: 5 } })).toEqual(["text"]);
+    expect(read("result", { content: [text], page: 2 })).toEqual(["entries"]);
     expect(read("result", { content: [text], isError: true })).toEqual([
       "tool failed undefined: text: 5",
     ]);

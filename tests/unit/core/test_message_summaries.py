@@ -206,6 +206,8 @@ def test_answers_of_other_forms(answer: dict[str, Any], line: str) -> None:
 def test_results_of_mcp_are_their_texts() -> None:
     content = [{"type": "text", "text": "5"}]
     assert given_back({"content": content, "isError": False, "structuredContent": None}) == "5"
+    assert given_back({"content": content, "structuredContent": {"result": 5}}) == "5"
+    assert given_back({"content": content, "page": 2}).startswith('{"content":')
 
 
 @pytest.mark.parametrize(

@@ -179,12 +179,15 @@ export function parseFrameworkMessages(value: Value): Message[] | undefined {
   return items.length > 0 && items.every(isFrameworkMessage) ? parseMessages(items) : undefined;
 }
 
+/** What a result of MCP's has beside its content. */
+const MCP_KEYS = new Set(["isError", "structuredContent", "_meta", "meta"]);
+
 /** A result that comes as blocks (MCP and Anthropic) is its texts; one that is a message is that. */
 function parseToolResult(value: Value): ParsedContent | undefined {
   const messages = parseFrameworkMessages(value);
   if (messages) return { kind: "answer", messages, tokens: undefined, ended: undefined };
+  if (value.members?.some(([name]) => name !== "content" && !MCP_KEYS.has(name))) return undefined;
   const failed = value.get("isError")?.literal === "true";
-  if ((value.members?.length ?? 1) > 1 && value.get("isError") === undefined) return undefined;
   const blocks = value.items ?? value.get("content")?.items;
   if (!blocks || blocks.length === 0) return undefined;
   const parts = blocks.flatMap((block) => parseBlock(block, new Map()));
