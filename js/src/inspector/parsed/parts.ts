@@ -156,7 +156,7 @@ function parseResult({ name, id, content, failed }: Result, calls: Calls): Part 
 }
 
 /** What a tool gave: texts and images, or the data that it is. */
-export function resultParts(content: Value | undefined, calls: Calls): Part[] {
+function resultParts(content: Value | undefined, calls: Calls): Part[] {
   const parts = parseParts(content, calls);
   return content && parts.some(({ kind }) => kind === "data")
     ? [{ kind: "data", value: content }]
