@@ -273,12 +273,13 @@ def _listed_results(parts: Any) -> Iterator[WireToolResult]:
 
 def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
     contents = list(each_object(body.get("contents")))
-    place, left = "", []
-    for index, content in enumerate(contents):
+    before = sha256()  # the conversation before a content
+    left: list[tuple[str, Any]] = []
+    for content in contents:
         parts = list(each_object(content.get("parts")))
         called = [part["functionCall"] for part in parts if "functionCall" in part]
         if called:
-            place = _digest(contents[:index])
+            place = before.hexdigest()
             left = [(f"{place}/{number}", call.get("name")) for number, call in enumerate(called)]
         for part in parts:
             given = part.get("functionResponse")
@@ -288,6 +289,7 @@ def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
                     left.remove(at)
                 keys = (*_keys(given.get("id")), *([] if at is None else [at[0]]))
                 yield WireToolResult(keys, given, "response")
+        before.update(msgspec.json.encode(content))
 
 
 # ---- edits -------------------------------------------------------------------------------------------
@@ -323,4 +325,7 @@ def _keys(identity: Any) -> tuple[str, ...]:
 
 
 def _digest(contents: Any) -> str:
-    return sha256(msgspec.json.encode(contents)).hexdigest()
+    digest = sha256()
+    for content in each_object(contents):
+        digest.update(msgspec.json.encode(content))
+    return digest.hexdigest()
