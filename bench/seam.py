@@ -25,9 +25,9 @@ from agentstepper_nb import AgentStepper, instrument
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 
 from .access import TOKENS
-from .arms import process
 from .conversation import body
 from .lease import STORE
+from .measured_server import process
 from .model import TOKENS as MODEL_TOKENS
 from .round_trip import Effort, Spread
 
@@ -60,7 +60,7 @@ class Attached:
 
 
 def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[Attached]:
-    """Measure all arms at one size.
+    """Measure all measured_server at one size.
 
     Args:
         size: Of each prompt, in bytes.
@@ -108,16 +108,16 @@ class Agent:
     Args:
         model: The model's port.
         size: Of each prompt, in bytes.
-        arms: The ways in which it is attached.
+        measured_server: The ways in which it is attached.
     """
 
-    def __init__(self, model: int, size: int, arms: Sequence[str] = ARMS) -> None:
+    def __init__(self, model: int, size: int, measured_server: Sequence[str] = ARMS) -> None:
         from openai import OpenAI
 
         self._client = OpenAI(base_url=f"http://127.0.0.1:{model}/v1", api_key="any")
         self._bodies = (body(size, number) for number in count())
-        self._arms = arms
-        self._passive = _make_passive() if PASSIVE in arms else None
+        self._arms = measured_server
+        self._passive = _make_passive() if PASSIVE in measured_server else None
 
     def close(self) -> None:
         """Close the client."""

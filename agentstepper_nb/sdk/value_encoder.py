@@ -187,17 +187,17 @@ class _Encoder:
 
     def _mark_unreadable(self, value: Any, kind: type, error: Exception) -> dict[str, Any]:
         if isinstance(error, OverflowError):
-            return self._mark(value, _extract(value), self._too_large)
+            return self._make_opaque_mark(value, _extract(value), self._too_large)
         if not isinstance(error, HookError):
             why = f"its fields can't be read ({type(error).__name__})"
-            return self._mark(value, _repr(value), why)
+            return self._make_opaque_mark(value, _repr(value), why)
         cause = error.__cause__
         shown = (
             f"A value of the type {_name(kind)} is shown by its repr and can't be edited: {error}."
         )
         log.warning("%s", shown, exc_info=cause)
         self._shown.hook_failures[kind, type(cause)] = shown
-        return self._mark(value, _repr(value), str(error))
+        return self._make_opaque_mark(value, _repr(value), str(error))
 
     def _converted(self, value: Any, kind: type) -> Any:
         """What the agent's hook makes of a value; the value itself where it isn't asked, or refuses."""

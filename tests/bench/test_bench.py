@@ -32,8 +32,10 @@ from bench.lease import Leased
 from bench.long_runs import Long
 from bench.open_long import Opened
 from bench.round_trip import RoundTrip, Spread
-    seam,
-    store_cost,
+from bench.store_cost import Opening, Room, Storing
+from bench.workspace_steps import Look
+from tests.helpers.core_announcement import announce_core
+from tests.sdk.person import Person
 
 
 @pytest.mark.soak
@@ -97,8 +99,8 @@ def test_queries_by_the_seam_are_recorded_and_timed(
             AgentStepperCore("127.0.0.1", 0, 0, token=TOKENS.agent, control_token=TOKENS.control)
         )
         announce_core(core)
-        stack.enter_context(arms.process("viewer", str(core.ui_port), SUBPROTOCOL))
-        model = int(stack.enter_context(arms.process("model")))
+        stack.enter_context(measured_server.process("viewer", str(core.ui_port), SUBPROTOCOL))
+        model = int(stack.enter_context(measured_server.process("model")))
         agent = seam.Agent(model, 1_000, (seam.PLAIN, seam.SEAM))
         stack.callback(agent.close)
         port = core.client_port

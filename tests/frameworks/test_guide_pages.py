@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
+from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
+from tests.frameworks.not_possible import installed_apart
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.docs.pages import GUIDE, blocks, write_files
 from tests.frameworks.agent_process import ENVIRONMENTS, HERE, NOTHING_SENT
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import installed_apart
 from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 #: How the page starts its agent.
 RUN, CELLS = "agentstepper run", "%%step"
@@ -83,7 +83,7 @@ class PageProcess:
 
     def end(self) -> str:
         """The last line that it printed."""
-        output, _ = self._process.communicate(timeout=PATIENCE)
+        output, _ = self._process.communicate(timeout=TIMEOUT_S)
         assert self._process.returncode == 0
         return output.strip().splitlines()[-1]
 

@@ -16,7 +16,7 @@ from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from tests.instrument.queries import TEXT
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def serve(dbg: AgentStepper) -> Serve:
 
         thread = Thread(target=lambda: asyncio.run(run()))
         thread.start()
-        end = ready.result(PATIENCE)
+        end = ready.result(TIMEOUT_S)
         yield proxy
         end()
         thread.join()

@@ -102,7 +102,7 @@ def test_a_frameworks_own_end_is_no_crash(
     program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
     person.step()
     person.step()
-    program.communicate(timeout=PATIENCE)
+    program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 1
     assert person.over().ending is ending
 
@@ -189,9 +189,9 @@ def test_on_a_terminal_a_line_says_where_the_program_halts(
     with pexpect.spawn(COMMAND[0], words, encoding="utf-8", dimensions=(24, 200)) as terminal:
         person.step()
         person.step()
-        terminal.expect("agentstepper run: Halting at queries of httpx", timeout=PATIENCE)
-        terminal.expect(TEXT, timeout=PATIENCE)
-        terminal.expect(pexpect.EOF, timeout=PATIENCE)
+        terminal.expect("agentstepper run: Halting at queries of httpx", timeout=TIMEOUT_S)
+        terminal.expect(TEXT, timeout=TIMEOUT_S)
+        terminal.expect(pexpect.EOF, timeout=TIMEOUT_S)
         assert "no LLM query" not in terminal.before
 
 

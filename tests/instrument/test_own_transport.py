@@ -34,7 +34,7 @@ from tests.instrument.queries import (
     wait_for_queries,
 )
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 BODY = {"model": "m", "messages": MESSAGES}
 
@@ -78,7 +78,7 @@ def test_it_is_edited_before_and_after(
     asking = pool.submit(ask, server)
     person.step(replace_text(halted_body(person), "hello", "good day"))
     person.step(replace_text(halted_body(person), TEXT, "edited"))
-    assert asking.result(PATIENCE) == "edited"
+    assert asking.result(TIMEOUT_S) == "edited"
     assert server.exchanges[0].json["messages"][0]["content"] == "good day"
     assert [row.name for row in list_queries(person)] == ["m", "m"]
 
@@ -95,7 +95,7 @@ def test_a_denied_query_is_not_sent(
     person.halted()
     person.deny("no")
     with pytest.raises(ToolDeniedError, match="no"):
-        asking.result(PATIENCE)
+        asking.result(TIMEOUT_S)
     assert server.exchanges == []
 
 
@@ -114,7 +114,7 @@ def test_what_is_no_request_is_refused(
     with pytest.raises(AssertionError, match='is a JSON object with "messages"'):
         person.step({"model": "m"})
     person.go_on()
-    assert asking.result(PATIENCE) == TEXT
+    assert asking.result(TIMEOUT_S) == TEXT
 
 
 def test_a_failure_can_be_mended(dbg: AgentStepper, person: Person, pool: Pool) -> None:
@@ -124,12 +124,12 @@ def test_a_failure_can_be_mended(dbg: AgentStepper, person: Person, pool: Pool) 
         asking = pool.submit(ask, server)
         person.step()
         person.step(answer)
-        assert asking.result(PATIENCE) == "mended"
+        assert asking.result(TIMEOUT_S) == "mended"
         failing = pool.submit(ask, server)
         person.step()
         person.go_on()
         with pytest.raises(urllib.error.HTTPError):
-            failing.result(PATIENCE)
+            failing.result(TIMEOUT_S)
     assert wait_for_queries(person, 4)[-1].outcome is EventOutcome.ERROR
 
 
@@ -139,7 +139,7 @@ def test_an_event_of_the_agents_own_is_the_query(
     asking = pool.submit(dbg.traced_llm(lambda prompt: ask(server)), "hello")
     person.step()
     person.step()
-    assert asking.result(PATIENCE) == TEXT
+    assert asking.result(TIMEOUT_S) == TEXT
     assert len(list_queries(person)) == 2
 
 

@@ -286,7 +286,7 @@ def test_attempts_are_one_query_where_the_run_goes_on(
         edited = replace_text(halted_body(person), "hello", "good day")
         person.edit(edited)
         person.go_on()
-        assert asking.result(PATIENCE) == TEXT
+        assert asking.result(TIMEOUT_S) == TEXT
     assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
     begin, end = wait_for_queries(person, 2)
     assert (begin.event, end.outcome) == (end.event, EventOutcome.OK)
@@ -301,7 +301,7 @@ def test_attempts_at_which_the_run_halts_keep_the_edit(
         person.step()  # the failure, which the person lets pass
         assert "good day" in str(halted_body(person))
         person.go_on()
-        assert asking.result(PATIENCE) == TEXT
+        assert asking.result(TIMEOUT_S) == TEXT
     assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
     assert len(wait_for_queries(person, 4)) == 4
 
@@ -316,7 +316,7 @@ def test_an_attempt_that_nothing_repeats_has_failed(
             person.halted()
             person.go_on()
             with pytest.raises(openai.RateLimitError):
-                asking.result(PATIENCE)
+                asking.result(TIMEOUT_S)
     _, end = wait_for_queries(person, 2)
     assert end.outcome is EventOutcome.ERROR
     assert end.failure is not None
@@ -333,7 +333,7 @@ def test_the_next_query_of_the_same_words_is_another(
             person.halted()
             person.go_on()
             with pytest.raises(openai.RateLimitError):
-                asking.result(PATIENCE)
+                asking.result(TIMEOUT_S)
             with pytest.raises(openai.RateLimitError):
                 ask_unseen(client)
             ask_unseen(client)

@@ -16,7 +16,7 @@ from agentstepper_nb.sdk.sticky_edits import StickyPrompt, forget_sticky_edits
 from tests.instrument.clients import MANNERS, Manner
 from tests.instrument.queries import TEXT, halted_body, replace_text, wait_for_queries
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 ASYNC = Manner("chat", is_async=True, is_streamed=True)
 
@@ -40,7 +40,7 @@ def test_a_sticky_edit_is_made_again(
     person.step()
     assert "good day" in json.dumps(halted_body(person))  # before anybody has done anything
     person.go_on()
-    assert asking.result(PATIENCE) == [TEXT, TEXT]
+    assert asking.result(TIMEOUT_S) == [TEXT, TEXT]
     assert ["good day" in text for text in sent(server)] == [True, True]
     rows = wait_for_queries(person, 4)
     assert [row.edited for row in rows] == [True, False, True, False]
@@ -53,7 +53,7 @@ def test_it_holds_where_the_run_does_not_halt(
     asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(3)])
     stick(person, "hello", "good day")
     person.go_on()
-    asking.result(PATIENCE)
+    asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, True, True]
 
 
@@ -63,7 +63,7 @@ def test_an_edit_that_is_not_sticky_holds_once(
     asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(2)])
     person.step(replace_text(halted_body(person), "hello", "good day"))
     person.go_on()
-    asking.result(PATIENCE)
+    asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, False]
 
 
@@ -75,7 +75,7 @@ def test_it_can_be_taken_back(
     person.step()
     person.step(replace_text(halted_body(person), "good day", "hello"))
     person.go_on()
-    asking.result(PATIENCE)
+    asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, False, False]
 
 
@@ -92,7 +92,7 @@ def test_a_prompt_of_a_traced_function_is_edited_again(
     running = pool.submit(lambda: [ask("hello", 0.5), ask("hello", 1.5), ask("other", 1.0)])
     stick(person, "hello", "good day")
     person.go_on()
-    running.result(PATIENCE)
+    running.result(TIMEOUT_S)
     assert asked == [("good day", 0.5), ("good day", 1.5), ("other", 1.0)]
 
 
@@ -105,7 +105,7 @@ def test_only_a_prompts_edit_can_be_sticky(
     with pytest.raises(AssertionError, match="can't be made in later prompts too"):
         person.edit(body, sticky=True)
     person.go_on()
-    assert asking.result(PATIENCE) == TEXT
+    assert asking.result(TIMEOUT_S) == TEXT
 
 
 # ---- which messages ----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from tests.instrument.conftest import Serve
 from tests.instrument.queries import wait_for_queries
 from tests.instrument.tool_loops import LOOPS, Loop, Toolbox, loop_chat, serve_gemini
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 TOOL = EventKind.TOOL_INVOCATION
 ARGS = {"a": 2, "b": 3}
@@ -85,7 +85,7 @@ def test_a_result_halts_and_can_be_edited(
     edit_at(person, TOOL, replace_numbers)
     person.step()
     person.step()
-    assert running.result(PATIENCE) == "The tools say: 1005"
+    assert running.result(TIMEOUT_S) == "The tools say: 1005"
     begin, end = list_tools(person)
     assert (begin.name, begin.side, end.side) == ("add", EventSide.BEGIN, EventSide.END)
     assert person.body(begin) == {"Tool": "add", "Argument": ARGS}
@@ -112,7 +112,7 @@ def test_an_edited_result_is_edited_in_each_later_request(
         person.step()
         edit_at(person, TOOL, replace_numbers)
         person.go_on()
-        assert running.result(PATIENCE) == "1005, 5"
+        assert running.result(TIMEOUT_S) == "1005, 5"
     assert [
         [each.get("content") for each in exchange.json["messages"] if each["role"] == "tool"]
         for exchange in server.exchanges
@@ -128,7 +128,7 @@ def test_parallel_calls_end_each_with_its_own_result(
     edit_at(person, TOOL, lambda _: "six")
     edit_at(person, TOOL, lambda text: text.replace("boats", "ships"))
     person.go_on()
-    assert running.result(PATIENCE) == "The tools say: six, found ships"
+    assert running.result(TIMEOUT_S) == "The tools say: six, found ships"
     assert [row.name for row in list_tools(person)] == ["add", "add", "search", "search"]
 
 
@@ -144,7 +144,7 @@ def test_gemini_calls_without_ids_are_known_by_their_place(
         person.step()
         edit_at(person, TOOL, lambda _: {"result": "second"})
         person.go_on()
-        assert running.result(PATIENCE) == "The tools say: first, second"
+        assert running.result(TIMEOUT_S) == "The tools say: first, second"
 
 
 @pytest.mark.parametrize("name", ["add", "Adder"])
@@ -162,7 +162,7 @@ def test_a_call_that_is_traced_is_not_inferred(
     running = pool.submit(loop_chat, server.root_url, "add", Traced())
     person.step()
     person.go_on()
-    assert running.result(PATIENCE) == "The tools say: 5"
+    assert running.result(TIMEOUT_S) == "The tools say: 5"
     wait_for_queries(person, 4)
     assert [row.name for row in list_tools(person)] == [name, name]
 
@@ -181,7 +181,7 @@ def test_a_tool_that_traces_another_is_inferred(
     running = pool.submit(loop_chat, server.root_url, "add", Outer())
     person.step()
     person.go_on()
-    running.result(PATIENCE)
+    running.result(TIMEOUT_S)
     wait_for_queries(person, 4)
     assert sorted(str(row.name) for row in list_tools(person)) == [
         "add",
@@ -202,7 +202,7 @@ def test_what_the_api_does_not_take_is_refused(
     with pytest.raises(AssertionError, match=r"a text, or a list|is a JSON object"):
         person.step(7)
     person.go_on()
-    assert running.result(PATIENCE) == "The tools say: 5"
+    assert running.result(TIMEOUT_S) == "The tools say: 5"
 
 
 def test_stop_at_a_result_ends_the_agent(
@@ -214,7 +214,7 @@ def test_stop_at_a_result_ends_the_agent(
     person.halted()
     person.stop()
     with pytest.raises(BaseException, match="The person pressed Stop"):
-        running.result(PATIENCE)
+        running.result(TIMEOUT_S)
     assert len(server.exchanges) == 1
 
 
@@ -233,7 +233,7 @@ def test_a_call_of_another_process_is_edited_at_its_begin_and_its_end(
         edit_at(person, TOOL, lambda call: {**call, "Argument": {"a": 2, "b": 13}})
         edit_at(person, TOOL, lambda value: json.loads(json.dumps(value).replace("15", "1500")))
         person.go_on()
-        assert running.result(PATIENCE) == "The tools say: 1500"
+        assert running.result(TIMEOUT_S) == "The tools say: 1500"
     assert tools.made == [("add", {"a": 2, "b": 13})]
     assert [row.side for row in list_tools(person)] == [EventSide.BEGIN, EventSide.END]
 
@@ -249,7 +249,7 @@ def test_a_denied_call_is_taken_out_of_the_answer(
         person.step()
         person.halted()
         person.deny("not today")
-        assert running.result(PATIENCE) == "add was not called: not today"
+        assert running.result(TIMEOUT_S) == "add was not called: not today"
     assert tools.made == []
 
 
@@ -265,7 +265,7 @@ def test_of_parallel_calls_the_others_are_made(
         person.halted()
         person.deny("no sums")
         person.go_on()
-        assert running.result(PATIENCE) == "The tools say: found boats"
+        assert running.result(TIMEOUT_S) == "The tools say: found boats"
     assert tools.made == [("search", {"text": "boats"})]
     message = server.exchanges[1].json["messages"][1]
     assert message["content"] == "add was not called: no sums"
@@ -285,7 +285,7 @@ def test_another_tool_than_those_offered_is_refused(
             person.step({"Tool": "format", "Argument": {}})
         edit_at(person, TOOL, lambda _: {"Tool": "search", "Argument": {"text": "ships"}})
         person.go_on()
-        assert running.result(PATIENCE) == "The tools say: found ships"
+        assert running.result(TIMEOUT_S) == "The tools say: found ships"
 
 
 def test_a_live_stream_of_another_process_has_its_calls(
@@ -296,7 +296,7 @@ def test_a_live_stream_of_another_process_has_its_calls(
         running = pool.submit(run_elsewhere, LOOPS["chat-stream"], url, "add", Toolbox())
         person.halted()
         person.go_on()
-        assert running.result(PATIENCE) == "The tools say: 5"
+        assert running.result(TIMEOUT_S) == "The tools say: 5"
         wait_for_queries(person, 4)
     assert [row.side for row in list_tools(person)] == [EventSide.BEGIN, EventSide.END]
 

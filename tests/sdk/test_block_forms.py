@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_an_agent_stepper_s_blocks_let_the_loop_go_on(
             halted = asyncio.ensure_future(await_blocks(dbg))
 
             async def other() -> None:
-                await asyncio.to_thread(entered.wait, PATIENCE)
+                await asyncio.to_thread(entered.wait, TIMEOUT_S)
                 assert not halted.done()
                 went_on.set()
 
@@ -66,10 +66,10 @@ def test_an_agent_stepper_s_blocks_let_the_loop_go_on(
     working = pool.submit(lambda: asyncio.run(main()))
     person.halted()
     entered.set()
-    assert went_on.wait(PATIENCE), "the loop goes on while the agent is halted"
+    assert went_on.wait(TIMEOUT_S), "the loop goes on while the agent is halted"
     person.step("edited")
     person.go_on()
-    assert working.result(PATIENCE) == RESULTS
+    assert working.result(TIMEOUT_S) == RESULTS
     assert person.over().ending is RunEnding.FINISHED
     assert person.body(person.rows()[1]) == "edited"
 
@@ -84,7 +84,7 @@ def test_an_async_agent_stepper_s_blocks_halt_a_thread(
     working = pool.submit(lambda: asyncio.run(main()))
     person.step("edited")
     person.go_on()
-    assert working.result(PATIENCE) == RESULTS
+    assert working.result(TIMEOUT_S) == RESULTS
     person.over()
     assert [row.kind for row in person.rows()[1:-1:2]] == [
         EventKind.LLM_QUERY,

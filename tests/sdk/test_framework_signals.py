@@ -14,7 +14,7 @@ from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding
 from agentstepper_nb.sdk.framework_signals import is_framework_signal
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE
+from tests.sdk.scripted_core import TIMEOUT_S
 
 
 def make_class(module: str, name: str, base: type[BaseException] = Exception) -> Any:
@@ -69,7 +69,7 @@ def test_a_call_that_ends_by_a_signal_has_not_failed(
     with ThreadPoolExecutor() as pool:
         called = pool.submit(call)
         person.step()  # into the call; its end halts nobody
-        assert isinstance(called.exception(PATIENCE), kind)
+        assert isinstance(called.exception(TIMEOUT_S), kind)
     assert person.over().ending is RunEnding.FINISHED
     ends = [row for row in person.rows() if row.kind is EventKind.TOOL_INVOCATION][1:]
     assert [(row.side, row.outcome, row.failure, row.summary) for row in ends] == [

@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.agent import EventBegun, Welcome
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind
 from agentstepper_nb.protocol.envelope import VERSION
 from agentstepper_nb.sdk import set_current_stepper
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
 
 KEY = bytes(range(32))
 Found = Counter[tuple[tuple[str, ...], str, str]]
@@ -188,7 +188,7 @@ def test_a_thread_finds_its_run_among_several(core: ScriptedCore) -> None:
     ):
         thread = threading.Thread(target=ask)
         thread.start()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT_S)
         assert found == [one.run_id]
         assert "run" not in vars(thread)
 

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.agent import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, TimelineRow
 from tests.instrument.queries import halted_body, replace_text
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, Script, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, Script, ScriptedCore
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.traced_values import Thing, data, mark
 
@@ -110,7 +110,7 @@ def test_items_come_as_they_are_made_where_nothing_may_halt(
 
     def stream() -> Iterator[str]:
         yield "a"
-        assert go_on.wait(PATIENCE)
+        assert go_on.wait(TIMEOUT_S)
         with agent.tool("inside", {}) as t:
             t.result = 1
         yield "b"
@@ -123,9 +123,9 @@ def test_items_come_as_they_are_made_where_nothing_may_halt(
     reading = pool.submit(read, agent, stream, is_async, note)
     person.halted()
     person.go_on()
-    assert first.wait(PATIENCE), "the first item comes while the second isn't there yet"
+    assert first.wait(TIMEOUT_S), "the first item comes while the second isn't there yet"
     go_on.set()
-    assert reading.result(PATIENCE) == ["a", "b"]
+    assert reading.result(TIMEOUT_S) == ["a", "b"]
     begin, end = rows_of(person, EventKind.LLM_QUERY, 2)
     assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
     assert person.body(end) == ["a", "b"]
@@ -153,7 +153,7 @@ def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
     assert got == [], "nothing is given before the halt is over"
     assert "must stay a JSON list" in refused(person, "no list")
     person.step([shown, "z"])
-    assert reading.result(PATIENCE) == [thing, "z"]
+    assert reading.result(TIMEOUT_S) == [thing, "z"]
 
 
 @both
@@ -168,7 +168,7 @@ def test_an_unedited_stream_gives_its_own_items(
     reading = pool.submit(read, agent, stream, is_async)
     person.step()
     person.step()
-    assert all(one is other for one, other in zip(reading.result(PATIENCE), items, strict=True))
+    assert all(one is other for one, other in zip(reading.result(TIMEOUT_S), items, strict=True))
 
 
 @both
@@ -186,7 +186,7 @@ def test_closing_early_ends_the_event_with_what_was_read(
     reading = pool.submit(read, agent, stream, is_async, lambda item: item == 2)
     person.halted()
     person.go_on()
-    assert reading.result(PATIENCE) == [0, 1, 2]
+    assert reading.result(TIMEOUT_S) == [0, 1, 2]
     assert closed.is_set() or is_async  # `as_async` leaves the inner one to the garbage collection
     _, end = rows_of(person, EventKind.LLM_QUERY, 2)
     assert (end.outcome, person.body(end)) == (EventOutcome.OK, [0, 1, 2])
@@ -209,7 +209,7 @@ def test_leaving_the_loop_is_closing_early(
     working = pool.submit(work)
     person.halted()
     person.go_on()
-    working.result(PATIENCE)
+    working.result(TIMEOUT_S)
     begin, end, following, _ = rows_of(person, EventKind.TOOL_INVOCATION, 4)
     assert (begin.name, end.side, person.body(end)) == ("count", EventSide.END, [0, 1])
     assert following.depth == begin.depth
@@ -229,7 +229,7 @@ def test_an_error_amid_a_live_stream_ends_the_event(
     person.halted()
     person.go_on()
     with pytest.raises(LookupError, match="after one"):
-        reading.result(PATIENCE)
+        reading.result(TIMEOUT_S)
     assert got == [1]
     _, end = rows_of(person, EventKind.LLM_QUERY, 2)
     assert end.outcome is EventOutcome.ERROR
@@ -250,7 +250,7 @@ def test_an_error_amid_a_held_stream_can_be_replaced(
     person.step()
     person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
     person.step([7, 8])
-    assert reading.result(PATIENCE) == [7, 8]
+    assert reading.result(TIMEOUT_S) == [7, 8]
 
 
 def test_a_live_generator_s_own_protocol_passes_through(
@@ -278,7 +278,7 @@ def test_a_live_generator_s_own_protocol_passes_through(
     talking = pool.submit(converse)
     person.halted()
     person.go_on()
-    assert talking.result(PATIENCE) == (["a", "b", "c"], ["x", "KeyError('y')"])
+    assert talking.result(TIMEOUT_S) == (["a", "b", "c"], ["x", "KeyError('y')"])
     _, end = rows_of(person, EventKind.TOOL_INVOCATION, 2)
     assert person.body(end) == ["a", "b", "c"]
 
@@ -312,7 +312,7 @@ def test_an_iterator_of_a_plain_function_is_a_stream(
     person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
     assert halted_body(person) == [1, 2, 4]
     person.step([5])
-    assert working.result(PATIENCE) == [5]
+    assert working.result(TIMEOUT_S) == [5]
 
 
 def test_what_is_read_in_other_ways_stays_itself(core: ScriptedCore) -> None:
@@ -413,7 +413,7 @@ def test_a_client_s_stream_is_one_answer_whose_edit_comes_as_its_own_events(
     assert TEXT in str(answer[member])
     assert f'with a list "{member}"' in refused(person, {})
     person.step(replace_text(answer, TEXT, "edited"))
-    assert asking.result(PATIENCE) == "edited"
+    assert asking.result(TIMEOUT_S) == "edited"
     end = rows_of(person, EventKind.LLM_QUERY, 2)[1]
     assert (end.usage is None) == (api == "chat"), "it is read from the answer, where that has it"
 
@@ -431,7 +431,7 @@ def test_a_client_s_stream_is_live_and_closed_early(
     asking = pool.submit(ask, agent, server, api, is_async, lambda text: "one" in text)
     person.halted()
     person.go_on()
-    text = asking.result(PATIENCE)
+    text = asking.result(TIMEOUT_S)
     assert "one" in text
     end = rows_of(person, EventKind.LLM_QUERY, 2)[1]
     assert "one" in str(person.body(end))
@@ -449,7 +449,7 @@ def test_an_edit_that_needs_an_event_of_a_new_type_is_refused(
     said = refused(person, {**answer, "output": [call]})
     assert "needs an event of the type response.function_call_arguments.delta" in said
     person.step()
-    assert asking.result(PATIENCE) == TEXT
+    assert asking.result(TIMEOUT_S) == TEXT
 
 
 def test_chunks_as_dicts_are_joined_too(
@@ -471,6 +471,6 @@ def test_chunks_as_dicts_are_joined_too(
     answer = halted_body(person)
     assert answer["choices"][0]["message"]["content"] == "one two"
     person.step(replace_text(answer, "one two", "edited"))
-    got = reading.result(PATIENCE)
+    got = reading.result(TIMEOUT_S)
     assert "".join(c["choices"][0]["delta"].get("content") or "" for c in got) == "edited"
     assert {c["object"] for c in got} == {"chat.completion.chunk"}

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.agent import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import Thing, data, edits, mark
 
@@ -280,7 +280,7 @@ def test_a_name_is_made_of_a_call_s_arguments(
     person.step(call)
     person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
     person.go_on()
-    assert working.result(PATIENCE) == ["GET b", "p", 1]
+    assert working.result(TIMEOUT_S) == ["GET b", "p", 1]
     person.over()
     assert [row.name for row in person.rows()[1:-1:2]] == ["get a", "gpt-4", "by 1"]
 
@@ -311,7 +311,7 @@ def test_a_name_that_can_not_be_made_is_said_and_the_call_is_made(
     person.step()
     person.halted()
     person.go_on()
-    assert working.result(PATIENCE) == 2
+    assert working.result(TIMEOUT_S) == 2
     person.over()
     _, told, begin, *_ = person.rows()
     assert f"name= were absent: name=name_call raised {said}" in person.body(told)

@@ -16,7 +16,7 @@ from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_hooks import ValueHooks
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import Thing, mark
@@ -91,7 +91,7 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     person.until(lambda run: bool(run.pending) and run.pending[0] != halted)
     assert person.body(person.rows()[-1]) == mark("<a thing>", 1, why)
     person.go_on()
-    assert working.result(PATIENCE) == ([(thing, 2), (thing, 1)], thing)
+    assert working.result(TIMEOUT_S) == ([(thing, 2), (thing, 1)], thing)
     person.over()
     assert len(debug_messages(person)) == 1, "it is said once"
 
@@ -129,7 +129,7 @@ def test_an_edit_is_made_of_the_agents_own_type(
     person.step(new)
     person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
     person.step({**new["Argument"]["user"], "name": "rob"})
-    result = working.result(PATIENCE)
+    result = working.result(TIMEOUT_S)
     (user, others) = got[0]
     assert (type(user), user.name, user.born) == (User, "bob", date(2000, 1, 1))
     assert (type(user.friends[0]), user.friends[0].born) == (Admin, date(2002, 2, 2))
@@ -163,7 +163,7 @@ def test_a_from_json_that_raises_refuses_the_edit_and_is_named(
         assert "user: from_json=make_user raised " + why in said
     assert person.halted() == waiting
     person.step({"user": {**shown, "name": "rob"}})
-    assert working.result(PATIENCE)["user"].name == "rob"
+    assert working.result(TIMEOUT_S)["user"].name == "rob"
 
 
 @both
