@@ -161,5 +161,5 @@ def test_a_denied_handoff_is_read_by_the_model(halts: AtHalts) -> None:
 def read(halts: AtHalts, rows: list[TimelineRow]) -> list[Any]:
     """Where each event is, and what it begins with, in the order of the places."""
     return sorted(
-        (row.scope, row.kind, row.name, json.dumps(halts.person.body(row))) for row in rows
+        (row.scope or (), row.kind, row.name, json.dumps(halts.person.body(row))) for row in rows
     )

@@ -12,7 +12,14 @@ import pytest
 
 from agentstepper_nb.instrument.agent_scope import call_agent, open_agent
 from agentstepper_nb.sdk import scope_hooks
-from agentstepper_nb.sdk.scopes import Scope, enter_scope, find_numbering_scope, set_scope
+from agentstepper_nb.sdk.scopes import (
+    Scope,
+    enter_scope,
+    expect_run,
+    find_numbering_scope,
+    open_root,
+    set_scope,
+)
 
 MAIN = ("agent:main:1",)
 
@@ -164,3 +171,13 @@ def test_two_generators_that_are_read_by_turns_are_told_apart() -> None:
     first, second = run("left", steps), run("right", steps)
     read = [next(first), next(second), next(first), next(second)]
     assert read == [("agent:left:1",), ("agent:right:1",)] * 2
+
+
+def test_a_run_that_begins_inside_of_an_agent_has_the_agents_scope() -> None:
+    def call() -> Any:
+        expect_run()
+        return run("main", lambda: (path(), find_numbering_scope(), open_root()))
+
+    inside, scope, root = copy_context().run(call)
+    assert inside == MAIN
+    assert scope.root is root
