@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 // These replace modules, listen to their document for good, or have an import prepare each test:
 // other files would meet that, or not have it.
 const ALONE = [
-  "tests/{approval,history,lab,shells,stops}/**/*.test.{ts,tsx}",
+  "tests/{approval,breakpoints,history,lab,shells}/**/*.test.{ts,tsx}",
   "tests/chat/view.test.tsx",
 ];
 
