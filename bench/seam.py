@@ -60,7 +60,7 @@ class Attached:
 
 
 def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[Attached]:
-    """Measure all measured_server at one size.
+    """Measure all variants at one size.
 
     Args:
         size: Of each prompt, in bytes.
@@ -108,16 +108,16 @@ class Agent:
     Args:
         model: The model's port.
         size: Of each prompt, in bytes.
-        measured_server: The ways in which it is attached.
+        variants: The ways in which it is attached.
     """
 
-    def __init__(self, model: int, size: int, measured_server: Sequence[str] = ARMS) -> None:
+    def __init__(self, model: int, size: int, variants: Sequence[str] = ARMS) -> None:
         from openai import OpenAI
 
         self._client = OpenAI(base_url=f"http://127.0.0.1:{model}/v1", api_key="any")
         self._bodies = (body(size, number) for number in count())
-        self._arms = measured_server
-        self._passive = _make_passive() if PASSIVE in measured_server else None
+        self._arms = variants
+        self._passive = _make_passive() if PASSIVE in variants else None
 
     def close(self) -> None:
         """Close the client."""
