@@ -55,13 +55,7 @@ CALLS: dict[str, Call] = {
 }
 
 #: What isn't about the run's going on.
-<<<<<<< ours
 OTHERS = {"agent", "close", "run_id", "seams", "connect"}
-||||||| base
-OTHERS = {"close", "run_id", "connect"}
-=======
-OTHERS = {"close", "run_id", "connect", "seams"}
->>>>>>> theirs
 
 
 def test_no_public_method_is_left_out() -> None:
