@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.llm_wire.tool_names import find_called_tools
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventSide, TimelineRow
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts
 from tests.frameworks.test_matrix import each_framework, each_manner
 
 MAIN = AgentLabel(name="main")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import installed_apart
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
+from tests.frameworks.unsupported_rows import installed_apart
 
 each = pytest.mark.parametrize(
     "process", [installed_apart("botocore")], indirect=True, scope="module"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.not_possible import installed_apart
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.docs.pages import GUIDE, blocks, write_files
 from tests.frameworks.agent_process import ENVIRONMENTS, HERE, NOTHING_SENT
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
 from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
+from tests.frameworks.unsupported_rows import installed_apart
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import TIMEOUT_S
 

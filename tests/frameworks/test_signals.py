@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding
-from tests.frameworks.at_halts import ANSWER, QUERY, AtHalts
+from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts
 
 
 @pytest.mark.parametrize(
