@@ -32,8 +32,10 @@ class _RunCalls:
 
 _lock = threading.Lock()
 _runs: dict[str, _RunCalls] = {}
-#: The calls of the answer that this context has read, which nothing has executed yet.
-_called: ContextVar[list[CalledTool] | None] = ContextVar("agentstepper_called_tools", default=None)
+#: The run in which this context has read an answer, and the calls of it that nothing has executed yet.
+_called: ContextVar[tuple[str, list[CalledTool]] | None] = ContextVar(
+    "agentstepper_called_tools", default=None
+)
 
 
 def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
@@ -43,9 +45,8 @@ def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
         stepper: Of the run in which the model was asked.
         answer: The whole answer, as the agent reads it.
     """
-    calls = find_called_tools(answer)
-    _called.set(calls)
-    run = stepper.run_id
+    calls, run = find_called_tools(answer), stepper.run_id
+    _called.set((run, calls))
     with _lock:
         known = _runs.get(run)
         if known is None:
@@ -77,7 +78,7 @@ def take_named_call(run: str, name: str, args: Any) -> CalledTool | None:
         None where the answer doesn't call the tool, or each of its calls was executed.
     """
     with _lock:
-        calls = _called.get()
+        calls = _get_own_calls(run)
         if calls is None:
             known = _runs.get(run)
             calls = known.answers[-1] if known is not None else []
@@ -103,7 +104,7 @@ def find_call_id(run: str, name: str, args: Any, given: str | None) -> str | Non
         known = _runs.get(run)
         if known is None:
             return given
-        calls = list(_list_calls(known, name))
+        calls = list(_list_calls(known, _get_own_calls(run) or [], name))
         if given in known.ids:
             _remove_first(calls, lambda call: call.id == given)
             return given
@@ -113,9 +114,16 @@ def find_call_id(run: str, name: str, args: Any, given: str | None) -> str | Non
         return None if calls else given
 
 
-def _list_calls(known: _RunCalls, name: str) -> Iterator[tuple[list[CalledTool], CalledTool]]:
+def _get_own_calls(run: str) -> list[CalledTool] | None:
+    """The calls of the answer that this context has read in a run; None where it has read none."""
+    called = _called.get()
+    return called[1] if called is not None and called[0] == run else None
+
+
+def _list_calls(
+    known: _RunCalls, own: list[CalledTool], name: str
+) -> Iterator[tuple[list[CalledTool], CalledTool]]:
     """The calls of a tool that nothing has executed, with their lists; this context's come first."""
-    own = _called.get() or []
     for calls in (own, *(calls for calls in reversed(known.answers) if calls is not own)):
         yield from ((calls, call) for call in calls if call.name == name)
 

@@ -90,6 +90,16 @@ def test_of_several_calls_the_one_with_the_arguments_is_taken(stepper: AgentStep
     assert take_named_call(run, "add", {"a": 1}) is None
 
 
+def test_calls_of_another_run_are_none_of_this_one(
+    stepper: AgentStepper, live: AgentStepperCore
+) -> None:
+    note_called_tools(stepper, answer(call("c1", a=1)))
+    stepper.__exit__(None, None, None)
+    options: dict[str, Any] = {"stop_on_entry": False, "mode": "continue"}
+    with AgentStepper("next", "127.0.0.1", live.client_port, **options) as later:
+        assert take_named_call(later.run_id, "add", {"a": 1}) is None
+
+
 def test_what_a_tool_asks_leaves_the_calls_around_it(stepper: AgentStepper) -> None:
     note_called_tools(stepper, answer(call("c1", a=1)))
     with keep_called_tools():

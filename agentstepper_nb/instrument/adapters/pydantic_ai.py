@@ -84,9 +84,8 @@ def _find_name(ctx: Any) -> Any:
 
 def _convert(original: Any, edited: Any) -> Any:
     """An edit as a value of the original's type."""
-    from pydantic import BaseModel
-
-    return type(original).model_validate(edited) if isinstance(original, BaseModel) else edited
+    validate = getattr(type(original), "model_validate", None)
+    return edited if validate is None else validate(edited)
 
 
 def _raise_denial(reason: str) -> NoReturn:
