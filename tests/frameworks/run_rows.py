@@ -31,7 +31,7 @@ def main() -> None:
         try:
             with AgentStepper(row["name"], "127.0.0.1", int(port), stop_on_entry=False):
                 made = getattr(agent, row["manner"])(row["text"])
-                output = runner.run(made) if row["manner"] == "asynchronous" else made
+                output = runner.run(made) if asyncio.iscoroutine(made) else made
             end = {"output": output}
         except BaseException as error:
             while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:

@@ -124,6 +124,14 @@ def test_a_run_is_where_it_was_before(manner: str, halts: AtHalts) -> None:
     assert first == second
 
 
+@pytest.mark.parametrize("process", ["langgraph"], indirect=True, scope="module")
+def test_waits_for_a_streams_chunks_are_not_numbered(halts: AtHalts) -> None:
+    rows = run(halts, "asynchronous_stream", "team")
+    assert len(rows) == 10
+    numbers = sorted({int(scope[1].removeprefix("task:")) for scope, *_ in read(halts, rows)})
+    assert numbers == list(range(numbers[0], numbers[0] + 4))  # the graph's nodes, and no waits
+
+
 @pytest.mark.parametrize(
     ("process", "manner", "text", "parent"),
     [

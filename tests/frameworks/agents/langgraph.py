@@ -88,6 +88,10 @@ class Agent:
         state = graph.compile().invoke({"messages": [("user", text)]})
         return state["messages"][-1].content
 
+    async def asynchronous_stream(self, text):
+        chunks = self._agent.astream({"messages": [("user", text)]}, stream_mode="messages")
+        return [chunk.text async for chunk, _ in chunks][-1]
+
     def stream(self, text):
         said = ""
         for chunk, _ in self._agent.stream({"messages": [("user", text)]}, stream_mode="messages"):
