@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
 from contextvars import copy_context
 from typing import Any
@@ -181,3 +182,29 @@ def test_a_run_that_begins_inside_of_an_agent_has_the_agents_scope() -> None:
     inside, scope, root = copy_context().run(call)
     assert inside == MAIN
     assert scope.root is root
+
+
+def test_what_only_waits_gets_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Queue:
+        def wait(self) -> tuple[str, ...]:
+            return path()
+
+        async def wait_async(self) -> tuple[str, ...]:
+            return path()
+
+    monkeypatch.setattr(scope_hooks, "_unnumbered", set())
+    scope_hooks.leave_unnumbered(Queue.wait)
+    scope_hooks.leave_unnumbered(Queue.wait_async)
+
+    async def create() -> Any:
+        tasks = [
+            asyncio.create_task(each()) for each in (path_later, Queue().wait_async, path_later)
+        ]
+        return [(await task)[-1:] for task in tasks]
+
+    with ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(copy_context().run, each) for each in (path, Queue().wait, path)]
+        assert [job.result() for job in jobs] == [("pool:1",), (), ("pool:2",)]
+    first, waited, second = asyncio.run(create())
+    assert (first, second) == (("task:1",), ("task:2",))
+    assert waited not in (first, second)
