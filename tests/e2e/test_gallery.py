@@ -84,6 +84,7 @@ CONTRASTED = (
     "problem",
     "agents-running",
     "chat",
+    "lanes",
 )
 
 
