@@ -15,7 +15,7 @@ from .axe import AXE, expect_clean
 from .jupyter import Jupyter
 from .lab import DebuggerView
 from .pictures import Pictures
-from .test_several import choose
+from .test_several_agents import choose
 
 #: A planner, and in it two researchers and a writer that run at the same time.
 _AGENT = """
@@ -127,17 +127,18 @@ def test_parallel_agents_are_told_apart_filtered_and_given_breakpoints(
         )
         assert offered == ["researcher", "writer"]
         form.get_by_role("button", name="Add breakpoint").click()
-        row = view.root.locator(".as-BreakpointRow", has_text="at writer")
+        row = view.root.locator(".as-BreakpointRow", has_text="by writer")
         expect(row).to_be_visible()
         expect_clean(page)
         take_looks(page, view, pictures, "lanes-breakpoint")
-        page.reload()  # the Core keeps it
-        choose(view, "parallel")
-        view.root.get_by_role("tab", name="Breakpoints").click()
-        row.focus()
-        page.keyboard.press("Delete")
-        view.press("Delete")
-        expect(row).to_have_count(0)
+
+        for words in ("report 1!", "report 2!"):
+            view.press("Continue")
+            expect(halted(view, "writer")).to_contain_text(words)
+            view.expect_state("at the breakpoint “After an LLM answer by writer”")
+            expect(view.root.locator(".as-mod-halted")).to_have_count(1)
+        view.press("Continue")
+        view.expect_state("Finished")
 
 
 def take_looks(page: Page, view: DebuggerView, pictures: Pictures, name: str) -> None:

@@ -89,7 +89,7 @@ export function Bar({ model, onLeave }: BarProps) {
         <WhereField {...fields} />
         <NameField {...fields} rows={model.rows.value} />
         <span class="as-BreakpointBar-agent">
-          <span class="as-Muted">at</span>
+          <span class="as-Muted">by</span>
           <AgentField {...fields} lanes={model.lanes.value.all} />
         </span>
         <span class="as-Muted">where</span>

@@ -207,9 +207,9 @@ export function hitCountText({ nth, once }: Pick<BreakpointRule, "nth" | "once">
   return once ? `at hit ${count} only` : `from hit ${count} on`;
 }
 
-/** Which agents of the program it looks at: " at researcher"; "" is all of them. */
+/** Which agents of the program it looks at: " by researcher"; "" is all of them. */
 export const agentText = ({ agent }: Pick<BreakpointRule, "agent">): string =>
-  agent === undefined ? "" : ` at ${escapeInvisible(globLiteral(agent) ?? agent)}`;
+  agent === undefined ? "" : ` by ${escapeInvisible(globLiteral(agent) ?? agent)}`;
 
 /** A breakpoint in one line, as it is called where it hit. */
 export function breakpointText(breakpoint: BreakpointRule): string {

@@ -49,13 +49,13 @@ describe("the list", () => {
     expect(box.querySelector("[role=grid]")?.getAttribute("aria-rowcount")).toBe("3");
   });
 
-  test("says at which agent", async () => {
+  test("says by which agent", async () => {
     await renderTab([
       aBreakpoint("any", { agent: "researcher" }),
       aBreakpoint("some", { agent: "research*", condition: "args.n > 1", once: true }),
     ]);
-    expect(cells("any")[1]).toBe("at researcher");
-    expect(cells("some")[1]).toBe("at research* where args.n > 1, once");
+    expect(cells("any")[1]).toBe("by researcher");
+    expect(cells("some")[1]).toBe("by research* where args.n > 1, once");
   });
 
   test("has those first that are for the shown run, and counts only them", async () => {

@@ -31,12 +31,12 @@ const CASES: [string, Partial<BreakpointRule>][] = [
   ["Before a tool, from hit 3 on", { nth: 3 }],
   ["Before a tool, at hit 12 only", { nth: 12, once: true }],
   ["Before a tool, from hit 22 on", { nth: 22 }],
-  ["Before tool run_* at researcher", { name: "run_*", agent: "researcher" }],
+  ["Before tool run_* by researcher", { name: "run_*", agent: "researcher" }],
   [
-    "Any event at a* where depth > 1",
+    "Any event by a* where depth > 1",
     { kind: null, side: null, agent: "a*", condition: "depth > 1" },
   ],
-  ["Before a tool at a*", { agent: "a[*]" }],
+  ["Before a tool by a*", { agent: "a[*]" }],
   ["Before tool ⟨U+202E⟩x", { name: "\u202ex" }],
 ];
 
