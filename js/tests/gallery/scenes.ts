@@ -221,7 +221,7 @@ export const SCENES: Record<string, Scene> = {
 
   // ---- nothing to show yet
   empty: () => ({ script: {} }),
-  isAwaited: () => ({ script: { others: OTHERS }, run: "gone" }),
+  awaited: () => ({ script: { others: OTHERS }, run: "gone" }),
   began: () => shows(new Story().is({})),
 
   // ---- what lies over the view
