@@ -19,7 +19,7 @@ FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/
 CANARIES := $(patsubst tests/frameworks/requirements/%.txt,%,$(filter-out %/kernel.txt,\
     $(wildcard tests/frameworks/requirements/*.txt)))
 # The tutorials' kernel, which has LangGraph and OpenAI Agents.
-AGENTS_KERNEL := .make/frameworks/kernel/share/jupyter/kernels/agents/kernel.json
+AGENTS_KERNEL := .make/frameworks/kernel/jupyter/share/jupyter/kernels/agents/kernel.json
 BENCH := .make/bench/.installed
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
@@ -195,8 +195,9 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 	@$(BIN)/uv pip freeze --python $@ | \
 	    grep -iE "^($$(grep -oE '^[a-z-]+' tests/frameworks/requirements/$*.txt | paste -sd '|'))=="
 
+# In a folder of its own: where Jupyter finds the kernelspec it mustn't find this environment's extensions.
 $(AGENTS_KERNEL): .make/frameworks/kernel/.installed
-	.make/frameworks/kernel/bin/python -m ipykernel install --prefix .make/frameworks/kernel \
+	.make/frameworks/kernel/bin/python -m ipykernel install --prefix .make/frameworks/kernel/jupyter \
 	    --name agents --display-name "Python (LangGraph, OpenAI Agents)" > /dev/null
 
 # What our seam is compared with: a client, and the instrumentor of others.

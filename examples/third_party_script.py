@@ -30,5 +30,5 @@ script = Script(
         ScriptRule(turn(3), ScriptedCall("test")),
         ScriptRule(turn(4), answer("The tests still fail.")),
     ],
-    about="An agent of smolagents on a small project with a failing test.",
+    description="An agent of smolagents on a small project with a failing test.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,13 +37,15 @@ class OpenRuns(Generic[S]):
     """The AgentSteppers of this process that opened a run, as long as somebody has them."""
 
     def __init__(self) -> None:
-        self._owners: weakref.WeakSet[S] = weakref.WeakSet()
+        self._owners: tuple[weakref.ref[S], ...] = ()  # replaced whole, since threads look through it
+        self._lock = threading.Lock()
         self._context: ContextVar[S | None] = ContextVar("agentstepper_context", default=None)
         carry_into_threads(self._context)
 
     def add(self, stepper: S) -> None:
         """An AgentStepper opened a run."""
-        self._owners.add(stepper)
+        with self._lock:
+            self._owners = (*self._owners, weakref.ref(stepper))
 
     @contextmanager
     def set_current(self, stepper: S) -> Iterator[S]:
@@ -76,8 +79,17 @@ class OpenRuns(Generic[S]):
             return context
         if not self._owners:
             return None
-        opened = [stepper for stepper in list(self._owners) if stepper._is_open()]
+        opened = self._list_open()
         return opened[0] if len(opened) == 1 else None
+
+    def _list_open(self) -> list[S]:
+        """Those whose run is open; the others are forgotten."""
+        owners = self._owners
+        opened = _select_open(owners)
+        if len(opened) < len(owners):
+            with self._lock:
+                self._owners = tuple(map(weakref.ref, _select_open(self._owners)))
+        return opened
 
     def find_context(self) -> S | None:
         """The AgentStepper that was set around the calling code, while its run is open."""
@@ -98,9 +110,13 @@ class OpenRuns(Generic[S]):
         context = None if any(joining._location) else self.find_context()
         if context is not None:
             return context
-        owners = [stepper for stepper in list(self._owners) if stepper._is_open()]
-        others = [stepper for stepper in owners if _is_other_form(joining, stepper)]
+        others = [stepper for stepper in self._list_open() if _is_other_form(joining, stepper)]
         return others[0] if len(others) == 1 else None
+
+
+def _select_open(owners: tuple[weakref.ref[S], ...]) -> list[S]:
+    steppers = (owner() for owner in owners)
+    return [stepper for stepper in steppers if stepper is not None and stepper._is_open()]
 
 
 def _is_other_form(joining: RunMember, other: RunMember) -> bool:

@@ -281,7 +281,7 @@ def test_what_halts_without_a_change_is_said(
 @pytest.mark.parametrize(
     ("seams", "status", "words"),
     [
-        ("queries of httpx 0.28", FindingStatus.WELL, "halt at queries of httpx 0.28."),
+        ("queries of httpx 0.28", FindingStatus.OK, "halt at queries of httpx 0.28."),
         ("", FindingStatus.NOTE, "no library installed"),
     ],
 )

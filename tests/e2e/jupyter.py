@@ -19,7 +19,7 @@ BASE_URL = "/user/ada/"
 #: Where `make kernels` puts its kernelspecs.
 KERNELS = ROOT / ".make" / "kernels" / "share" / "jupyter"
 #: Has a kernel with LangGraph and OpenAI Agents.
-FRAMEWORKS = ROOT / ".make" / "frameworks" / "kernel" / "share" / "jupyter"
+FRAMEWORKS = ROOT / ".make" / "frameworks" / "kernel" / "jupyter" / "share" / "jupyter"
 
 _LAB_OPTIONS = (
     "--LabApp.expose_app_in_browser=True",

@@ -13,7 +13,7 @@ from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.instrument.called_tools import (
     find_call_id,
     keep_called_tools,
-    note_called_tools,
+    record_called_tools,
     take_named_call,
 )
 from agentstepper_nb.llm_wire.tool_names import CalledTool, find_called_tools
@@ -35,7 +35,7 @@ def answer(*calls: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_id_is_that_of_the_call_with_the_arguments(stepper: AgentStepper) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1), call("c2", a=2), call("c3", "sub", a=2)))
+    record_called_tools(stepper, answer(call("c1", a=1), call("c2", a=2), call("c3", "sub", a=2)))
     run = stepper.run_id
     assert find_call_id(run, "add", {"a": 2}, None) == "c2"
     assert find_call_id(run, "sub", {"a": 2}, None) == "c3"
@@ -45,29 +45,29 @@ def test_the_id_is_that_of_the_call_with_the_arguments(stepper: AgentStepper) ->
 
 
 def test_a_call_of_another_context_is_found_in_the_run(stepper: AgentStepper) -> None:
-    copy_context().run(note_called_tools, stepper, answer(call("c1", a=1)))
-    copy_context().run(note_called_tools, stepper, answer(call("c2", a=2)))
-    note_called_tools(stepper, answer(call("c3", a=1)))
+    copy_context().run(record_called_tools, stepper, answer(call("c1", a=1)))
+    copy_context().run(record_called_tools, stepper, answer(call("c2", a=2)))
+    record_called_tools(stepper, answer(call("c3", a=1)))
     assert find_call_id(stepper.run_id, "add", {"a": 1}, None) == "c3"
     assert find_call_id(stepper.run_id, "add", {"a": 1}, None) == "c1"
     assert find_call_id(stepper.run_id, "add", {"a": 2}, None) == "c2"
 
 
 def test_the_id_that_a_framework_hands_over_is_the_models(stepper: AgentStepper) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1), call("c2", a=1)))
+    record_called_tools(stepper, answer(call("c1", a=1), call("c2", a=1)))
     assert find_call_id(stepper.run_id, "add", {"a": 1}, "c2") == "c2"
     assert find_call_id(stepper.run_id, "add", {"a": 1}, None) == "c1"
 
 
 def test_an_id_that_a_framework_makes_up_is_not_used(stepper: AgentStepper) -> None:
     part = {"functionCall": {"name": "add", "args": {"a": 1}}}
-    note_called_tools(stepper, {"candidates": [{"content": {"parts": [part]}}]})
+    record_called_tools(stepper, {"candidates": [{"content": {"parts": [part]}}]})
     assert find_call_id(stepper.run_id, "add", {"a": 1}, "made-up") is None
 
 
 def test_a_framework_whose_answers_are_not_seen_is_believed(stepper: AgentStepper) -> None:
     assert find_call_id(stepper.run_id, "add", {"a": 1}, "c9") == "c9"
-    note_called_tools(stepper, answer(call("c1", "sub")))
+    record_called_tools(stepper, answer(call("c1", "sub")))
     assert find_call_id(stepper.run_id, "add", {"a": 1}, "c9") == "c9"
 
 
@@ -78,12 +78,12 @@ def test_arguments_that_compare_with_nothing_fail_no_call(stepper: AgentStepper)
 
         __hash__ = None
 
-    note_called_tools(stepper, answer(call("c1", a=1)))
+    record_called_tools(stepper, answer(call("c1", a=1)))
     assert find_call_id(stepper.run_id, "add", {"a": Table()}, None) is None
 
 
 def test_of_several_calls_the_one_with_the_arguments_is_taken(stepper: AgentStepper) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1), call("c2", a=2)))
+    record_called_tools(stepper, answer(call("c1", a=1), call("c2", a=2)))
     run = stepper.run_id
     assert take_named_call(run, "add", {"a": 2}) == CalledTool("add", {"a": 2}, "c2")
     assert take_named_call(run, "add", {"a": 9}) == CalledTool("add", {"a": 1}, "c1")
@@ -93,7 +93,7 @@ def test_of_several_calls_the_one_with_the_arguments_is_taken(stepper: AgentStep
 def test_calls_of_another_run_are_none_of_this_one(
     stepper: AgentStepper, live: AgentStepperCore
 ) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1)))
+    record_called_tools(stepper, answer(call("c1", a=1)))
     stepper.__exit__(None, None, None)
     options: dict[str, Any] = {"stop_on_entry": False, "mode": "continue"}
     with AgentStepper("next", "127.0.0.1", live.client_port, **options) as later:
@@ -101,14 +101,14 @@ def test_calls_of_another_run_are_none_of_this_one(
 
 
 def test_what_a_tool_asks_leaves_the_calls_around_it(stepper: AgentStepper) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1)))
+    record_called_tools(stepper, answer(call("c1", a=1)))
     with keep_called_tools():
-        note_called_tools(stepper, answer(call("c2", a=2)))
+        record_called_tools(stepper, answer(call("c2", a=2)))
     assert take_named_call(stepper.run_id, "add", {}) == CalledTool("add", {"a": 1}, "c1")
 
 
 def test_nothing_is_remembered_of_a_run_that_is_over(stepper: AgentStepper) -> None:
-    note_called_tools(stepper, answer(call("c1", a=1)))
+    record_called_tools(stepper, answer(call("c1", a=1)))
     run = stepper.run_id
     stepper.__exit__(None, None, None)
     assert find_call_id(run, "add", {"a": 1}, None) is None

@@ -34,6 +34,7 @@ from agentstepper_nb.instrument.adapters import (
     smolagents,
 )
 from agentstepper_nb.sdk import scope_hooks
+from agentstepper_nb.sdk.base_stepper import find_current_stepper
 
 PACKAGE = str(Path(agentstepper_nb.__file__).parent)
 #: What says whether a run is open.
@@ -54,6 +55,7 @@ def count_entered(counts_scopes: bool = False) -> Iterator[Entered]:
         counts_scopes: Whether what numbers tasks and threads counts: a wrapper's test runs it, too.
     """
     entered = Entered()
+    find_current_stepper()  # runs that have ended are forgotten with the next look
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
         name = frame.f_code.co_filename
