@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..core import LeaseGranted, RecordOutput
-from ..protocol.data_model import AnswerKind, HaltPoint, StoreInfo
+from ..protocol.data_model import AnswerKind, HaltPoint
+from ..protocol.store_info import StoreInfo
 from .message_sequence import PendingEditChecks
 
 

@@ -23,9 +23,9 @@ from ..protocol.data_model import (
     EventSide,
     FileChange,
     HaltPoint,
-    ScopePath,
     TimelineRow,
 )
+from ..protocol.field_types import ScopePath
 from ..protocol.lanes import MAIN_LANE, Lane, find_label, find_lane
 from ..store.search.documents import MAX_DOCUMENT_CHARS, extract_strings
 from . import pagination

@@ -35,9 +35,9 @@ from ..protocol.data_model import (
     RowNote,
     Run,
     RunEnding,
-    StoreInfo,
 )
 from ..protocol.records import RunHistory, SummarySaved
+from ..protocol.store_info import StoreInfo
 from ..protocol.ui import Format, SearchResults
 from ..protocol.v1 import runfile
 from ..store import Store, archive

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import AgentStepperError
-from ..protocol.data_model import Durability
 from ..protocol.runtime_requests import SERVICE
 from ..protocol.runtime_store_messages import RuntimeStoreInfo
+from ..protocol.store_info import Durability
 from ..store.runtime.base import RuntimeStore
 from ..store.runtime.remote_store import RemoteRuntimeStore
 from ..store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store

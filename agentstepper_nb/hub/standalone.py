@@ -18,9 +18,9 @@ from ..discover import (
     load_core_tokens,
     remove_process_core,
 )
-from ..protocol.data_model import Durability
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.records import RunHistory
+from ..protocol.store_info import Durability
 from ..store import MemoryStore, Store, archive, open_store
 from .access import (
     AGENT_TOKEN,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..core import RecordOutput
 from ..core.summaries import extract_first_line
 from ..errors import CommandError, ProtocolError
-from ..protocol.data_model import StoreInfo
+from ..protocol.store_info import StoreInfo
 from .connection import AccessRights, Connection
 from .error_replies import make_error_reply
 from .peers import ViewPeer

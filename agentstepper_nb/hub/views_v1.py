@@ -11,8 +11,9 @@ from ..core import RecordOutput
 from ..core.summaries import describe_call
 from ..errors import CommandError, DamagedRunError, NeedsApprovalError
 from ..protocol import records
-from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, Run, StoreInfo
+from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.records import Record, RunHistory
+from ..protocol.store_info import StoreInfo
 from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import select_commits
 from .connection import AccessRights, Connection

@@ -15,10 +15,10 @@ from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
-from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
+from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
-from ..protocol.records import Record
+from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
 from . import pagination
 from .connection import AccessRights, Connection, count_waiting_bytes
@@ -384,7 +384,7 @@ def _listed(run: Run) -> tuple[object, ...]:
 
 
 #: What tells of a record, by its type; a halt point's is told as its row, and the others not at all.
-NOTIFIERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
+NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.RunStarted: ViewSessionV2._notify_run,
     records.RunHeaderSaved: ViewSessionV2._notify_run,
     records.RunRenamed: ViewSessionV2._notify_run,

@@ -9,7 +9,6 @@ from .breakpoint_rules import (
     DeleteBreakpoint,
     DryRunBreakpoint,
     DryRunOutcome,
-    Positive,
     Price,
     SetBreakpoint,
     SetPrices,
@@ -19,27 +18,20 @@ from .data_model import (
     AgentLabel,
     ApprovalPrompt,
     Commit,
-    ContentHash,
-    Count,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
     FileChange,
-    HashKey,
-    Id,
-    Name,
-    Reason,
     Run,
     RunEnding,
     RunMode,
-    ScopePath,
-    Time,
     TimelineRow,
     Usage,
 )
 from .delta_encoding import EncodedContent
 from .envelope import MessageTable
+from .field_types import ContentHash, Count, HashKey, Id, Name, Positive, Reason, ScopePath, Time
 from .seams import FoundBy, RunSeams
 
 # ---- agent to Core ---------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from .data_model import Count, EventKind, EventSide, Id
+from .data_model import EventKind, EventSide
+from .field_types import Count, Id, Positive
 
 #: A pattern as shells have it (`*`, `?`, `[...]`), matched with case, against the whole.
 Glob = Annotated[str, Meta(min_length=1, max_length=1000)]
 #: An expression, as `core.breakpoints.conditions` reads it.
 Condition = Annotated[str, Meta(min_length=1, max_length=4096)]
-Positive = Annotated[int, Meta(ge=1, lt=2**53)]
 #: US dollars.
 Dollars = Annotated[float, Meta(ge=0, lt=1e12)]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Raw, Struct
 
-from .data_model import Count, Id, Time
+from .field_types import Count, Id, Time
 
 #: The service's name on a line.
 SERVICE: Final = "chat"

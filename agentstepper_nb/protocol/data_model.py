@@ -12,24 +12,9 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from .field_types import ContentHash, Name, ScopePath
 from .seams import FoundBy, RunSeams
 
-#: POSIX seconds, of a year that every calendar has.
-Time = Annotated[float, Meta(ge=0, lt=253402300800)]
-#: A whole number that JavaScript holds exactly.
-Count = Annotated[int, Meta(ge=0, lt=2**53)]
-#: What an agent names its runs, events, halt points and commits by.
-Id = Annotated[str, Meta(min_length=1, max_length=200)]
-#: What an agent calls itself, its tools and its models.
-Name = Annotated[str, Meta(max_length=1000)]
-#: The path of agents, tasks and tool calls that an event belongs to: docs/design/0023-scopes.md.
-ScopePath = Annotated[tuple[Name, ...], Meta(max_length=100)]
-#: What an original value is known by when the run is replayed, in hex.
-ContentHash = Annotated[str, Meta(max_length=128)]
-#: The key that such hashes are made with, in hex.
-HashKey = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-#: Why something is denied, for the agent to read.
-Reason = Annotated[str, Meta(max_length=10_000)]
 #: What the fields about breakpoints that hit are called on the wire and in stored data.
 BREAKPOINT_WIRE_NAMES: Final = {"breakpoints": "stops", "breakpoint_error": "stop_error"}
 
@@ -413,21 +398,3 @@ class RowNote(Struct, frozen=True, kw_only=True):
     message: str  # the row's id
     text: str  # "" where it was taken back
     at: float  # POSIX seconds, the Core's clock
-
-
-class Durability(StrEnum):
-    """When what is kept outlives what: docs/design/0008-store.md has the table."""
-
-    RELAXED = "relaxed"  # released when handed to the writer, recorded at most 10 ms later
-    DURABLE = "durable"  # released when recorded; halts, edits and acknowledgements when synced
-    SYNC = "sync"  # all of it when synced
-
-
-class StoreInfo(Struct, frozen=True, kw_only=True):
-    """How a Core keeps its runs."""
-
-    kind: str  # "sqlite", or "memory": gone with the process
-    durability: Durability | None = None  # None: there is nothing to sync
-    folder: str | None = None
-    size: int | None = None  # bytes on disk, every file counted
-    trouble: str | None = None  # why nothing can be kept right now, for a person

@@ -13,8 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 from ..errors import ProtocolError
-from .data_model import Count
 from .envelope import MAX_MESSAGE_BYTES
+from .field_types import Count
 from .segments import MIN_SPLIT_BYTES, split_content
 
 #: Contents that are remembered, at most.

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import ProtocolError
-from .data_model import Count
+from .field_types import Count
 
 #: The WebSocket subprotocol that chooses version 2.
 SUBPROTOCOL = "agentstepper.v2"

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct, UnsetType
 
-from .data_model import AgentLabel, Count, ScopePath, TimelineRow
+from .data_model import AgentLabel, TimelineRow
+from .field_types import Count, ScopePath
 
 #: What a part of a scope begins with that is an agent.
 _AGENT_PREFIX: Final = "agent:"

@@ -11,7 +11,8 @@ from itertools import dropwhile
 from msgspec import UNSET, Struct, UnsetType
 
 from .breakpoint_rules import BreakpointRule, Price
-from .data_model import AnswerKind, Commit, Event, HaltPoint, HashKey, RowNote, Run
+from .data_model import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
+from .field_types import HashKey
 
 
 class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from .data_model import Commit, Count, RowNote, Run, ScopePath, TimelineRow
+from .data_model import Commit, RowNote, Run, TimelineRow
+from .field_types import Count, ScopePath
 from .lanes import Lane
 
 #: What a person looks for.

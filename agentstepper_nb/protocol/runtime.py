@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from .data_model import Count, Id, Time
+from .field_types import Count, Id, Time
 
 #: A JSON value.
 Json = Any

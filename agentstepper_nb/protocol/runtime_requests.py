@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from .data_model import Count, Id
+from .field_types import Count, Id
 from .runtime import (
     Action,
     ActionKind,

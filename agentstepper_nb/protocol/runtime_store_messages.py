@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from .data_model import Count, Id, Time
+from .field_types import Count, Id, Time
 from .runtime import (
     Action,
     ActionKind,

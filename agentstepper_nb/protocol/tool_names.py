@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from .data_model import Name
+from .field_types import Name
 
 
 class _Call(Struct):

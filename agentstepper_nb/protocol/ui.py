@@ -19,19 +19,10 @@ from .breakpoint_rules import DryRunBreakpoint as DryRunBreakpoint
 from .breakpoint_rules import PricesChanged as PricesChanged
 from .breakpoint_rules import SetBreakpoint as SetBreakpoint
 from .breakpoint_rules import SetPrices as SetPrices
-from .data_model import (
-    ApprovalPrompt,
-    Commit,
-    Count,
-    FileBody,
-    Reason,
-    RowNote,
-    Run,
-    StoreInfo,
-    TimelineRow,
-)
+from .data_model import ApprovalPrompt, Commit, FileBody, RowNote, Run, TimelineRow
 from .delta_encoding import EncodedContent
 from .envelope import MessageTable
+from .field_types import Count, Reason
 from .run_queries import CloseRun as CloseRun
 from .run_queries import CommitsPage as CommitsPage
 from .run_queries import FindRows as FindRows
@@ -46,6 +37,7 @@ from .run_queries import RunOpened as RunOpened
 from .run_queries import RunsListed as RunsListed
 from .run_queries import SearchResults as SearchResults
 from .run_queries import SearchRuns as SearchRuns
+from .store_info import StoreInfo
 
 #: What a person writes: a tag, a note.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]

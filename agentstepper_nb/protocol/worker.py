@@ -11,8 +11,8 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
-from .data_model import Count, Name
 from .envelope import MessageTable
+from .field_types import Count, Name
 
 #: Where workers connect, behind the Jupyter server's base URL.
 WORKER_PATH = "agentstepper/worker"

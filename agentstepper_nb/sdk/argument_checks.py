@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-#: The most characters of a run's notice; `protocol.data_model.Name`'s.
+#: The most characters of a run's notice; `protocol.field_types.Name`'s.
 MAX_NOTICE_CHARS: Final = 1000
 
 

@@ -30,8 +30,8 @@ from ..hub.model_summaries import MODEL_VARIABLE, attach_model_summaries
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_location
 from ..hub.worker_process import COMMAND, WorkerProcess, make_environment
 from ..protocol.coding_settings import FIELDS, CodingSettings
-from ..protocol.data_model import Durability
 from ..protocol.envelope import MAX_MESSAGE_BYTES
+from ..protocol.store_info import Durability
 from ..store import Store, folder_lock, open_store
 from . import coding_handlers, runtime_handlers
 from .announcement import announce_server, find_agent_url

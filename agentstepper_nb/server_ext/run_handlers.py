@@ -16,7 +16,8 @@ from tornado.web import authenticated
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, pagination
 from ..hub.view_queries import answer_query
-from ..protocol.data_model import Count, Run
+from ..protocol.data_model import Run
+from ..protocol.field_types import Count
 from ..protocol.run_queries import Limit, Query
 from ..protocol.ui import Format, GetRows, ReadRun, Tags
 from ..store import archive

@@ -7,9 +7,10 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from ..protocol.data_model import Commit, Event, HaltPoint, RowNote, StoreInfo
+from ..protocol.data_model import Commit, Event, HaltPoint, RowNote
 from ..protocol.records import Record, RunHistory
 from ..protocol.run_queries import SearchHit
+from ..protocol.store_info import StoreInfo
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
 MAX_SYNC_DELAY_S: Final = 0.01

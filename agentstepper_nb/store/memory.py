@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run, StoreInfo
+from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run
 from ..protocol.records import (
     CommitSaved,
     EventSaved,
@@ -28,6 +28,7 @@ from ..protocol.records import (
     SummarySaved,
 )
 from ..protocol.run_queries import SearchHit
+from ..protocol.store_info import StoreInfo
 from .base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothing, strip_contents
 from .search import SearchService
 

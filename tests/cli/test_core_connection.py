@@ -23,9 +23,9 @@ from agentstepper_nb.cli.core_connection import (
 )
 from agentstepper_nb.discover import find_view_endpoint
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.data_model import StoreInfo
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
+from agentstepper_nb.protocol.store_info import StoreInfo
 
 STORE = StoreInfo(kind="memory")
 HELLO = ui.to_ui.encode(

@@ -34,9 +34,9 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
     RunMode,
     RunState,
-    StoreInfo,
     TimelineRow,
 )
+from agentstepper_nb.protocol.store_info import StoreInfo
 
 RUN = Run(id="r1", name="Run #1 of demo", program="demo", started_at=0.0)
 ROW = TimelineRow(

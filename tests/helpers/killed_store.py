@@ -13,14 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from agentstepper_nb.protocol.data_model import (
-    Durability,
-    Event,
-    EventKind,
-    EventSide,
-    HaltPoint,
-    Run,
-)
+from agentstepper_nb.protocol.data_model import Event, EventKind, EventSide, HaltPoint, Run
 from agentstepper_nb.protocol.records import (
     EventSaved,
     HaltPointSaved,
@@ -28,6 +21,7 @@ from agentstepper_nb.protocol.records import (
     Record,
     RunStarted,
 )
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
 
 AGENTS = ("one", "two", "three")

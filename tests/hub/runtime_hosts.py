@@ -14,7 +14,6 @@ from msgspec import Struct
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.hub.runtime_host import RuntimeHost
 from agentstepper_nb.hub.worker_process import WorkerProcess
-from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import Action, ActionKind
 from agentstepper_nb.protocol.runtime_requests import (
     ActionEnqueued,
@@ -28,6 +27,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     ClaimedAction,
     RenewLeases,
 )
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.worker import (
     WORKER_VERSION,
     WorkerHello,

@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.data_model import (
-    AnswerKind,
-    ApprovalPrompt,
-    Durability,
-    Risk,
-    RunMode,
-    RunState,
-)
+from agentstepper_nb.protocol.data_model import AnswerKind, ApprovalPrompt, Risk, RunMode, RunState
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import SocketHarness

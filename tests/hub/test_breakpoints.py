@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.hub import AccessRights, dry_runs
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
-from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
 from tests.hub.harness import TIMEOUT_S, Agent, Json, Line, Person, a_hub

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import ClientConnection
 
-from agentstepper_nb.protocol.data_model import StoreInfo
+from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import SocketHarness
 from tests.hub.harness import Line, a_hub

@@ -10,7 +10,8 @@ import pytest
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import Hub, message_sequence
 from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSequence
-from agentstepper_nb.protocol.data_model import Durability, RunState
+from agentstepper_nb.protocol.data_model import RunState
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.harness import Agent, Line, Machine, Person, a_hub
 from tests.hub.test_slow_reads import settle

@@ -14,10 +14,10 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.hub.runtime_host import RuntimeHost, check_store_location
-from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus
 from agentstepper_nb.protocol.runtime_requests import ActionEnqueued, NewAction, WatchTopic
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.runtime.remote_store import answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle

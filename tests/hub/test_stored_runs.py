@@ -11,8 +11,9 @@ import pytest
 from agentstepper_nb.errors import CommandError, DamagedRunError
 from agentstepper_nb.hub import Hub, RetentionLimits
 from agentstepper_nb.hub.retention import Retention
-from agentstepper_nb.protocol.data_model import Commit, Event, HaltPoint, StoreInfo
+from agentstepper_nb.protocol.data_model import Commit, Event, HaltPoint
 from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
 from tests.hub.harness import Agent, Line, Person, a_hub, a_run
 from tests.hub.test_slow_reads import settle

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from agentstepper_nb.protocol.data_model import (
     AnswerKind,
-    Durability,
     Event,
     EventKind,
     EventSide,
@@ -22,6 +21,7 @@ from agentstepper_nb.protocol.data_model import (
     Run,
 )
 from agentstepper_nb.protocol.records import EventSaved, HaltPointSaved, RunStarted
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import SqliteStore
 
 RUNS = 3

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.data_model import Durability
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.killing.writer import point

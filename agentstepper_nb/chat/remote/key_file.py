@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ...errors import StoreError
-from ...protocol.data_model import Id, Time
+from ...protocol.field_types import Id, Time
 
 #: The files in a data folder: the keys, and what is locked while they change.
 KEYS_FILE: Final = "chat-keys.json"

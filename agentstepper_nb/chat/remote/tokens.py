@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.chat import Identifier
-from ...protocol.data_model import Id, Time
 from ...protocol.field_errors import make_field_error
+from ...protocol.field_types import Id, Time
 from .key_file import KeyFile, TokenKey, TokenKeys, make_key
 
 if TYPE_CHECKING:

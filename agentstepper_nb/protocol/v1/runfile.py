@@ -21,21 +21,16 @@ from ..data_model import (
     AgentLabel,
     AnswerKind,
     Commit,
-    ContentHash,
-    Count,
     Event,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
     HaltPoint,
-    Id,
-    Name,
     Run,
     RunState,
-    ScopePath,
-    Time,
 )
+from ..field_types import ContentHash, Count, Id, Name, ScopePath, Time
 from ..header_limits import truncate_failure, truncate_text
 from ..json_limits import CheckCancelled, JsonScanner, check_content_size, never_cancel
 from ..records import RunHistory, drop_unchanged_commits

@@ -14,13 +14,14 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from ...errors import StoreError
-from ...protocol.data_model import Commit, Durability, Event, HaltPoint, RowNote, Run, StoreInfo
+from ...protocol.data_model import Commit, Event, HaltPoint, RowNote, Run
 from ...protocol.records import (
     ImportedRunSaved,
     Record,
     RunHistory,
 )
 from ...protocol.run_queries import SearchHit
+from ...protocol.store_info import Durability, StoreInfo
 from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothing
 from ..folder_lock import FolderLock, lock_folder
 from ..search import SearchService

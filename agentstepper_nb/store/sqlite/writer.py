@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ...protocol.data_model import Durability
 from ...protocol.records import EventSaved, MessagesReceived, Record
+from ...protocol.store_info import Durability
 from ..base import MAX_SYNC_DELAY_S
 from .database import TransactionJournal
 from .record_writer import RecordWriter, TransactionChanges

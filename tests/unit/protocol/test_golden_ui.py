@@ -26,7 +26,6 @@ from agentstepper_nb.protocol.data_model import (
     BreakpointHits,
     ChangeKind,
     Commit,
-    Durability,
     EventKind,
     EventSide,
     FileBody,
@@ -34,12 +33,12 @@ from agentstepper_nb.protocol.data_model import (
     Risk,
     RowNote,
     Run,
-    StoreInfo,
     TimelineRow,
     Usage,
 )
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.store_info import Durability, StoreInfo
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'

@@ -17,7 +17,6 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, CostBudget, Price
 from agentstepper_nb.protocol.data_model import (
     AnswerKind,
-    Durability,
     Event,
     EventKind,
     EventSide,
@@ -26,6 +25,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from tests.helpers.debugger_harness import DebuggerHarness

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ....errors import AgentStepperError, CommandError, StoreError
-from ....protocol.data_model import Durability
+from ....protocol.store_info import Durability
 from ...atomic_files import sync_folder
 from ...base import MAX_SYNC_DELAY_S
 from ...sqlite import database, migrations

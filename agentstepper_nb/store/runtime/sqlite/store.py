@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ....errors import StoreError
-from ....protocol.data_model import Durability
 from ....protocol.runtime_store_messages import (
     RuntimeStoreInfo,
 )
+from ....protocol.store_info import Durability
 from . import mutations, queries, queue
 from .runtime_file import (
     RUNTIME_FILE,

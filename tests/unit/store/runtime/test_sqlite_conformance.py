@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.data_model import Durability
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store

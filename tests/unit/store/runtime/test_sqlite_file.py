@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
-from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import ActionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
@@ -24,6 +23,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     EnqueueActions,
     StateQuery,
 )
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.runtime.conformance.base_suite import (
     LEASE_S,
     START_TIME,

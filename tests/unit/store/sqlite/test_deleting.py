@@ -12,19 +12,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.protocol.data_model import (
-    Durability,
-    Event,
-    EventKind,
-    Run,
-    RunState,
-)
+from agentstepper_nb.protocol.data_model import Event, EventKind, Run, RunState
 from agentstepper_nb.protocol.records import (
     ImportedRunSaved,
     Record,
     RunHistory,
     RunStarted,
 )
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE

@@ -12,17 +12,13 @@ import pytest
 
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import StoreError, StoreLockedError
-from agentstepper_nb.protocol.data_model import (
-    Durability,
-    Event,
-    EventKind,
-    StoreInfo,
-)
+from agentstepper_nb.protocol.data_model import Event, EventKind
 from agentstepper_nb.protocol.records import (
     EventSaved,
     ImportedRunSaved,
     RunHistory,
 )
+from agentstepper_nb.protocol.store_info import Durability, StoreInfo
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer

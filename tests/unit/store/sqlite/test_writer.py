@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.data_model import AnswerKind, Durability, Event, EventKind, Run
+from agentstepper_nb.protocol.data_model import AnswerKind, Event, EventKind, Run
 from agentstepper_nb.protocol.records import (
     EventSaved,
     HaltPointAnswered,
@@ -19,6 +19,7 @@ from agentstepper_nb.protocol.records import (
     Record,
     RunStarted,
 )
+from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.sqlite import database, writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.reader import StoreReader
