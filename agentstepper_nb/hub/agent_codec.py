@@ -7,6 +7,7 @@ from msgspec import UNSET, Raw
 from .._version import __version__
 from ..core import AnswerDecision, LeaseGranted
 from ..protocol import agent as v2
+from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, StopAnswer
 from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.envelope import VERSION
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
@@ -98,15 +99,15 @@ def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
     return AnswerDecision(AnswerKind.DENY, message.reason)
 
 
-def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> v2.Answer:
+def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> Answer:
     """How a halt point was answered, as its agent is told."""
     if answer is AnswerKind.STOP:
-        return v2.StopAnswer()
+        return StopAnswer()
     if answer is AnswerKind.DENY:
-        return v2.DenyAnswer(reason=halt_point.reason or "")
+        return DenyAnswer(reason=halt_point.reason or "")
     # Without data the agent's own sticky edit would stand, which was taken back.
     is_told = halt_point.edit is not None or halt_point.sticky is not UNSET
-    return v2.ResumeAnswer(
+    return ResumeAnswer(
         data=Raw(halt_point.current.encode()) if is_told else UNSET,
         sticky=halt_point.sticky is True,
         approved=halt_point.approval is not None,

@@ -16,6 +16,7 @@ from ..core import LeaseGranted, Output
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol import agent as v2
+from ..protocol.answers import ResumeAnswer
 from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
@@ -325,7 +326,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             if not await self._answer_from_store(id):
                 # The store has lost this one, and its agent would wait for ever.
                 self._unsent_answers.discard(id)
-                self._send(v2.AnswerMessage(halt_point=id, answer=v2.ResumeAnswer()))
+                self._send(v2.AnswerMessage(halt_point=id, answer=ResumeAnswer()))
 
     async def _answer_from_store(self, id: str) -> bool:
         """Send the answer that is kept of a halt point; False where the run has no such halt point."""

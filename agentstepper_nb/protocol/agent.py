@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from . import breakpoint_rules
+from .answers import Answer
 from .breakpoint_rules import (
     DeleteBreakpoint,
     DryRunBreakpoint,
@@ -283,42 +284,6 @@ class RunDisconnected(Struct, frozen=True, kw_only=True):
 
     code: int  # as a WebSocket's
     reason: str
-
-
-class ResumeAnswer(
-    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume", tag_field="kind"
-):
-    """Go on, with `data` where it was edited; an edit to null is told apart from none."""
-
-    data: Raw | UnsetType = UNSET
-    approved: bool = False  # what the halt point asks: without this nobody has approved it
-    always: bool = False  # and from now on without being asked
-    sticky: bool = False  # the edited messages are edited so in later prompts, too
-
-
-class SkipAnswer(Struct, frozen=True, kw_only=True, tag="skip", tag_field="kind"):
-    """Don't make the call; take this as its result."""
-
-    result: Raw
-
-
-class DenyAnswer(Struct, frozen=True, kw_only=True, tag="deny", tag_field="kind"):
-    """Don't make the call; tell the agent why."""
-
-    reason: str
-
-
-class RaiseAnswer(Struct, frozen=True, kw_only=True, tag="raise", tag_field="kind"):
-    """Let the call fail with this message."""
-
-    message: str
-
-
-class StopAnswer(Struct, frozen=True, kw_only=True, tag="stop", tag_field="kind"):
-    """End the agent."""
-
-
-Answer = ResumeAnswer | SkipAnswer | DenyAnswer | RaiseAnswer | StopAnswer
 
 
 class AnswerMessage(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):

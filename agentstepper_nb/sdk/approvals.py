@@ -17,7 +17,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ..errors import ConnectionLostError
 from ..protocol import data_model
-from ..protocol.agent import AgentMessage, Answer, DecideApproval, DenyAnswer, ResumeAnswer
+from ..protocol.agent import AgentMessage, DecideApproval
+from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer
 from .payload import Payload, PayloadEncoder, RedactKind
 from .send_queue import make_future
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
-from ..protocol.agent import Answer, ResumeAnswer, StopAnswer
+from ..protocol.answers import Answer, ResumeAnswer, StopAnswer
 from .flow_effects import (
     AwaitAnswerEffect,
     BlockingEffect,

@@ -19,18 +19,8 @@ from ..errors import (
     ProtocolError,
     ToolDeniedError,
 )
-from ..protocol.agent import (
-    AgentMessage,
-    Answer,
-    CheckEdit,
-    DenyAnswer,
-    EditChecked,
-    HaltPointReached,
-    RaiseAnswer,
-    ResumeAnswer,
-    StopAnswer,
-    Withdraw,
-)
+from ..protocol.agent import AgentMessage, CheckEdit, EditChecked, HaltPointReached, Withdraw
+from ..protocol.answers import Answer, DenyAnswer, RaiseAnswer, ResumeAnswer, StopAnswer
 from ..protocol.data_model import EventKind, EventOutcome, EventSide
 from ..protocol.seams import FoundBy
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages

@@ -16,12 +16,8 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
-from ..protocol.agent import (
-    Answer,
-    CommitMade,
-    ResumeAnswer,
-    SkipAnswer,
-)
+from ..protocol.agent import CommitMade
+from ..protocol.answers import Answer, ResumeAnswer, SkipAnswer
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
 from ..protocol.seams import FoundBy
 from .approvals import Approval, ApprovalCall

@@ -25,7 +25,6 @@ from ..core.breakpoints.engine import list_changed_paths
 from ..discover import CoreEndpoint
 from ..protocol.agent import (
     AgentMessage,
-    Answer,
     Bye,
     CommitMade,
     EventBegun,
@@ -33,6 +32,7 @@ from ..protocol.agent import (
     HaltPointReached,
     LeaseMessage,
 )
+from ..protocol.answers import Answer
 from ..protocol.breakpoint_rules import Price
 from ..protocol.data_model import (
     PAIRED_EVENT_KINDS,

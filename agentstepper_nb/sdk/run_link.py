@@ -17,7 +17,6 @@ from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError
 from ..protocol.agent import (
     AgentMessage,
-    Answer,
     Bye,
     CheckEdit,
     GetTimeline,
@@ -26,6 +25,7 @@ from ..protocol.agent import (
     Timeline,
     UserMessageAwaited,
 )
+from ..protocol.answers import Answer
 from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
 from .flow_effects import EditCheck, PendingEditReaders

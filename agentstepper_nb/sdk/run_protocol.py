@@ -24,10 +24,10 @@ from ..protocol.agent import (
     Hello,
     LeaseMessage,
     MessagesAcknowledged,
-    ResumeAnswer,
     Welcome,
     Withdraw,
 )
+from ..protocol.answers import ResumeAnswer
 from ..protocol.delta_encoding import DeltaEncoder
 from ..rpc.backoff import Backoff
 from .connection_state import (

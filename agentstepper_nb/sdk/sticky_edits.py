@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from ..protocol.agent import Answer, ResumeAnswer
+from ..protocol.answers import Answer, ResumeAnswer
 from .json_text import dump_json, load_json
 
 #: The members of a prompt that hold no messages, whatever is in them.

@@ -11,7 +11,6 @@ from ..errors import ProtocolError
 from ..protocol.agent import (
     AgentError,
     AgentMessage,
-    Answer,
     AnswerMessage,
     CheckEdit,
     CommitMade,
@@ -19,12 +18,12 @@ from ..protocol.agent import (
     HaltPointReached,
     LeaseMessage,
     MessagesAcknowledged,
-    ResumeAnswer,
     Timeline,
     Withdraw,
     from_agent,
     to_agent,
 )
+from ..protocol.answers import Answer, ResumeAnswer
 from ..protocol.data_model import Commit, EventKind, EventSide
 from ..protocol.envelope import MAX_MESSAGE_BYTES, Envelope
 from ..protocol.v1 import agent as v1

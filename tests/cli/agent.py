@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as wire
+from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
     EventKind,
@@ -91,7 +92,7 @@ class Agent:
     def answer(self) -> str:
         """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
         answered = self._receive(wire.AnswerMessage).answer
-        if isinstance(answered, wire.ResumeAnswer):
+        if isinstance(answered, ResumeAnswer):
             self.is_edit_sticky = answered.sticky
             text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
             return text

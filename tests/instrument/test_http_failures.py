@@ -19,7 +19,7 @@ from agentstepper_nb.models.scripted import (
     always,
     say,
 )
-from agentstepper_nb.protocol.agent import Answer, RaiseAnswer, SkipAnswer
+from agentstepper_nb.protocol.answers import Answer, RaiseAnswer, SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.instrument.clients import MANNERS, Manner
 from tests.instrument.queries import (

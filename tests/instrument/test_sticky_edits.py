@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.models.scripted import ScriptedServer
-from agentstepper_nb.protocol.agent import ResumeAnswer
+from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.sdk.sticky_edits import StickyPrompt, forget_sticky_edits
 from tests.instrument.clients import MANNERS, Manner
 from tests.instrument.queries import TEXT, halted_body, replace_text, wait_for_queries

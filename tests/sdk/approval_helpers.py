@@ -7,13 +7,8 @@ from typing import Any
 from msgspec import Raw
 
 from agentstepper_nb import Approval
-from agentstepper_nb.protocol.agent import (
-    Answer,
-    DecideApproval,
-    DenyAnswer,
-    HaltPointReached,
-    ResumeAnswer,
-)
+from agentstepper_nb.protocol.agent import DecideApproval, HaltPointReached
+from agentstepper_nb.protocol.answers import Answer, DenyAnswer, ResumeAnswer
 from tests.sdk.scripted_core import Peer, ScriptedCore
 
 

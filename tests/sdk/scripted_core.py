@@ -18,7 +18,6 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol.agent import (
     AgentError,
-    Answer,
     AnswerMessage,
     Bye,
     EventBegun,
@@ -27,11 +26,11 @@ from agentstepper_nb.protocol.agent import (
     Hello,
     LeaseMessage,
     MessagesAcknowledged,
-    ResumeAnswer,
     Welcome,
     from_agent,
     to_agent,
 )
+from agentstepper_nb.protocol.answers import Answer, ResumeAnswer
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL

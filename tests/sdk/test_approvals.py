@@ -12,13 +12,8 @@ from msgspec import Raw
 
 from agentstepper_nb import Approval, NotJSONError, ToolDeniedError
 from agentstepper_nb.protocol import data_model
-from agentstepper_nb.protocol.agent import (
-    DecideApproval,
-    DenyAnswer,
-    LeaseMessage,
-    ResumeAnswer,
-    Withdraw,
-)
+from agentstepper_nb.protocol.agent import DecideApproval, LeaseMessage, Withdraw
+from agentstepper_nb.protocol.answers import DenyAnswer, ResumeAnswer
 from agentstepper_nb.protocol.data_model import (
     EventOutcome,
     EventSide,

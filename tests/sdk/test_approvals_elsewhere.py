@@ -15,12 +15,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepperCore, Approval, ToolDeniedError
-from agentstepper_nb.protocol.agent import (
-    DecideApproval,
-    DenyAnswer,
-    HaltPointReached,
-    Withdraw,
-)
+from agentstepper_nb.protocol.agent import DecideApproval, HaltPointReached, Withdraw
+from agentstepper_nb.protocol.answers import DenyAnswer
 from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     RunEnding,

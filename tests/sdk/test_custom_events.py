@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import ToolDeniedError
-from agentstepper_nb.protocol.agent import DenyAnswer, ResumeAnswer
+from agentstepper_nb.protocol.answers import DenyAnswer, ResumeAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
 from tests.sdk.both_steppers import both, run, transcript
 from tests.sdk.scripted_core import Script, ScriptedCore, edit

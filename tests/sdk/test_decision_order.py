@@ -27,9 +27,9 @@ from agentstepper_nb.protocol.agent import (
     EventBegun,
     HaltPointReached,
     LeaseMessage,
-    ResumeAnswer,
     Withdraw,
 )
+from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction
 from agentstepper_nb.protocol.data_model import AnswerKind, EventKind, EventSide, Run, RunMode
 from agentstepper_nb.sdk.outbox import HaltLease

@@ -11,14 +11,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStopped, InjectedError, NotJSONError, ToolDeniedError
-from agentstepper_nb.protocol.agent import (
-    Answer,
-    Bye,
-    DenyAnswer,
-    EventBegun,
-    RaiseAnswer,
-    StopAnswer,
-)
+from agentstepper_nb.protocol.agent import Bye, EventBegun
+from agentstepper_nb.protocol.answers import Answer, DenyAnswer, RaiseAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding, Usage
 from agentstepper_nb.sdk.payload import format_agent_frames
 from tests.sdk.both_steppers import both, run

@@ -8,14 +8,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStopped, ConnectionLostError
-from agentstepper_nb.protocol.agent import (
-    EventBegun,
-    HaltPointReached,
-    ResumeAnswer,
-    SkipAnswer,
-    StopAnswer,
-    Withdraw,
-)
+from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdraw
+from agentstepper_nb.protocol.answers import ResumeAnswer, SkipAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
 from agentstepper_nb.sdk.flow_effects import AwaitAnswerEffect, FlushEffect, SendEffect
 from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStopped, AsyncAgentStepper
-from agentstepper_nb.protocol import agent
 from agentstepper_nb.protocol.agent import (
     LeaseMessage,
 )
+from agentstepper_nb.protocol.answers import StopAnswer
 from agentstepper_nb.protocol.data_model import RunEnding, RunMode
 from tests.sdk.both_steppers import both, run, transcript
 from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, hear, told
@@ -132,7 +132,7 @@ def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(
 ) -> None:
     core.lease = GO_ON
     core.requests = answering(HALT)
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else agent.StopAnswer()
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else StopAnswer()
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)

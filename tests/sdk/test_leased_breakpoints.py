@@ -12,16 +12,15 @@ from msgspec import Raw
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.core.breakpoints import BreakpointEngine, BreakpointResult, ObservedPoint
 from agentstepper_nb.protocol.agent import (
-    Answer,
     Bye,
     CommitMade,
     EventBegun,
     HaltPointReached,
     LeaseMessage,
     MessagesAcknowledged,
-    ResumeAnswer,
     Withdraw,
 )
+from agentstepper_nb.protocol.answers import Answer, ResumeAnswer
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction, TokenBudget, Touched
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
 from agentstepper_nb.sdk import outbox, run_session

@@ -10,13 +10,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStopped, InjectedError, ToolDeniedError
-from agentstepper_nb.protocol.agent import (
-    Answer,
-    DenyAnswer,
-    RaiseAnswer,
-    SkipAnswer,
-    StopAnswer,
-)
+from agentstepper_nb.protocol.answers import Answer, DenyAnswer, RaiseAnswer, SkipAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import Scenario, both, run, transcript
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit

@@ -11,12 +11,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from agentstepper_nb.protocol.agent import (
-    CommitMade,
-    DenyAnswer,
-    ResumeAnswer,
-    SkipAnswer,
-)
+from agentstepper_nb.protocol.agent import CommitMade
+from agentstepper_nb.protocol.answers import DenyAnswer, ResumeAnswer, SkipAnswer
 from agentstepper_nb.protocol.data_model import EventOutcome
 from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.sdk import set_current_stepper

@@ -13,7 +13,8 @@ import pytest
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.errors import AgentStopped
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, StopAnswer, Timeline
+from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, Timeline
+from agentstepper_nb.protocol.answers import StopAnswer
 from agentstepper_nb.protocol.data_model import Failure, Run, RunEnding
 from agentstepper_nb.sdk import BaseStepper, on_closing, set_current_stepper
 from tests.sdk.both_steppers import both

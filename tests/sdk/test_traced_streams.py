@@ -19,7 +19,7 @@ from openai import AsyncOpenAI, OpenAI
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.models.scripted import Script as ModelScript
 from agentstepper_nb.models.scripted import ScriptedServer, ScriptRule, always, say
-from agentstepper_nb.protocol.agent import SkipAnswer
+from agentstepper_nb.protocol.answers import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, TimelineRow
 from tests.instrument.queries import halted_body, replace_text
 from tests.sdk.person import Person

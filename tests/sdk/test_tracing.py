@@ -12,7 +12,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.protocol.agent import SkipAnswer
+from agentstepper_nb.protocol.answers import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person

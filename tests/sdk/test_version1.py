@@ -15,7 +15,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
-from agentstepper_nb.protocol.agent import CommitMade, HaltPointReached, ResumeAnswer, Withdraw
+from agentstepper_nb.protocol.agent import CommitMade, HaltPointReached, Withdraw
+from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     EventOutcome,

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.agent import (
-    HaltPointReached,
-    ResumeAnswer,
-)
+from agentstepper_nb.protocol.agent import HaltPointReached
+from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import both
 from tests.sdk.resume.agents import FINISHED, Agent, ask, kinds, welcome

@@ -14,14 +14,12 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import breakpoint_rules
 from agentstepper_nb.protocol.agent import (
     AgentError,
-    Answer,
     AnswerMessage,
     Bye,
     CheckEdit,
     CommitMade,
     DebuggerConfig,
     DecideApproval,
-    DenyAnswer,
     DryRunResponse,
     EditChecked,
     EventBegun,
@@ -34,12 +32,8 @@ from agentstepper_nb.protocol.agent import (
     MessagePart,
     MessagesAcknowledged,
     ProcessEnded,
-    RaiseAnswer,
-    ResumeAnswer,
     RunDisconnected,
     RunUploaded,
-    SkipAnswer,
-    StopAnswer,
     Timeline,
     UploadRun,
     UserMessageAwaited,
@@ -47,6 +41,14 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
     from_agent,
     to_agent,
+)
+from agentstepper_nb.protocol.answers import (
+    Answer,
+    DenyAnswer,
+    RaiseAnswer,
+    ResumeAnswer,
+    SkipAnswer,
+    StopAnswer,
 )
 from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
