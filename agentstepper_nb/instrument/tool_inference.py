@@ -41,8 +41,9 @@ from ..protocol.seams import FoundBy
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.begun_tools import unwatch_tools, watch_tools
 from ..sdk.flow_effects import Flow
-from ..sdk.halt_flow import HaltFlow, read_tool_call
+from ..sdk.halt_flow import HaltFlow
 from ..sdk.json_text import dump_json
+from ..sdk.payload_fields import read_tool_call
 from ..sdk.run_events import OpenEvent, clock
 from .current_run import is_agent_remote
 

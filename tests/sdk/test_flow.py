@@ -12,8 +12,9 @@ from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdra
 from agentstepper_nb.protocol.answers import ResumeAnswer, SkipAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
 from agentstepper_nb.sdk.flow_effects import AwaitAnswerEffect, FlushEffect, SendEffect
-from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage
+from agentstepper_nb.sdk.halt_flow import HaltFlow
 from agentstepper_nb.sdk.payload import PayloadEncoder
+from agentstepper_nb.sdk.payload_fields import find_model, find_usage
 from agentstepper_nb.sdk.run_events import find_innermost_event
 
 LLM = EventKind.LLM_QUERY
