@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import sys
 import threading
 import weakref
 from concurrent.futures import Future
@@ -15,29 +14,28 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
-from ..discover import PROGRAM_NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
+from ..discover import PROGRAM_NAME_VARIABLE, CoreEndpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
 from ..protocol.data_model import Commit, RunMode
 from . import close_callbacks
-from .argument_checks import (
-    check_choice,
-    check_folder,
-    check_notice,
-    check_optional_text,
-    check_port,
-    check_text,
-)
+from .argument_checks import check_choice, check_folder, check_notice, check_text
 from .call_tracing import CallTracer
 from .child_agents import ChildAgents
 from .connection_state import OnDisconnect
+from .core_location import CoreLocation
 from .drivers import run_flow, wait_result
 from .flow_effects import Flow
 from .halt_flow import HaltFlow
 from .open_runs import OpenRuns, describe_ignored_arguments
 from .payload import PayloadEncoder, Redact
 from .run_events import make_id
-from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
+from .run_session import (
+    TIMELINE_TIMEOUT_S,
+    RunSession,
+    finish_all_runs,
+    finish_with_multiprocessing,
+)
 from .scopes import enter_agent
 from .seam_report import SeamReport, make_report
 from .value_hooks import FromJson, ToJson, ValueHooks
@@ -96,20 +94,13 @@ class BaseStepper(CallTracer):
     ) -> None:
         check_text("program_name", program_name)
         check_folder("agent_workspace_path", agent_workspace_path)
-        check_port("port", port)
+        self._location = CoreLocation(address, port, url, token)
+        self._location.check()
         check_notice(notice)
-        for name, text in (("address", address), ("url", url), ("token", token)):
-            check_optional_text(name, text)
         check_choice("on_disconnect", on_disconnect, get_args(OnDisconnect))
         check_choice("mode", mode, get_args(InitialMode))
-        if url is not None and (address is not None or port is not None):
-            raise ValueError(
-                "url= was passed together with address or port. Pass either url=, or address "
-                "and port."
-            )
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
         self.program_name = os.environ.get(PROGRAM_NAME_VARIABLE) or program_name
-        self._location = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
         self._mode = RunMode(mode)
@@ -134,7 +125,7 @@ class BaseStepper(CallTracer):
         own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._context.session is None:
-                self._open_session(self._endpoint(), self.program_name)
+                self._open_session(self._location.find_endpoint(), self.program_name)
         except BaseException:
             if own_watch is not None:
                 own_watch.close()
@@ -161,12 +152,6 @@ class BaseStepper(CallTracer):
         )
         self._context.workspace_tracker = workspace_tracker
         return workspace_tracker
-
-    def _endpoint(self) -> CoreEndpoint:
-        address, port, url, token = self._location
-        if address is not None or port is not None:
-            return make_endpoint(address, port, token)
-        return discover(url, token)
 
     def _open_session(
         self, where: CoreEndpoint, program: str, is_open_deferred: bool = False
@@ -295,7 +280,7 @@ class BaseStepper(CallTracer):
             first = self._initial_commit()
             # Its first halt point halts anyway: one halt is enough.
             run_flow(session.link, self._flow().start(waits=False, commit=first))
-            _finish_with_multiprocessing()
+            finish_with_multiprocessing()
             return session
 
     def _flow(self, session: RunSession | None = None) -> HaltFlow:
@@ -389,12 +374,7 @@ class BaseStepper(CallTracer):
             error: The exception that ends the agent.
         """
         session = self._context.session
-        if (
-            session is None
-            or session.is_ended
-            or self._is_borrowed
-            or not self._owns_run(session.run)
-        ):
+        if session is None or session.is_ended or self._is_borrowed or session.pid != os.getpid():
             return
         close_callbacks.call_callbacks(self, session.make_bye(error))
 
@@ -418,9 +398,3 @@ class BaseStepper(CallTracer):
 _open_runs: OpenRuns[BaseStepper] = OpenRuns()
 set_current_stepper = _open_runs.set_current
 find_current_stepper = _open_runs.find_current
-
-
-def _finish_with_multiprocessing() -> None:
-    """Say goodbye where multiprocessing leaves a forked child: it skips the interpreter's own exit."""
-    if "multiprocessing.util" in sys.modules:
-        sys.modules["multiprocessing.util"].Finalize(None, finish_all_runs, exitpriority=0)

@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
-from ..discover import CoreEndpoint
+from .core_location import CoreLocation
 from .run_session import RunSession
 from .scope_hooks import carry_into_threads
 from .scopes import enter_scope
@@ -20,12 +20,10 @@ class RunMember(Protocol):
 
     _is_async: ClassVar[bool]
     _is_of_context: bool
-    _location: tuple[Any, ...]
+    _location: CoreLocation
     program_name: str
 
     def _is_open(self) -> bool: ...
-
-    def _endpoint(self) -> CoreEndpoint: ...
 
     def _current_session(self) -> RunSession: ...
 
@@ -125,7 +123,7 @@ def _is_other_form(joining: RunMember, other: RunMember) -> bool:
         return False
     return (
         joining._location == other._location
-        or joining._endpoint().url == other._current_session().endpoint.url
+        or joining._location.find_endpoint().url == other._current_session().endpoint.url
     )
 
 

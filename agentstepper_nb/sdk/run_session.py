@@ -217,6 +217,12 @@ def finish_all_runs() -> None:
         link.report_undelivered()
 
 
+def finish_with_multiprocessing() -> None:
+    """Say goodbye where multiprocessing leaves a forked child: it skips the interpreter's own exit."""
+    if "multiprocessing.util" in sys.modules:
+        sys.modules["multiprocessing.util"].Finalize(None, finish_all_runs, exitpriority=0)
+
+
 def _find_uncaught_error() -> BaseException | None:
     """What ended the program, where an exception did. IPython keeps exceptions that ended nothing."""
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
