@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from functools import cached_property
 from typing import Any, Final
 
-import msgspec
-
 from ..errors import InjectedError, ModelError, ToolDeniedError
-from ..llm_wire.answer_events import JoinedAnswer, JsonObject
+from ..llm_wire.answer_events import JsonObject
 from ..llm_wire.llm_api import LlmRequest
 from ..protocol.data_model import EventKind, EventSide
 from ..sdk.base_stepper import BaseStepper
@@ -25,6 +23,7 @@ from ..sdk.run_events import OpenEvent
 from ..sdk.scopes import suspend_numbering
 from .called_tools import record_called_tools
 from .current_run import is_agent_remote
+from .http_messages import DENIED_STATUS, FAILED_STATUS, HttpMessages
 from .retries import (
     FailedAttempt,
     is_repeated,
@@ -39,15 +38,6 @@ from .teed_stream import AsyncTeedStream, TeedStream
 from .tool_inference import find_inferred_tools, may_halt_at_calls
 
 _QUERY: Final = EventKind.LLM_QUERY
-#: Headers that say how a body was sent, which a body made anew isn't.
-_BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
-_EVENT_STREAM: Final = "text/event-stream"
-_JSON: Final = "application/json"
-#: What a client reads in place of an answer that the person denied, or made fail. No client asks again
-#: after these, some with the help of a header.
-_DENIED_STATUS: Final = 403
-_FAILED_STATUS: Final = 400
-_NO_RETRY: Final = {"content-type": _JSON, "x-should-retry": "false"}
 #: Characters of an error's body that are recorded.
 _MAX_ERROR_CHARS: Final = 2000
 
@@ -81,6 +71,10 @@ class HttpQuery:
         link = self.stepper._current_session().link
         return run_flow_async(link, self._flow()) if self.is_async else run_flow(link, self._flow())
 
+    @cached_property
+    def _messages(self) -> HttpMessages:
+        return HttpMessages(self.library, self.request, self.llm_request, self.reads_stream)
+
     # ---- the flow -----------------------------------------------------------------------------------
 
     def _flow(self) -> Flow[Any]:
@@ -93,9 +87,9 @@ class HttpQuery:
                 return (yield from self._skip(flow, attempt.event))
             return (yield from self._send(flow, attempt))
         except ToolDeniedError as denied:
-            return self._make_refusal(_DENIED_STATUS, "denied", str(denied))
+            return self._messages.make_refusal(DENIED_STATUS, "denied", str(denied))
         except InjectedError as injected:
-            return self._make_refusal(_FAILED_STATUS, "injected_error", str(injected))
+            return self._messages.make_refusal(FAILED_STATUS, "injected_error", str(injected))
 
     def _begin(self, flow: HaltFlow) -> Flow[FailedAttempt | _Attempt]:
         """Begin the event, or go on with that of an attempt before."""
@@ -129,13 +123,15 @@ class HttpQuery:
         try:
             answer = self.llm_request.check_answer(ended.value)
             answer = yield from self._begin_calls(flow, answer)
-            return self._make_response(answer)
+            return self._messages.make_response(answer)
         except ValueError as problem:
-            return self._make_refusal(_FAILED_STATUS, "invalid_answer", str(problem))
+            return self._messages.make_refusal(FAILED_STATUS, "invalid_answer", str(problem))
 
     def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> Flow[Any]:
         event, body = attempt.event, attempt.body
-        request = self.request if body == self.llm_request.body else self._make_request(body)
+        request = (
+            self.request if body == self.llm_request.body else self._messages.make_request(body)
+        )
         send = self._send_request_async if self.is_async else self._send_request
         sent: CallResult = yield CallEffect(send, (request,), {})
         if sent.error is not None:
@@ -143,13 +139,12 @@ class HttpQuery:
         response = sent.value
         if response.status_code >= 400:
             yield from self._read(response)
-            text = self._copy(response).text[:_MAX_ERROR_CHARS]
+            text = self._messages.copy(response).text[:_MAX_ERROR_CHARS]
             error = ModelError(
                 "refused", f"The model's service answered {response.status_code}: {text}"
             )
             return (yield from self._fail(flow, event, body, response, error))
-        is_streamed = self.reads_stream and _content_type(response).startswith(_EVENT_STREAM)
-        if is_streamed and not self._may_halt():
+        if self._messages.is_read_live(response) and not self._may_halt():
             return self._tee(flow, event, response)
         read = yield from self._read(response)
         if read.error is not None:
@@ -168,8 +163,8 @@ class HttpQuery:
         self, flow: HaltFlow, event: OpenEvent, body: JsonObject, response: Any
     ) -> Flow[Any]:
         """Halt at an answer that was read."""
-        copy = self._copy(response)
-        joined = self._decode(copy)
+        copy = self._messages.copy(response)
+        joined = self._messages.decode(copy)
         if joined is None:
             yield from flow.end(_QUERY, copy.text, event=event, convert_edit=_refuse_edit)
             return response
@@ -180,7 +175,7 @@ class HttpQuery:
         ended = yield from self._end(flow, event, joined.answer)
         answer = yield from self._begin_calls(flow, ended.value)
         is_edited = ended.is_edited or answer is not ended.value
-        return self._make_response(answer, response) if is_edited else response
+        return self._messages.make_response(answer, response) if is_edited else response
 
     def _begin_calls(self, flow: HaltFlow, answer: Any, waits: bool = True) -> Flow[Any]:
         """The tool calls of an answer begin; the answer with what the person edited in them."""
@@ -217,7 +212,7 @@ class HttpQuery:
         else:
             ended = yield from flow.fail(event, error, self.llm_request.check_answer)
             if ended is not None:
-                return self._make_response(ended.value, response)
+                return self._messages.make_response(ended.value, response)
         if response is None:
             raise error
         return response
@@ -237,7 +232,7 @@ class HttpQuery:
         ):
             ended = yield from flow.fail(event, error, self.llm_request.check_answer)
             if ended is not None:
-                return self._make_response(ended.value, response)
+                return self._messages.make_response(ended.value, response)
         else:
             event.detach()
             yield from flow.post_debug_message(
@@ -281,8 +276,8 @@ class HttpQuery:
         data: bytes,
         error: BaseException | None,
     ) -> Flow[None]:
-        copy = self._copy(response, data)
-        joined = self._decode(copy)
+        copy = self._messages.copy(response, data)
+        joined = self._messages.decode(copy)
         if error is None and joined is not None and joined.error is not None:
             error = ModelError("cut", joined.error)
         if error is not None:
@@ -293,7 +288,7 @@ class HttpQuery:
         if joined is not None:
             yield from self._begin_calls(flow, joined.answer, waits=False)
 
-    # ---- requests and responses ---------------------------------------------------------------------
+    # ---- reading a response -------------------------------------------------------------------------
 
     def _read(self, response: Any) -> Flow[CallResult]:
         """Read a response whole; the client may still read it in each of its ways."""
@@ -315,84 +310,6 @@ class HttpQuery:
             await response.stream.aclose()
             response.stream = self.library.ByteStream(data)
 
-    def _copy(self, response: Any, data: bytes | None = None) -> Any:
-        """A response of the same body, which undoes what compressed it; the client's own stays unread.
-
-        Args:
-            response: The response, which was read.
-            data: Its body as it was sent, where the client reads that live.
-        """
-        if data is None:
-            if not self.reads_stream:
-                return response
-            data = b"".join(response.stream)
-        return self.library.Response(200, headers=response.headers, content=data)
-
-    def _decode(self, response: Any) -> JoinedAnswer | None:
-        """The answer of a response that was read; None where it is no answer of the API."""
-        try:
-            joined = self.llm_request.decode_answer(_content_type(response), response.content)
-            self.llm_request.check_answer(joined.answer)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return None
-        return joined
-
-    def _make_request(self, body: JsonObject) -> Any:
-        request = self.request
-        headers = [pair for pair in request.headers.raw if pair[0].lower() not in _BODY_HEADERS]
-        return self.library.Request(
-            request.method,
-            request.url,
-            headers=headers,
-            content=msgspec.json.encode(body),
-            extensions=request.extensions,
-        )
-
-    def _make_response(self, answer: Any, like: Any | None = None) -> Any:
-        """A response with an answer that the person gave or edited.
-
-        Args:
-            answer: The answer in one piece.
-            like: The response that it takes the place of.
-        """
-        is_like = like is not None and like.status_code < 400
-        is_list = self._reads_list
-        kind = _content_type(like) if is_like else self._expected_content_type
-        headers: list[tuple[bytes, bytes]] = [(b"content-type", kind.encode())]
-        if is_like:
-            assert like is not None
-            headers = [pair for pair in like.headers.raw if pair[0].lower() not in _BODY_HEADERS]
-        return self._build(
-            200, headers, self.llm_request.encode_answer(kind, answer, is_list), like
-        )
-
-    @property
-    def _expected_content_type(self) -> str:
-        streams = self.llm_request.body.get("stream") or self.request.url.params.get("alt") == "sse"
-        return _EVENT_STREAM if streams else _JSON
-
-    @property
-    def _reads_list(self) -> bool:
-        """Whether the client reads a JSON list: Gemini's stream without events."""
-        is_stream = self.request.url.path.endswith(":streamGenerateContent")
-        return is_stream and self._expected_content_type == _JSON
-
-    def _make_refusal(self, status: int, kind: str, message: str) -> Any:
-        error = {"message": message, "type": f"agentstepper_{kind}", "code": kind}
-        body = msgspec.json.encode({"type": "error", "error": error})
-        return self._build(status, dict(_NO_RETRY), body, None)
-
-    def _build(self, status: int, headers: Any, body: bytes, like: Any | None) -> Any:
-        library = self.library
-        # A stream isn't read yet, so that the client may read it in each of its ways.
-        content = {"stream": library.ByteStream(body)} if self.reads_stream else {"content": body}
-        extensions = {} if like is None else like.extensions
-        response = library.Response(
-            status, headers=headers, request=self.request, extensions=extensions, **content
-        )
-        response.elapsed = _get_elapsed(like)
-        return response
-
 
 @dataclass(frozen=True)
 class _Attempt:
@@ -400,17 +317,6 @@ class _Attempt:
 
     event: OpenEvent
     body: JsonObject
-
-
-def _content_type(response: Any) -> str:
-    return str(response.headers.get("content-type", ""))
-
-
-def _get_elapsed(response: Any | None) -> Any:
-    try:
-        return timedelta() if response is None else response.elapsed
-    except RuntimeError:  # only known once it is closed
-        return timedelta()
 
 
 def _refuse_edit(_: Any) -> Any:
