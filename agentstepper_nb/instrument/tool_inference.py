@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from ..errors import InjectedError, ToolDeniedError
@@ -45,11 +46,14 @@ from ..sdk.halt_flow import HaltFlow
 from ..sdk.json_text import dump_json
 from ..sdk.payload_fields import read_tool_call
 from ..sdk.run_events import OpenEvent, clock
+from ..sdk.scopes import find_scope
 from .current_run import is_agent_remote
 
 _TOOL: Final = EventKind.TOOL_INVOCATION
 #: Tool invocations that other seams began, the newest, among which a call is looked for.
 _MAX_TRACED: Final = 10_000
+#: Keys of calls that have ended, the newest, by which a result isn't taken for another agent's.
+_MAX_ENDED: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class _PendingCall:
         args: Its arguments, as JSON.
         number: How many tool invocations of the run had begun before.
         call_id: The id that the model gave it.
+        keys: By these its result is known.
+        path: The scope in which the model asked for it: agents that run in parallel may use one key.
         event: Its event, where the agent is another process.
     """
 
@@ -77,6 +83,8 @@ class _PendingCall:
     args: Any
     number: int
     call_id: str | None
+    keys: tuple[str, ...]
+    path: tuple[str, ...]
     event: OpenEvent | None = None
     at: float = field(default_factory=time.time)
     clock: float = field(default_factory=clock)
@@ -87,7 +95,8 @@ class InferredTools:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pending: dict[str, _PendingCall] = {}
+        self._pending: dict[str, list[_PendingCall]] = {}  # by key
+        self._ended_paths: dict[str, list[tuple[str, ...]]] = {}  # by key, of calls that have ended
         self._traced: deque[_TracedCall] = deque(maxlen=_MAX_TRACED)
         self._begun_count = 0
         self._edits: dict[str, tuple[Any, Any]] = {}  # a result's key: the original, the edited one
@@ -122,7 +131,7 @@ class InferredTools:
         """
         if not is_agent_remote():
             for call in find_tool_calls(answer, body):
-                self._expect(call, None)
+                self._expect(flow, call, None)
             return answer
         copied, calls = edit_copy(answer, partial(find_tool_calls, body=body))
         offered = find_offered_tools(body)
@@ -133,7 +142,7 @@ class InferredTools:
                 is_edited |= yield from self._begin_call(flow, call, offered)
             else:
                 event = yield from _record_call(flow, call.name, call.args, call.given_id)
-                self._expect(call, event)
+                self._expect(flow, call, event)
         return copied if is_edited else answer
 
     def _begin_call(self, flow: HaltFlow, call: WireToolCall, offered: set[str]) -> Flow[bool]:
@@ -163,13 +172,17 @@ class InferredTools:
             return True
         if begun.is_edited:
             call.edit(begun.value["Tool"], begun.value["Argument"])
-        self._expect(call, begun.event)
+        self._expect(flow, call, begun.event)
         return begun.is_edited
 
-    def _expect(self, call: WireToolCall, event: OpenEvent | None) -> None:
+    def _expect(self, flow: HaltFlow, call: WireToolCall, event: OpenEvent | None) -> None:
+        path = find_scope(flow.events.root).list_parts()
         with self._lock:
-            pending = _PendingCall(call.name, call.args, self._begun_count, call.given_id, event)
-            self._pending |= dict.fromkeys(call.keys, pending)
+            number, call_id = self._begun_count, call.given_id
+            pending = _PendingCall(call.name, call.args, number, call_id, call.keys, path, event)
+            for key in call.keys:
+                others = [each for each in self._pending.get(key, ()) if each.path != path]
+                self._pending[key] = [pending, *others]
 
     # ---- results ------------------------------------------------------------------------------------
 
@@ -185,10 +198,11 @@ class InferredTools:
             nothing was.
         """
         results = find_tool_results(body)
+        path = find_scope(flow.events.root).list_parts()
         newest = {key: result for result in results for key in result.keys}
         edits: dict[int, Any] = {}
         for index, result in enumerate(results):
-            pending = self._take(result) if result in newest.values() else None
+            pending = self._take(result, path) if result in newest.values() else None
             if pending is not None:
                 yield from self._end_call(flow, pending, result)
             for key in result.keys:
@@ -201,22 +215,38 @@ class InferredTools:
             found[index].edit(content)
         return copied
 
-    def _take(self, result: WireToolResult) -> _PendingCall | None:
+    def _take(self, result: WireToolResult, path: tuple[str, ...]) -> _PendingCall | None:
         """The call that a result ends, once; None where another seam has had it."""
         with self._lock:
-            pending = next(
-                (self._pending[key] for key in result.keys if key in self._pending), None
-            )
+            pending = self._find_pending(result.keys, path)
             if pending is None:
                 return None
-            for key in [key for key, each in self._pending.items() if each is pending]:
-                del self._pending[key]
+            self._end_keys(pending)
             if pending.event is not None:
                 return pending
             traced = _find_traced(self._traced, pending)
             if traced is not None:
                 self._traced.remove(traced)
             return pending if traced is None else None
+
+    def _find_pending(self, keys: tuple[str, ...], path: tuple[str, ...]) -> _PendingCall | None:
+        """The call of the nearest scope; None where a nearer one has ended."""
+        found = [each for key in keys for each in self._pending.get(key, ())]
+        ended = [each for key in keys for each in self._ended_paths.get(key, ())]
+        nearest = max(found, key=lambda each: _count_common(each.path, path), default=None)
+        if nearest is None:
+            return None
+        nearest_ended = max((_count_common(each, path) for each in ended), default=-1)
+        return None if nearest_ended > _count_common(nearest.path, path) else nearest
+
+    def _end_keys(self, pending: _PendingCall) -> None:
+        for key in pending.keys:
+            left = [each for each in self._pending.pop(key, ()) if each is not pending]
+            if left:
+                self._pending[key] = left
+            self._ended_paths.setdefault(key, []).append(pending.path)
+        while len(self._ended_paths) > _MAX_ENDED:
+            del self._ended_paths[next(iter(self._ended_paths))]
 
     def _end_call(
         self, flow: HaltFlow, pending: _PendingCall, result: WireToolResult
@@ -291,6 +321,12 @@ def _check_call(offered: set[str], edited: Any) -> dict[str, Any]:
     if name not in offered:
         raise ValueError(f"The request offers no tool {name!r}: {', '.join(sorted(offered))}.")
     return {"Tool": name, "Argument": args}
+
+
+def _count_common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many parts two scopes have in common."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _find_traced(traced: deque[_TracedCall], pending: _PendingCall) -> _TracedCall | None:

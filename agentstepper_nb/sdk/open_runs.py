@@ -35,7 +35,9 @@ class OpenRuns(Generic[S]):
     """The AgentSteppers of this process that opened a run, as long as somebody has them."""
 
     def __init__(self) -> None:
-        self._owners: tuple[weakref.ref[S], ...] = ()  # replaced whole, since threads look through it
+        self._owners: tuple[
+            weakref.ref[S], ...
+        ] = ()  # replaced whole, since threads look through it
         self._lock = threading.Lock()
         self._context: ContextVar[S | None] = ContextVar("agentstepper_context", default=None)
         carry_into_threads(self._context)
