@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor as Pool
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -165,6 +166,44 @@ def test_a_call_that_is_traced_is_not_inferred(
     assert running.result(TIMEOUT_S) == "The tools say: 5"
     wait_for_queries(person, 4)
     assert [row.name for row in list_tools(person)] == [name, name]
+
+
+def test_agents_side_by_side_may_have_calls_of_one_id(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    """The model is asked by the right agent after the left one's tool begins, and before it ends."""
+    left_began, right_asked, left_ended = Event(), Event(), Event()
+
+    class Left(Toolbox):
+        @dbg.traced_tool
+        def add(self, a: int, b: int) -> int:
+            left_began.set()
+            assert right_asked.wait(TIMEOUT_S)
+            return a + b
+
+        def execute(self, name: str, args: Any) -> str:
+            return str(self.add(**args))
+
+    class Right(Left):
+        def execute(self, name: str, args: Any) -> str:
+            right_asked.set()
+            assert left_ended.wait(TIMEOUT_S)
+            return super().execute(name, args)
+
+    def run(name: str, tools: Toolbox) -> str:
+        with dbg.agent(name):
+            return loop_chat(server.root_url, "add", tools)
+
+    left = pool.submit(run, "left", Left())
+    person.step()
+    person.go_on()
+    assert left_began.wait(TIMEOUT_S)
+    right = pool.submit(run, "right", Right())
+    assert left.result(TIMEOUT_S) == "The tools say: 5"
+    left_ended.set()
+    assert right.result(TIMEOUT_S) == "The tools say: 5"
+    wait_for_queries(person, 8)
+    assert [row.name for row in list_tools(person)] == ["add"] * 4
 
 
 def test_a_tool_that_traces_another_is_inferred(
