@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
-from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, Risk, RowNote
+from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, RowNote
 from ..protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -27,10 +27,9 @@ from ..protocol.records import (
     SummarySaved,
 )
 from .breakpoints import check_breakpoint
-from .input_checks import NO_APPROVAL_PENDING, check_denial, check_edit, check_step, check_sticky
+from .input_checks import check_approval, check_denial, check_edit, check_step, check_sticky
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
-from .summaries import describe_call
 from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
 
 
@@ -128,10 +127,7 @@ class DebuggerCommands:
         """
         status, rule = self._consult(run_id, RunSignal.APPROVE)
         current = self._current(status, halt_point_id, revision)
-        if current.approval is None:
-            raise CommandError("cannot_approve", NO_APPROVAL_PENDING, run_id)
-        if current.approval.risk is Risk.HIGH and not confirmed:
-            raise CommandError("needs_confirmation", _explain_unconfirmed(current), run_id)
+        check_approval(current, confirmed=confirmed)
         if edit is not None:
             self._transitions.edit(status, current, edit)
         decision = AnswerDecision(AnswerKind.RESUME, always=always)
@@ -395,11 +391,3 @@ class DebuggerCommands:
         raise StaleError(
             f"{what}. Look at the new state and decide again.", status.run.id, halt_point_id
         )
-
-
-def _explain_unconfirmed(current: HaltPoint) -> str:
-    return (
-        f"The call {describe_call(current)} was not approved: it is of high risk, and the "
-        "approval wasn't confirmed. Confirm the approval, deny the call, or upgrade a "
-        "view that can't confirm."
-    )

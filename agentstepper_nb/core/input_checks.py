@@ -18,6 +18,7 @@ from ..protocol.data_model import (
     EventKind,
     EventSide,
     HaltPoint,
+    Risk,
 )
 from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value
 from .run_state import EventStatus, RunStatus
@@ -210,6 +211,23 @@ def check_sticky(status: RunStatus, current: HaltPoint) -> None:
             "whose AgentStepper is new enough. Send the edit for this message alone.",
             status.run.id,
         )
+
+
+def check_approval(current: HaltPoint, *, confirmed: bool) -> None:
+    """Refuse an approval of what asks for none, or of what nobody has confirmed.
+
+    Raises:
+        CommandError: `cannot_approve`, or `needs_confirmation`: it is of high risk.
+    """
+    if current.approval is None:
+        raise CommandError("cannot_approve", NO_APPROVAL_PENDING, current.run)
+    if current.approval.risk is Risk.HIGH and not confirmed:
+        message = (
+            f"The call {describe_call(current)} was not approved: it is of high risk, and the "
+            "approval wasn't confirmed. Confirm the approval, deny the call, or upgrade a "
+            "view that can't confirm."
+        )
+        raise CommandError("needs_confirmation", message, current.run)
 
 
 def check_denial(status: RunStatus, current: HaltPoint) -> None:
