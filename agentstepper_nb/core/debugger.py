@@ -229,7 +229,8 @@ class Debugger:
         )
         self._transitions.emit(EventSaved(event=event))
         if seams is not UNSET:
-            self._transitions.emit(RunHeaderSaved(run=_add_seams(status.run, seams)))
+            merged = replace(status.run, seams=merge_run_seams(status.run.seams, seams))
+            self._transitions.emit(RunHeaderSaved(run=merged))
         return self._transitions.drain()
 
     def reach_halt_point(
@@ -394,8 +395,3 @@ class Debugger:
         self._transitions.emit(RunHeaderSaved(run=ended))
         self.halt_policy.end(run_id)
         return self._transitions.drain()
-
-
-def _add_seams(run: Run, seams: RunSeams) -> Run:
-    before = None if run.seams is UNSET else run.seams
-    return replace(run, seams=merge_run_seams(before, seams))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 
 class SeamKind(StrEnum):
@@ -50,15 +50,15 @@ class RunSeams(Struct, frozen=True, kw_only=True):
     discovery_off_reason: str = ""
 
 
-def merge_run_seams(before: RunSeams | None, now: RunSeams) -> RunSeams:
+def merge_run_seams(before: RunSeams | UnsetType, now: RunSeams) -> RunSeams:
     """What is known of a run's seams once its agent has sent more.
 
     Args:
-        before: What was known before; None is nothing.
+        before: What was known before; UNSET is nothing.
         now: What the agent sent. Messages of parallel calls may come in another order than that in which
             they were made, so that tools of `before` may be missing here.
     """
-    if before is None:
+    if before is UNSET:
         return now
     return RunSeams(
         seams=now.seams,
