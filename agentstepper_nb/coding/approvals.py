@@ -14,9 +14,10 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from ..errors import CommandError, NotJSONError, ProtocolError, StaleError
+from ..llm_wire.events import TraceEvent
 from ..protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
 from .session_log import ApprovalEntry as ApprovalEntry
-from .tool import Risk
+from .tool import Risk, ToolResult
 
 if TYPE_CHECKING:
     from ..sdk.approvals import Approval
@@ -328,3 +329,16 @@ def make_approval_entry(request: ApprovalRequest, decision: ApprovalDecision) ->
         by=str(decision.decided_by),
         always=request.rule if decision.always and request.rule else UNSET,
     )
+
+
+def make_approval_event(request: ApprovalRequest) -> TraceEvent:
+    """The event by which a transcript's readers see that a call waits for an approval."""
+    return TraceEvent("approval_required", msgspec.to_builtins(request))
+
+
+def make_denied_result(decision: ApprovalDecision) -> ToolResult:
+    """What the model reads of a denial."""
+    if decision.is_undecided:
+        return ToolResult.failure(f"This call was denied. {decision.reason}")
+    reason = f": {decision.reason}" if decision.reason else "."
+    return ToolResult.failure(f"A person denied this{reason}")

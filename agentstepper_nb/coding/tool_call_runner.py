@@ -21,6 +21,8 @@ from .approvals import (
     ApprovalRequester,
     FirstAnswerApproval,
     make_approval_entry,
+    make_approval_event,
+    make_denied_result,
 )
 from .policy.engine import PolicyDecision, PolicyEngine, PolicyEvaluation
 from .session_log import EDITED_KIND
@@ -135,9 +137,11 @@ class ToolCallRunner:
         try:
             return await self._execute_in_debugger(self._dbg, call_id, requested, evaluation)
         except _CallDeniedError as denied:
-            return CompletedCall(_denied(denied.decision))
+            return CompletedCall(make_denied_result(denied.decision))
         except ToolDeniedError as denied:
-            return CompletedCall(_denied(ApprovalDecision(approved=False, reason=denied.reason)))
+            return CompletedCall(
+                make_denied_result(ApprovalDecision(approved=False, reason=denied.reason))
+            )
         except InjectedError as error:
             return CompletedCall(ToolResult.failure(f"{requested.name} failed: {error}"))
 
@@ -177,11 +181,11 @@ class ToolCallRunner:
         if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return CompletedCall(await self._run(requested, evaluation), requested)
         request = _request(call_id, requested, evaluation)
-        self._transcript.record_event(_make_approval_event(request))
+        self._transcript.record_event(make_approval_event(request))
         decision = await self._requester.request_without_debugger(request)
         self._transcript.add_approval(make_approval_entry(request, decision))
         if not decision.approved:
-            return CompletedCall(_denied(decision))
+            return CompletedCall(make_denied_result(decision))
         edited = decision.edited and decision.args != requested.args
         if edited:
             requested, evaluation = await self._edited(
@@ -233,7 +237,7 @@ class ToolCallRunner:
         if evaluation.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return await stack.enter_async_context(dbg.tool(requested.name, requested.args)), None
         request = _request(call_id, requested, evaluation)
-        self._transcript.record_event(_make_approval_event(request))
+        self._transcript.record_event(make_approval_event(request))
         concurrent = FirstAnswerApproval(self._requester, request)
         try:
             async with concurrent as approval:
@@ -282,12 +286,10 @@ class ToolCallRunner:
                 decision=PolicyDecision.ALLOWED, reason="It can't be carried out."
             )
         try:
-            policy_evaluation = await self._policy.evaluate(requested.tool, _text(requested.args))
-            evaluation = (
-                policy_evaluation
-                if isinstance(policy_evaluation, PolicyEvaluation)
-                else PolicyEvaluation(decision=policy_evaluation)
-            )
+            args_json = json.dumps(requested.args, ensure_ascii=False)
+            evaluation = await self._policy.evaluate(requested.tool, args_json)
+            if not isinstance(evaluation, PolicyEvaluation):
+                evaluation = PolicyEvaluation(decision=evaluation)
             # A word does as well; what is none of them must not pass for a yes.
             return replace(evaluation, decision=PolicyDecision(evaluation.decision))
         except Exception as error:  # of a policy of somebody's own
@@ -373,10 +375,6 @@ def _parsed(call: ToolCall) -> tuple[Any, str | None]:
         return call.args_json, problem
 
 
-def _text(args: Any) -> str:
-    return json.dumps(args, ensure_ascii=False)
-
-
 def _failed(name: str, error: BaseException) -> ToolResult:
     kind = type(error).__qualname__
     return ToolResult.failure(f"{name} failed: {str(error) or kind}", type=kind)
@@ -398,15 +396,3 @@ def _request(
         policy_reason=evaluation.reason,
         rule=evaluation.rule,
     )
-
-
-def _denied(decision: ApprovalDecision) -> ToolResult:
-    """What the model reads of a denial."""
-    if decision.is_undecided:
-        return ToolResult.failure(f"This call was denied. {decision.reason}")
-    policy_evaluation = f": {decision.reason}" if decision.reason else "."
-    return ToolResult.failure(f"A person denied this{policy_evaluation}")
-
-
-def _make_approval_event(request: ApprovalRequest) -> TraceEvent:
-    return TraceEvent("approval_required", msgspec.to_builtins(request))
