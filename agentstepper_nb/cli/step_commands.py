@@ -5,27 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final
 
 from msgspec import UNSET, Struct
 
 from ..protocol import ui
-from ..protocol.data_model import Commit, Run, RunMode, RunState, TimelineRow
+from ..protocol.data_model import Run, RunMode, RunState
 from ..protocol.opaque_values import is_opaque_value
 from ..suggestions import did_you_mean
 from .approval_commands import ApprovalCommands
 from .json_editor import EditorError
-from .run_formatting import format_actors, format_change, format_commit, format_run
+from .run_formatting import format_run
 from .screen import ScreenPrompt
 from .step_session import APPROVAL_PROMPT, HALTED_PROMPT, StepSession
 from .terminal_text import (
     find_json_error,
     find_read_only_edit,
-    format_readable,
     indent_json,
     list_read_only_values,
 )
+from .view_commands import ViewCommands
 
 HELP: Final = """\
 n, s      next, step: send the message at which the agent is halted, and halt
@@ -71,7 +70,6 @@ _IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", ha
 _TEXT_COMMANDS: Final = ("a", "deny", "e")
 #: Characters of a line that is shown where it means nothing.
 _MAX_SHOWN_CHARS: Final = 40
-_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class StepCommands:
@@ -91,6 +89,7 @@ class StepCommands:
         self._draft: tuple[str, str] | None = None  # a halt point, and an edit that wasn't JSON
         self._line_handler: Callable[[str], None] | None = None  # what the next line is for
         self._approvals = ApprovalCommands(session, self._read_next_line)
+        self._views = ViewCommands(session)
         self._commands: dict[str, Callable[[str], None]] = {
             "n": self._step,
             "s": self._step,
@@ -100,9 +99,9 @@ class StepCommands:
             "a": self._approve,
             "deny": self._approvals.deny,
             "x": self._stop,
-            "v": self._view,
-            "d": self._diff,
-            "r": self._runs,
+            "v": self._views.show_message,
+            "d": self._views.show_changes,
+            "r": self._views.show_runs,
             "q": self._quit,
             "?": self._help,
         }
@@ -317,79 +316,6 @@ class StepCommands:
         edited, self._session.editing = self._session.editing, None
         if edited:
             self._session.show_message(edited)
-
-    # ---- looking ------------------------------------------------------------------------------------
-
-    def _view(self, number: str) -> None:
-        halted = self._session.halted
-        if not number and halted:
-            row = self._session.rows.get(halted.message)
-        else:
-            row = next((row for row in self._session.rows.values() if str(row.seq) == number), None)
-        run = self._session.run
-        if row is None and run and number.isdecimal() and 0 < int(number) <= run.rows:
-            rows = ui.GetRows(run=run.id, first=int(number), last=int(number))
-            self._session.send_command(rows, self._view_page)
-        else:
-            self._view_row(row)
-
-    def _view_page(self, page: Struct) -> None:
-        assert isinstance(page, ui.RowsPage)
-        self._view_row(next(iter(page.rows), None))
-
-    def _view_row(self, row: TimelineRow | None) -> None:
-        if row is None:
-            self._screen.write_line("No message is chosen: v and a number shows one.", "yellow")
-            self._session.prompt()
-            return
-        command = ui.GetMessage(run=self._session.current or "", message=row.id)
-        self._session.send_command(command, partial(self._viewed, row))
-
-    def _viewed(self, row: TimelineRow, body: Struct) -> None:
-        assert isinstance(body, ui.MessageBody)
-        self._screen.write_line(f"{row.seq}, {format_actors(row)}:", "bold")
-        self._screen.write_line(format_readable(body.data))
-        if body.edit is not None:
-            self._screen.write_line("edited to:", "bold")
-            self._screen.write_line(format_readable(body.edit))
-        self._session.prompt()
-
-    def _diff(self, number: str) -> None:
-        commits = list(self._session.commits.values())
-        if number.isdecimal() and 0 < int(number) <= len(commits):
-            self._show_changes(int(number), commits[int(number) - 1])
-            return
-        for index, commit in enumerate(commits, 1):
-            self._screen.write_line(format_commit(index, commit), "cyan")
-        self._screen.write_line("d and a number shows its diffs." if commits else "No changes yet.")
-        self._session.prompt()
-
-    def _show_changes(self, number: int, commit: Commit) -> None:
-        self._screen.write_line(format_commit(number, commit), "cyan")
-        run = self._session.current or ""
-        for change in commit.changes:
-            command = ui.GetChange(run=run, commit=commit.id, path=change.path)
-            self._session.send_command(command, partial(self._show_change, format_change(change)))
-
-    def _show_change(self, line: str, body: Struct) -> None:
-        assert isinstance(body, ui.ChangeBody)
-        self._screen.write_line(line, "bold")
-        if body.body is None:
-            self._screen.write_line("    binary, or too large to show")
-            return
-        for each in body.body.diff.splitlines():
-            self._screen.write_line(f"    {each}", _STYLES.get(each[:1], ""))
-
-    def _runs(self, number: str) -> None:
-        runs = list(self._session.runs.values())
-        if number.isdecimal() and 0 < int(number) <= len(runs):
-            self._session.select_run(runs[int(number) - 1])
-            return
-        for index, run in enumerate(runs, 1):
-            mark = "*" if run.id == self._session.current else " "
-            self._screen.write_line(f"{index:>4}{mark} {format_run(run)}, {run.rows} messages")
-        self._screen.write_line("r and a number shows that run." if runs else "No runs yet.")
-        self._session.prompt()
 
     # ---- the rest -----------------------------------------------------------------------------------
 
