@@ -58,7 +58,7 @@ async def _request_status(endpoint: CoreEndpoint) -> RuntimeStatus:
 
 
 def _facts(status: RuntimeStatus) -> BackgroundAgentFacts:
-    from ..store.checkup.folder_report import list_set_aside_stores
+    from ..store.checkup.core_files import list_set_aside_stores
 
     store = status.store
     if store is None:

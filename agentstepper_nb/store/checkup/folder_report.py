@@ -16,29 +16,22 @@ from ...protocol.data_model import Run
 from ...protocol.v1 import runfile
 from ..archive import read_run_file
 from ..atomic_files import find_network_file_system
-from ..folder_lock import LOCK_FILE, find_lock_holder
+from ..folder_lock import find_lock_holder
 from ..runtime.sqlite.runtime_file import RUNTIME_FILE
 from ..sqlite import migrations
-from ..sqlite.database import COUNTERS_FILE, DAMAGED_SUFFIX, STORE_FILE, connect
+from ..sqlite.database import COUNTERS_FILE, STORE_FILE, connect
 from ..sqlite.reader import RUN_FILES_FOLDER, StoreReader
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.transaction_counters import CountersReport, compare_counters, read_losses
+from .core_files import (
+    TOKEN_FILES,
+    list_core_files,
+    list_leftover_files,
+    list_set_aside_stores,
+    list_store_copies,
+)
 from .salvage import join_losses, open_damaged_store
 
-#: The agent token, the control token and the worker token.
-TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
-#: What follows the name of a store whose runs were brought back from it.
-SALVAGED_SUFFIX: Final = ".salvaged-"
-
-#: A Core's files, where any of the first is there; what else lies in a folder is a person's affair.
-_CORE_FILE_PATTERNS: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
-_OWN_FILE_PATTERNS: Final = (
-    *_CORE_FILE_PATTERNS,
-    f"{SEARCH_FILE}*",
-    f"{RUNTIME_FILE}*",
-    COUNTERS_FILE,
-    LOCK_FILE,
-)
 _OTHERS_MODE_BITS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[!-~]+\s*")
 #: Primary codes with which SQLite says that a file can't be read for another reason than damage.
@@ -198,31 +191,6 @@ def examine_folder(folder: Path, *, is_locked_here: bool = False) -> FolderRepor
         set_aside_agent_stores=tuple(map(str, list_set_aside_stores(agents))),
     )
     return _examine_store(report, path) if report.exists else report
-
-
-def list_core_files(folder: Path) -> list[Path]:
-    """The files of a Core in a folder; none where the folder is something else."""
-    if not any(any(folder.glob(each)) for each in _CORE_FILE_PATTERNS):
-        return []
-    found = (path for each in _OWN_FILE_PATTERNS for path in folder.glob(each))
-    return sorted(path for path in found if path.is_file())
-
-
-def list_set_aside_stores(path: Path) -> list[Path]:
-    """The stores that couldn't be opened, oldest first."""
-    found = path.parent.glob(f"{path.name}{DAMAGED_SUFFIX}*")
-    return sorted(each for each in found if not re.search(r"-(wal|journal|shm|marks)$", each.name))
-
-
-def list_store_copies(path: Path) -> list[Path]:
-    """Files that keep an earlier state of a store, with what belongs to them."""
-    salvaged = sorted(path.parent.glob(f"{path.name}{SALVAGED_SUFFIX}*"))
-    return [*migrations.list_migration_copies(path), *salvaged]
-
-
-def list_leftover_files(folder: Path, *, is_locked: bool) -> list[Path]:
-    """What interrupted writes left; of a folder that is held nobody can say."""
-    return [] if is_locked else sorted(folder.glob(f"{STORE_FILE}*.part*"))
 
 
 # ---- the store --------------------------------------------------------------------------------------

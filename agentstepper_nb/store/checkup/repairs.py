@@ -44,8 +44,13 @@ from ..sqlite.row_codec import (
 )
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.transaction_counters import delete_losses
-from . import folder_report
-from .folder_report import FolderReport
+from .core_files import (
+    SALVAGED_SUFFIX,
+    list_core_files,
+    list_leftover_files,
+    list_set_aside_stores,
+)
+from .folder_report import FolderReport, examine_folder
 from .salvage import SalvagedRun, SalvageReader, add_damaged_tag, join_losses, open_damaged_store
 
 _LOCK_OWNER: Final = "agentstepper doctor --repair"
@@ -67,10 +72,10 @@ def repair_folder(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         raise StoreError(f"There is no folder {folder}: name the folder of the runs.")
-    if not folder_report.list_core_files(folder):
+    if not list_core_files(folder):
         raise StoreError(f"No Core has stored anything in {folder}: name the folder of the runs.")
     with lock_folder(folder, _LOCK_OWNER):
-        report = folder_report.examine_folder(folder, is_locked_here=True)
+        report = examine_folder(folder, is_locked_here=True)
         return list(_repair_all(folder, report))
 
 
@@ -81,7 +86,7 @@ def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
     if report.damaged_store:
         name = set_aside_database(path)
         yield f"The damaged store is saved as {name}."
-    for each in folder_report.list_set_aside_stores(path):
+    for each in list_set_aside_stores(path):
         yield from _restore_runs(path, each)
     yield from _repair_counters(folder, report)
     if report.search_problem or report.damaged_store or report.set_aside_stores:
@@ -89,7 +94,7 @@ def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
             (folder / f"{SEARCH_FILE}{end}").unlink(missing_ok=True)
     if report.search_problem:
         yield "The search index was damaged and is deleted: the next Core rebuilds it."
-    for each in folder_report.list_leftover_files(folder, is_locked=False):
+    for each in list_leftover_files(folder, is_locked=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
     for name, _ in report.tokens:
@@ -242,7 +247,7 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
 
 def _rename(damaged: Path) -> str:
     """Give a store another name now that its runs are back, with all that belongs to it."""
-    name = damaged.name.replace(DAMAGED_SUFFIX, folder_report.SALVAGED_SUFFIX)
+    name = damaged.name.replace(DAMAGED_SUFFIX, SALVAGED_SUFFIX)
     for each in sorted(damaged.parent.glob(f"{damaged.name}*")):
         each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))
     return name
