@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from secrets import token_hex
+
 from msgspec import UNSET, Raw
 
 from .._version import __version__
@@ -11,6 +14,7 @@ from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, StopAnswer
 from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.envelope import VERSION
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
+from ..protocol.records import AgentCredentials
 
 
 def count_content_bytes(message: object) -> int:
@@ -18,6 +22,16 @@ def count_content_bytes(message: object) -> int:
     if isinstance(message, v2.HaltPointReached) and message.data is not UNSET:
         return memoryview(message.data).nbytes
     return 0
+
+
+def make_credentials(hello: v2.Hello) -> AgentCredentials:
+    """By what the agent of a new run is known when it comes back, and a new key for its hashes."""
+    return AgentCredentials(
+        secret=sha256(hello.secret.encode()).hexdigest(),
+        boot=hello.boot,
+        can_reconnect=hello.can_reconnect,
+        hash_key=token_hex(32),
+    )
 
 
 def make_welcome(hello: v2.Hello, received: int, hash_key: str | None) -> v2.Welcome:

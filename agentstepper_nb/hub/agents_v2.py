@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from hashlib import sha256
-from secrets import token_hex
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -248,18 +246,12 @@ class AgentPeerSessionV2(AgentPeerSession):
         check_version(hello)
         if self._is_over:
             raise ProtocolError("already_open", ALREADY_GREETED)
-        secret = sha256(hello.secret.encode()).hexdigest()
+        credentials = agent_codec.make_credentials(hello)
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
-            credentials = AgentCredentials(
-                secret=secret,
-                boot=hello.boot,
-                can_reconnect=hello.can_reconnect,
-                hash_key=token_hex(32),
-            )
             outputs = self._start_run(hello, n, credentials)
         else:
-            run = find_resumed_run(self.hub.debugger, known, hello, n, secret)
+            run = find_resumed_run(self.hub.debugger, known, hello, n, credentials.secret)
             outputs = self._resume_run(hello, n, run)
         self._agent_process = AgentProcess(hello.pid, hello.host, hello.boot)
         self._can_check_edits = hello.can_check_edits
