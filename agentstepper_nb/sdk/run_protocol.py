@@ -122,15 +122,12 @@ class RunProtocol:
         self._has_received = False  # whether the Core said anything since the last wait
         #: Who waits for room, and what each gets.
         self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
-        self._unencoded_items: deque[MessageBatch | QueuedRequest | FlushMarker | QueueEnd] = (
-            deque()
-        )
+        self._unencoded_items: deque[QueueItem] = deque()
         self._turns = HaltQueue(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._encoder = DeltaEncoder()
-        self.written_number = (
-            1  # the number of the text that `next_text` gave last on this connection
-        )
+        #: The number of the text that `next_text` gave last on this connection.
+        self.written_number = 1
         self._is_full_reported = False
 
     # ---- what it is ---------------------------------------------------------------------------------
@@ -278,11 +275,8 @@ class RunProtocol:
         """Let those go on who waited for what was sent, as far as there is room."""
         while self._waiting_for_space and not self._is_full():
             self._complete(*self._waiting_for_space.popleft())
-        if self._waiting_for_space and self.state is not RunConnectionState.OPEN:
-            self._report_full()
-
-    def _report_full(self) -> None:
-        if not self._is_full_reported:
+        is_away = self.state is not RunConnectionState.OPEN
+        if self._waiting_for_space and is_away and not self._is_full_reported:
             self._is_full_reported = True
             said = (
                 "%d messages wait for the Core, which is still away. The agent now waits for "
@@ -395,11 +389,8 @@ class RunProtocol:
         outlives_core = self.on_disconnect == "continue" and self.can_resume
         may = outlives_core and self.state is RunConnectionState.DISCONNECTED
         if error is not None and may and not (self.is_closing or is_unrecoverable):
-            self.effects.append(
-                partial(
-                    log.warning, "%s The agent continues without the Core, without edits.", error
-                )
-            )
+            said = "%s The agent continues without the Core, without edits."
+            self.effects.append(partial(log.warning, said, error))
             self.is_settled = True
             self.apply_event(RunConnectionEvent.ABANDONED)
             self.buffer.clear()
