@@ -10,16 +10,8 @@ import msgspec
 from msgspec import Raw
 
 from ..errors import CommandError, NeedsApprovalError, ProtocolError
-from ..protocol.data_model import (
-    EVENT_NAME,
-    EVENT_NAME_RULE,
-    PAIRED_EVENT_KINDS,
-    Event,
-    EventKind,
-    EventSide,
-    HaltPoint,
-    Risk,
-)
+from ..protocol.data_model import PAIRED_EVENT_KINDS, Event, EventKind, EventSide, HaltPoint, Risk
+from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value
 from .run_state import EventStatus, RunStatus
 from .summaries import describe_call

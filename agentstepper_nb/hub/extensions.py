@@ -12,15 +12,9 @@ from msgspec import Struct
 from ..core import EventTypeInfo, EventTypeRegistry, Summarizer
 from ..entry_point_loader import EntryPointLoader
 from ..protocol import ui
-from ..protocol.data_model import (
-    EVENT_NAME,
-    EVENT_NAME_RULE,
-    Actor,
-    AgentActivity,
-    EventKind,
-    HaltPoint,
-)
+from ..protocol.data_model import Actor, AgentActivity, EventKind, HaltPoint
 from ..protocol.envelope import MessageTable
+from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 
 #: The entry points of installed extensions; each names an `Extension`.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.extensions"

@@ -6,7 +6,6 @@ between agent and editor re-encodes them, so that large integers, `1.0` and the 
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -25,20 +24,13 @@ class EventKind(StrEnum):
     PROGRAM_STARTED = "program_started"
     LLM_QUERY = "llm_query"
     TOOL_INVOCATION = "tool_invocation"
-    CUSTOM = "custom"  # of a type that an agent named: its event's name is `EVENT_NAME`
+    CUSTOM = "custom"  # of a type that an agent named: its event's name is `field_types.EVENT_NAME`
     DEBUG_MESSAGE = "debug_message"
     PROGRAM_FINISHED = "program_finished"
 
 
 #: Kinds whose events have a begin and an end halt point; the others have one at most.
 PAIRED_EVENT_KINDS = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM})
-
-#: What the type of a custom event may be called: "retrieval", "plan_step".
-EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-#: The same for people, to end a sentence with.
-EVENT_NAME_RULE: Final = (
-    "name it by a lower-case word like “retrieval”, of up to 40 letters, digits and underscores."
-)
 
 
 class EventSide(StrEnum):

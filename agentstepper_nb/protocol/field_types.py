@@ -1,8 +1,9 @@
-"""Types that several messages' fields share: each says which values it accepts."""
+"""Types and patterns that several messages' fields share: each says which values it accepts."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -23,3 +24,10 @@ ContentHash = Annotated[str, Meta(max_length=128)]
 HashKey = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 #: Why something is denied, for the agent to read.
 Reason = Annotated[str, Meta(max_length=10_000)]
+
+#: What the type of a custom event may be called: "retrieval", "plan_step".
+EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+#: The same for people, to end a sentence with.
+EVENT_NAME_RULE: Final = (
+    "name it by a lower-case word like “retrieval”, of up to 40 letters, digits and underscores."
+)

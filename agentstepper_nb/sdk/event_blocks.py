@@ -8,7 +8,8 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from ..errors import ConnectionLostError, ProtocolError
-from ..protocol.data_model import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
+from ..protocol.data_model import EventKind, Usage
+from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
 from .drivers import is_loop_running, run_flow, run_flow_async

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from ..errors import ProtocolError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS
 from ..protocol.data_model import (
-    EVENT_NAME,
     AgentActivity,
     AnswerKind,
     Commit,
@@ -24,6 +23,7 @@ from ..protocol.data_model import (
     Run,
     RunState,
 )
+from ..protocol.field_types import EVENT_NAME
 from ..protocol.header_limits import (
     MAX_TRACEBACK_CHARS,
     truncate_failure,

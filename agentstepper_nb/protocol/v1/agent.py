@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..data_model import EVENT_NAME, EventKind, Failure, HaltPoint
-from ..field_types import Id, Time
+from ..data_model import EventKind, Failure, HaltPoint
+from ..field_types import EVENT_NAME, Id, Time
 
 #: Event types travel by their enum's name.
 EVENT_TYPES: Final[dict[str, EventKind]] = {
