@@ -65,7 +65,7 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
     if not is_same_agent:
         raise ProtocolError(
             "unauthorized",
-            "The run {run.id} belongs to another agent: the secret in hello is wrong.",
+            f"The run {run.id} belongs to another agent: the secret in hello is wrong.",
         )
     return run
 

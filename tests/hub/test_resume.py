@@ -123,6 +123,7 @@ async def test_who_may_not_go_on_is_told_why() -> None:
     agent.hang_up()
     refused = await agent.connect(hub, secret="another")
     assert (refused["code"], refused["n"]) == ("unauthorized", 1)
+    assert refused["message"].startswith("The run r belongs to another agent")
     assert (await agent.connect(hub, sent=0, secret="another"))["code"] == "already_open"
     assert (await agent.connect(hub, sent=0))["code"] == "already_open"
     assert hub.run("r").state is RunState.DETACHED
