@@ -23,7 +23,7 @@ from ..protocol.data_model import (
 )
 from ..protocol.lanes import find_label
 from ..protocol.text_escaping import escape_to_one_line
-from ..protocol.tool_ends import summarize_with_tool
+from ..protocol.tool_end_summaries import summarize_with_tool
 
 _NAMES: Final = {Actor.LLM: "LLM"}
 _AGENT: Final = {

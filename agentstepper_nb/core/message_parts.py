@@ -21,7 +21,7 @@ class PartKind(Enum):
     THOUGHT = "thought"
     CALL = "call"
     RESULT = "result"
-    MEDIUM = "medium"
+    MEDIA = "medium"
     OTHER = "other"
 
 
@@ -249,7 +249,7 @@ def _read_typed_block(block: Mapping[str, Any], kind: str) -> Part:
         result = block.get("content", block.get("output"))
         return Part(PartKind.RESULT, result, _find_text(block, "name"), call)
     medium = _MEDIUM.search(kind)
-    return Part(PartKind.MEDIUM, block, medium[0]) if medium else Part(PartKind.OTHER, block)
+    return Part(PartKind.MEDIA, block, medium[0]) if medium else Part(PartKind.OTHER, block)
 
 
 def _read_pydantic_part(part: Mapping[str, Any], kind: str) -> Iterator[Part]:
@@ -284,7 +284,7 @@ def _read_gemini_part(part: Mapping[str, Any]) -> Part:
             return Part(PartKind.RESULT, given.get("content"))
         case {"inlineData": {} as data} | {"inline_data": {} as data} | {"fileData": {} as data}:
             medium = _MEDIUM.search(str(data.get("mimeType", data.get("mime_type"))))
-            return Part(PartKind.MEDIUM, part, medium[0] if medium else "file")
+            return Part(PartKind.MEDIA, part, medium[0] if medium else "file")
     return Part(PartKind.OTHER, part)
 
 

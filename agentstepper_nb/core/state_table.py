@@ -40,7 +40,7 @@ from ..protocol.data_model import (
     RunState,
 )
 from ..protocol.records import RunHistory
-from .breakpoints import BreakpointEngine, evaluate_history, list_changed_paths, make_point
+from .breakpoints import BreakpointEngine, evaluate_history, list_changed_paths, observe_halt_point
 from .run_state import RunStates
 
 #: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
@@ -205,7 +205,7 @@ class HaltPolicy:
             self.begin(run)
         engine = self._engines[run.id]
         assert engine is not None
-        result = engine.evaluate(make_point(halt_point))
+        result = engine.evaluate(observe_halt_point(halt_point))
         return replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
 
     def find_signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:

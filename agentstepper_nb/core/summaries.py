@@ -15,7 +15,7 @@ from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide
 from ..protocol.line_count import count_lines
 from ..protocol.opaque_values import REPR_KEY, is_opaque_value
 from ..protocol.text_escaping import escape_invisible
-from ..protocol.tool_ends import add_tool_name
+from ..protocol.tool_end_summaries import add_tool_name
 from .key_line import summarize_result
 from .message_parts import (
     LlmMessage,
@@ -213,7 +213,7 @@ def _split_last(items: list[Any]) -> tuple[list[LlmMessage], list[Part]]:
 def _last_results(messages: list[LlmMessage]) -> list[Part]:
     """The results that the messages end with."""
     parts = [part for message in messages for part in message.parts]
-    is_result = [part.kind in (PartKind.RESULT, PartKind.MEDIUM) for part in parts]
+    is_result = [part.kind in (PartKind.RESULT, PartKind.MEDIA) for part in parts]
     first = next((at + 1 for at in reversed(range(len(parts))) if not is_result[at]), 0)
     return [part for part in parts[first:] if part.kind is PartKind.RESULT]
 
@@ -253,7 +253,7 @@ def _say(parts: Sequence[Part]) -> str:
     texts = [part.value for part in parts if part.kind is PartKind.TEXT and part.value]
     if texts:
         return _join_labels("\n".join(texts))
-    media = [part.name or "file" for part in parts if part.kind is PartKind.MEDIUM]
+    media = [part.name or "file" for part in parts if part.kind is PartKind.MEDIA]
     if media:
         return f"Sends {'an' if media[0][0] in 'aeiou' else 'a'} {' and '.join(media)}"
     others = [part.value for part in parts if part.kind in (PartKind.OTHER, PartKind.RESULT)]

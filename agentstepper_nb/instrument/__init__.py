@@ -13,7 +13,7 @@ from .endpoints import register_endpoint
 from .seams import disable, enable, is_enabled, list_seams
 
 if TYPE_CHECKING:
-    from .own_transport import trace_request, trace_request_async
+    from .custom_transport import trace_request, trace_request_async
 
 __all__ = [
     "Seam",
@@ -31,6 +31,6 @@ def __getattr__(name: str) -> Any:
     """What needs the SDK, which `%load_ext` loads later."""
     if name not in ("trace_request", "trace_request_async"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import own_transport
+    from . import custom_transport
 
-    return getattr(own_transport, name)
+    return getattr(custom_transport, name)

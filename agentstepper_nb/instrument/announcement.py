@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agentstepper_nb.instrument")
 
-Say = Callable[[str], None]
+WriteNotice = Callable[[str], None]
 
 
 class _Announcer:
     def __init__(self) -> None:
-        self.say: Say | None = None
+        self.write_notice: WriteNotice | None = None
         self.has_announced = False
 
 
 _announcer = _Announcer()
 
 
-def set_output(say: Say | None) -> None:
+def set_output(write_notice: WriteNotice | None) -> None:
     """Say where a person reads the line.
 
     Args:
-        say: Shows the line; None where nobody reads.
+        write_notice: Shows the line; None where nobody reads.
     """
-    _announcer.say = say
+    _announcer.write_notice = write_notice
 
 
 def has_announced() -> bool:
@@ -51,7 +51,7 @@ def announce(stepper: BaseStepper, discovered: Sequence[str] = ()) -> str:
     Returns:
         What was said, for the run's timeline; "" where there is nothing new.
     """
-    line = stepper._current_session().events.seams.take_announcement(discovered)
+    line = stepper._current_session().events.seams.pop_announcement(discovered)
     if line:
         _announcer.has_announced = True
         _say(line)
@@ -59,9 +59,9 @@ def announce(stepper: BaseStepper, discovered: Sequence[str] = ()) -> str:
 
 
 def _say(line: str) -> None:
-    if _announcer.say is None:
+    if _announcer.write_notice is None:
         return
     try:
-        _announcer.say(line)
+        _announcer.write_notice(line)
     except Exception:  # a closed terminal: the agent's call mustn't fail by it
         log.warning("Where this run halts can't be shown: %s", line, exc_info=True)

@@ -57,7 +57,7 @@ def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
 
 
 @contextmanager
-def keep_called_tools() -> Iterator[None]:
+def restore_called_tools() -> Iterator[None]:
     """Let this context go on afterwards with the calls that it has now, whatever was asked inside."""
     before = _called.get()
     try:
@@ -66,7 +66,7 @@ def keep_called_tools() -> Iterator[None]:
         _called.set(before)
 
 
-def take_named_call(run: str, name: str, args: Any) -> CalledTool | None:
+def pop_called_tool(run: str, name: str, args: Any) -> CalledTool | None:
     """The next call of a tool in this context's answer, or in the run's newest where it has none.
 
     Args:

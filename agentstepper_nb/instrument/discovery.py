@@ -23,7 +23,7 @@ from ..protocol.seams import FoundBy
 from ..sdk.arguments import CallArguments
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from ..sdk.run_events import find_innermost_event
-from .called_tools import keep_called_tools, take_named_call
+from .called_tools import pop_called_tool, restore_called_tools
 from .options import discovers_tools
 from .tool_call import TracedToolCall
 
@@ -236,11 +236,11 @@ def _call(
         return original(*given.args, **given.kwargs)
 
     def call_sync(edited: Any) -> Any:
-        with keep_called_tools():  # the tool may ask a model of its own
+        with restore_called_tools():  # the tool may ask a model of its own
             return call(edited)
 
     async def call_async(edited: Any) -> Any:
-        with keep_called_tools():
+        with restore_called_tools():
             return await call(edited)
 
     return TracedToolCall(
@@ -274,7 +274,7 @@ def _split_receiver(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 def _take_call(stepper: BaseStepper, name: str, args: dict[str, Any]) -> CalledTool | None:
     """The model's call that is executed now; None where it made none, or another seam has it."""
-    return None if _is_inside(stepper, name) else take_named_call(stepper.run_id, name, args)
+    return None if _is_inside(stepper, name) else pop_called_tool(stepper.run_id, name, args)
 
 
 def _is_inside(stepper: BaseStepper, name: str) -> bool:

@@ -26,13 +26,13 @@ from .current_run import is_agent_remote
 from .http_messages import DENIED_STATUS, FAILED_STATUS, HttpMessages
 from .retries import (
     FailedAttempt,
-    is_repeated,
-    may_be_repeated,
+    can_be_retried,
+    is_retry,
     pop_failed_attempt,
     pop_remote_attempt,
     record_failed_attempt,
     record_remote_attempt,
-    will_be_repeated,
+    will_be_retried,
 )
 from .teed_stream import AsyncTeedStream, TeedStream
 from .tool_inference import find_inferred_tools, may_halt_at_calls
@@ -115,7 +115,7 @@ class HttpQuery:
         return pop_failed_attempt()
 
     def _repeats(self, failed: FailedAttempt) -> bool:
-        return is_repeated(self.request) and failed.original == self.llm_request.body
+        return is_retry(self.request) and failed.original == self.llm_request.body
 
     def _skip(self, flow: HaltFlow, event: OpenEvent) -> Flow[Any]:
         """The person gave an answer in place of the query."""
@@ -196,15 +196,11 @@ class HttpQuery:
 
         The client reads the response, where there is one; else the exception is raised on.
         """
-        if is_agent_remote() and may_be_repeated(self.request, response):
+        if is_agent_remote() and can_be_retried(self.request, response):
             return (yield from self._fail_remotely(flow, event, body, response, error))
         # Another exception of `send` than the connection's own is repeated by no client that we know.
         is_answered = response is not None or isinstance(error, self.library.RequestError)
-        if (
-            is_answered
-            and isinstance(error, Exception)
-            and will_be_repeated(self.request, response)
-        ):
+        if is_answered and isinstance(error, Exception) and will_be_retried(self.request, response):
             yield from flow.post_debug_message(
                 f"An attempt failed, and the client repeats the query: {error}"
             )

@@ -14,14 +14,14 @@ from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.run_events import find_innermost_event
-from ..sdk.scope_hooks import leave_unnumbered
+from ..sdk.scope_hooks import skip_numbering
 from .announcement import announce
 from .current_run import find_run, is_run_expected, raise_if_stopped
 from .discovery import discover_tools
 from .endpoints import find_llm_request
 from .http_query import HttpQuery
 from .patches import Patches
-from .retries import is_repeated
+from .retries import is_retry
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -34,7 +34,7 @@ def install(library: ModuleType, patches: Patches) -> None:
     patches.wrap(library.Client, "send", partial(_send, library, False))
     patches.wrap(library.AsyncClient, "send", partial(_send, library, True))
     # SDKs close clients in a task, when these are collected.
-    leave_unnumbered(library.AsyncClient.aclose)
+    skip_numbering(library.AsyncClient.aclose)
 
 
 def _send(
@@ -75,4 +75,4 @@ def _call(send: Any, args: tuple[Any, ...], options: dict[str, Any], request: An
 def _is_inside_query(stepper: BaseStepper, request: Any) -> bool:
     """Whether the agent's own event is this query; one that is repeated stands in its own event."""
     event = find_innermost_event(stepper.run_id)
-    return event is not None and event.kind is EventKind.LLM_QUERY and not is_repeated(request)
+    return event is not None and event.kind is EventKind.LLM_QUERY and not is_retry(request)

@@ -90,7 +90,7 @@ async def end_failed_attempts(stepper: BaseStepper) -> None:
             await run_flow_async(link, flow.give_up(each.event, each.error))
 
 
-def may_be_repeated(request: Any, response: Any | None) -> bool:
+def can_be_retried(request: Any, response: Any | None) -> bool:
     """Whether a program that is another process may ask again after this attempt, which has failed.
 
     Args:
@@ -100,12 +100,12 @@ def may_be_repeated(request: Any, response: Any | None) -> bool:
     return response is not None and _ATTEMPT_HEADER in request.headers and _is_retryable(response)
 
 
-def is_repeated(request: Any) -> bool:
+def is_retry(request: Any) -> bool:
     """Whether a client says of a request that it asks again."""
     return str(request.headers.get(_ATTEMPT_HEADER, "0")) not in ("", "0")
 
 
-def will_be_repeated(request: Any, response: Any | None) -> bool:
+def will_be_retried(request: Any, response: Any | None) -> bool:
     """Whether the client asks again after this attempt, which has failed.
 
     Args:

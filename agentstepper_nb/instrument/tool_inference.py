@@ -31,7 +31,7 @@ from ..llm_wire.answer_events import JsonObject
 from ..llm_wire.tool_calls import (
     WireToolCall,
     WireToolResult,
-    edit_copy,
+    copy_and_find,
     find_tool_calls,
     find_tool_results,
     remove_call,
@@ -40,13 +40,13 @@ from ..llm_wire.tool_names import find_offered_tools
 from ..protocol.data_model import EventKind, EventSide
 from ..protocol.seams import FoundBy
 from ..sdk.base_stepper import BaseStepper
-from ..sdk.begun_tools import unwatch_tools, watch_tools
 from ..sdk.flow_effects import Flow
 from ..sdk.halt_flow import HaltFlow
 from ..sdk.json_text import dump_json
 from ..sdk.payload_fields import read_tool_call
 from ..sdk.run_events import OpenEvent, clock
 from ..sdk.scopes import find_scope
+from ..sdk.tool_begin_callbacks import unwatch_tools, watch_tools
 from .current_run import is_agent_remote
 
 _TOOL: Final = EventKind.TOOL_INVOCATION
@@ -74,7 +74,7 @@ class _PendingCall:
         args: Its arguments, as JSON.
         number: How many tool invocations of the run had begun before.
         call_id: The id that the model gave it.
-        keys: By these its result is known.
+        match_keys: By these its result is known.
         path: The scope in which the model asked for it: agents that run in parallel may use one key.
         event: Its event, where the agent is another process.
     """
@@ -83,7 +83,7 @@ class _PendingCall:
     args: Any
     number: int
     call_id: str | None
-    keys: tuple[str, ...]
+    match_keys: tuple[str, ...]
     path: tuple[str, ...]
     event: OpenEvent | None = None
     at: float = field(default_factory=time.time)
@@ -102,7 +102,7 @@ class InferredTools:
         self._edits: dict[str, tuple[Any, Any]] = {}  # a result's key: the original, the edited one
         self._announced: set[str] = set()
 
-    def note_traced(self, name: str, call: Any) -> None:
+    def record_traced_call(self, name: str, call: Any) -> None:
         """Another seam began a tool invocation."""
         match call:
             case {"Argument": args}:
@@ -133,7 +133,7 @@ class InferredTools:
             for call in find_tool_calls(answer, body):
                 self._expect(flow, call, None)
             return answer
-        copied, calls = edit_copy(answer, partial(find_tool_calls, body=body))
+        copied, calls = copy_and_find(answer, partial(find_tool_calls, body=body))
         offered = find_offered_tools(body)
         is_edited = False
         yield from self._announce(flow, [call.name for call in calls])
@@ -179,8 +179,10 @@ class InferredTools:
         path = find_scope(flow.events.root).list_parts()
         with self._lock:
             number, call_id = self._begun_count, call.given_id
-            pending = _PendingCall(call.name, call.args, number, call_id, call.keys, path, event)
-            for key in call.keys:
+            pending = _PendingCall(
+                call.name, call.args, number, call_id, call.match_keys, path, event
+            )
+            for key in call.match_keys:
                 others = [each for each in self._pending.get(key, ()) if each.path != path]
                 self._pending[key] = [pending, *others]
 
@@ -199,18 +201,18 @@ class InferredTools:
         """
         results = find_tool_results(body)
         path = find_scope(flow.events.root).list_parts()
-        newest = {key: result for result in results for key in result.keys}
+        newest = {key: result for result in results for key in result.match_keys}
         edits: dict[int, Any] = {}
         for index, result in enumerate(results):
             pending = self._take(result, path) if result in newest.values() else None
             if pending is not None:
                 yield from self._end_call(flow, pending, result)
-            for key in result.keys:
+            for key in result.match_keys:
                 if key in self._edits and self._edits[key][0] == result.content:
                     edits[index] = self._edits[key][1]
         if not edits:
             return body
-        copied, found = edit_copy(body, find_tool_results)
+        copied, found = copy_and_find(body, find_tool_results)
         for index, content in edits.items():
             found[index].edit(content)
         return copied
@@ -218,7 +220,7 @@ class InferredTools:
     def _take(self, result: WireToolResult, path: tuple[str, ...]) -> _PendingCall | None:
         """The call that a result ends, once; None where another seam has had it."""
         with self._lock:
-            pending = self._find_pending(result.keys, path)
+            pending = self._find_pending(result.match_keys, path)
             if pending is None:
                 return None
             self._end_keys(pending)
@@ -240,7 +242,7 @@ class InferredTools:
         return None if nearest_ended > _count_common(nearest.path, path) else nearest
 
     def _end_keys(self, pending: _PendingCall) -> None:
-        for key in pending.keys:
+        for key in pending.match_keys:
             left = [each for each in self._pending.pop(key, ()) if each is not pending]
             if left:
                 self._pending[key] = left
@@ -260,10 +262,12 @@ class InferredTools:
         try:
             ended = yield from flow.end(_TOOL, original, event=event, convert_edit=result.check)
         except (ToolDeniedError, InjectedError) as failed:
-            self._edits |= dict.fromkeys(result.keys, (original, result.make_content(str(failed))))
+            self._edits |= dict.fromkeys(
+                result.match_keys, (original, result.make_content(str(failed)))
+            )
             return
         if ended.is_edited:
-            self._edits |= dict.fromkeys(result.keys, (original, ended.value))
+            self._edits |= dict.fromkeys(result.match_keys, (original, ended.value))
 
     def _announce(self, flow: HaltFlow, names: list[str]) -> Flow[None]:
         """Say once of each tool how its calls are found."""
@@ -284,7 +288,7 @@ def find_inferred_tools(stepper: BaseStepper) -> InferredTools:
     tools = _by_run.get(run)
     if tools is None:
         tools = _by_run.setdefault(run, InferredTools())
-        watch_tools(run, tools.note_traced)
+        watch_tools(run, tools.record_traced_call)
         stepper._current_session().link.add_end_callback(partial(_forget, run))
     return tools
 

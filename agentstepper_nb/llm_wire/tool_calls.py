@@ -39,37 +39,37 @@ class WireToolCall:
     """A tool call in an answer.
 
     Args:
-        keys: By these its result is known.
-        holder: The object that has the name and the arguments.
-        member: The member of the holder that has the arguments.
-        parts: The list that the call stands in.
-        part: The call's item of that list.
-        owner: The object that has the list, for what depends on it.
+        match_keys: By these its result is known.
+        named_object: The object that has the name and the arguments.
+        value_key: The member of that object that has the arguments.
+        item_list: The list that the call stands in.
+        item: The call's item of that list.
+        parent: The object that has the list, for what depends on it.
     """
 
-    keys: tuple[str, ...]
-    holder: JsonObject
-    member: str
-    parts: list[Any]
-    part: JsonObject
-    owner: JsonObject
+    match_keys: tuple[str, ...]
+    named_object: JsonObject
+    value_key: str
+    item_list: list[Any]
+    item: JsonObject
+    parent: JsonObject
 
     @property
     def name(self) -> str:
         """The tool's name."""
-        return str(self.holder["name"])
+        return str(self.named_object["name"])
 
     @property
     def given_id(self) -> str | None:
         """The id that the model gave the call, by which a result names it."""
-        ids = (self.part.get("call_id"), self.part.get("id"), self.holder.get("id"))
+        ids = (self.item.get("call_id"), self.item.get("id"), self.named_object.get("id"))
         return next((id for id in ids if isinstance(id, str) and id), None)
 
     @property
     def args(self) -> Any:
         """The arguments; JSON in a text as what it stands for."""
-        given = self.holder.get(self.member)
-        if self.member == "arguments" and isinstance(given, str):
+        given = self.named_object.get(self.value_key)
+        if self.value_key == "arguments" and isinstance(given, str):
             try:
                 return msgspec.json.decode(given or "{}")
             except ValueError:  # the model's own mistake
@@ -78,10 +78,10 @@ class WireToolCall:
 
     def edit(self, name: str, args: Any) -> None:
         """Call another tool, or with other arguments, in place."""
-        is_text = isinstance(self.holder.get(self.member), str)
+        is_text = isinstance(self.named_object.get(self.value_key), str)
         as_json = is_text and not isinstance(args, str)
-        self.holder["name"] = name
-        self.holder[self.member] = msgspec.json.encode(args).decode() if as_json else args
+        self.named_object["name"] = name
+        self.named_object[self.value_key] = msgspec.json.encode(args).decode() if as_json else args
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +89,23 @@ class WireToolResult:
     """A tool's result in a request.
 
     Args:
-        keys: By these its call is known.
-        holder: The object that has the content.
-        member: The member of the holder that has it.
+        match_keys: By these its call is known.
+        named_object: The object that has the content.
+        value_key: The member of that object that has it.
     """
 
-    keys: tuple[str, ...]
-    holder: JsonObject
-    member: str
+    match_keys: tuple[str, ...]
+    named_object: JsonObject
+    value_key: str
 
     @property
     def content(self) -> Any:
         """What the tool gave."""
-        return self.holder.get(self.member)
+        return self.named_object.get(self.value_key)
 
     def edit(self, content: Any) -> None:
         """Give another content, in place."""
-        self.holder[self.member] = content
+        self.named_object[self.value_key] = content
 
     def check(self, edited: Any) -> Any:
         """See that an edited content is one that the API takes.
@@ -116,7 +116,7 @@ class WireToolResult:
         if self._is_converse:
             if not isinstance(edited, list):
                 raise ValueError("A result of Bedrock's API is a list of content blocks.")
-        elif self.member == "response":
+        elif self.value_key == "response":
             if not isinstance(edited, dict):
                 raise ValueError("A result of Gemini's API is a JSON object.")
         elif not isinstance(edited, str | list):
@@ -125,13 +125,13 @@ class WireToolResult:
 
     @property
     def _is_converse(self) -> bool:
-        return "toolUseId" in self.holder
+        return "toolUseId" in self.named_object
 
     def make_content(self, text: str) -> Any:
         """A text as the content."""
         if self._is_converse:
             return [{"text": text}]
-        return {"error": text} if self.member == "response" else text
+        return {"error": text} if self.value_key == "response" else text
 
 
 # ---- calls -------------------------------------------------------------------------------------------
@@ -150,16 +150,16 @@ def find_tool_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> list[
         *_gemini_calls(answer, body),
         *_converse_calls(answer),
     )
-    return [call for call in calls if isinstance(call.holder.get("name"), str)]
+    return [call for call in calls if isinstance(call.named_object.get("name"), str)]
 
 
 def _chat_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
-    for choice in each_object(answer.get("choices")):
+    for choice in iterate_objects(answer.get("choices")):
         message = choice.get("message") or {}
         calls = _list_of(message.get("tool_calls"))
-        for call in each_object(calls):
+        for call in iterate_objects(calls):
             for kind, member in (("function", "arguments"), ("custom", "input")):
-                for holder in each_object([call.get(kind)]):
+                for holder in iterate_objects([call.get(kind)]):
                     yield WireToolCall(_keys(call.get("id")), holder, member, calls, call, choice)
 
 
@@ -167,7 +167,7 @@ def _listed_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
     """Those of Responses and of Messages, which stand among the answer's other parts."""
     for name, key in (("output", "call_id"), ("content", "id")):
         parts = _list_of(answer.get(name))
-        for part in each_object(parts):
+        for part in iterate_objects(parts):
             member = _CALL_ITEMS.get(str(part.get("type")))
             if member is not None:
                 yield WireToolCall(
@@ -176,9 +176,11 @@ def _listed_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
 
 
 def _gemini_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[WireToolCall]:
-    for candidate in each_object(answer.get("candidates")):
+    for candidate in iterate_objects(answer.get("candidates")):
         parts = _list_of((candidate.get("content") or {}).get("parts"))
-        called = [part for part in each_object(parts) if isinstance(part.get("functionCall"), dict)]
+        called = [
+            part for part in iterate_objects(parts) if isinstance(part.get("functionCall"), dict)
+        ]
         place = _digest(body.get("contents")) if called else ""
         for index, part in enumerate(called):
             call = part["functionCall"]
@@ -191,8 +193,8 @@ def _converse_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
     output = answer.get("output")
     message = output.get("message") if isinstance(output, dict) else None
     parts = _list_of(message.get("content") if isinstance(message, dict) else None)
-    for part in each_object(parts):
-        for call in each_object([part.get("toolUse")]):
+    for part in iterate_objects(parts):
+        for call in iterate_objects([part.get("toolUse")]):
             keys = _keys(call.get("toolUseId"))
             yield WireToolCall(keys, call, "input", parts, part, _dict_of(answer))
 
@@ -204,30 +206,30 @@ def remove_call(call: WireToolCall, text: str) -> None:
         call: The call, of an answer that is this side's own.
         text: What to say in its place.
     """
-    index = next(index for index, part in enumerate(call.parts) if part is call.part)
+    index = next(index for index, part in enumerate(call.item_list) if part is call.item)
     replacement = _make_text(call, text)
-    call.parts[index : index + 1] = [] if replacement is None else [replacement]
-    left = [part for part in call.parts if _is_call(part)]
-    message = call.owner.get("message")
+    call.item_list[index : index + 1] = [] if replacement is None else [replacement]
+    left = [part for part in call.item_list if _is_call(part)]
+    message = call.parent.get("message")
     if replacement is None and isinstance(message, dict):
         message["content"] = "\n".join(filter(None, (message.get("content"), text)))
         if not left:
             del message["tool_calls"]
     for reason in ("finish_reason", "stop_reason", "stopReason"):
-        if not left and call.owner.get(reason) in _END_REASONS:
-            call.owner[reason] = _END_REASONS[call.owner[reason]]
+        if not left and call.parent.get(reason) in _END_REASONS:
+            call.parent[reason] = _END_REASONS[call.parent[reason]]
 
 
 def _make_text(call: WireToolCall, text: str) -> JsonObject | None:
     """A part that says a text; None where texts stand apart from calls."""
-    if call.part.get("type") == "tool_use":
+    if call.item.get("type") == "tool_use":
         return {"type": "text", "text": text}
-    if call.part.get("type") in _CALL_ITEMS:
+    if call.item.get("type") in _CALL_ITEMS:
         content = [{"type": "output_text", "text": text, "annotations": []}]
-        identity = f"msg_{call.part.get('call_id', '')}"
+        identity = f"msg_{call.item.get('call_id', '')}"
         kind = {"type": "message", "id": identity, "role": "assistant", "status": "completed"}
         return {**kind, "content": content}
-    return {"text": text} if {"functionCall", "toolUse"} & call.part.keys() else None
+    return {"text": text} if {"functionCall", "toolUse"} & call.item.keys() else None
 
 
 def _is_call(part: Any) -> bool:
@@ -251,7 +253,7 @@ def find_tool_results(body: Mapping[str, Any]) -> list[WireToolResult]:
 
 
 def _message_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
-    for message in each_object(body.get("messages")):
+    for message in iterate_objects(body.get("messages")):
         if message.get("role") == "tool":
             yield WireToolResult(_keys(message.get("tool_call_id")), message, "content")
         else:
@@ -263,8 +265,8 @@ def _input_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
 
 
 def _listed_results(parts: Any) -> Iterator[WireToolResult]:
-    for part in each_object(parts):
-        for given in each_object([part.get("toolResult")]):  # Bedrock's
+    for part in iterate_objects(parts):
+        for given in iterate_objects([part.get("toolResult")]):  # Bedrock's
             yield WireToolResult(_keys(given.get("toolUseId")), given, "content")
         members = _RESULT_ITEMS.get(str(part.get("type")))
         if members is not None:
@@ -272,11 +274,11 @@ def _listed_results(parts: Any) -> Iterator[WireToolResult]:
 
 
 def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
-    contents = list(each_object(body.get("contents")))
+    contents = list(iterate_objects(body.get("contents")))
     before = sha256()  # the conversation before a content
     left: list[tuple[str, Any]] = []
     for content in contents:
-        parts = list(each_object(content.get("parts")))
+        parts = list(iterate_objects(content.get("parts")))
         called = [part["functionCall"] for part in parts if "functionCall" in part]
         if called:
             place = before.hexdigest()
@@ -295,7 +297,7 @@ def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
 # ---- edits -------------------------------------------------------------------------------------------
 
 
-def edit_copy(
+def copy_and_find(
     value: Mapping[str, Any], find: Callable[[JsonObject], list[Any]]
 ) -> tuple[JsonObject, list[Any]]:
     """A copy of an answer or body, which may be edited in place, and what is found in it."""
@@ -303,7 +305,7 @@ def edit_copy(
     return copied, find(copied)
 
 
-def each_object(items: Any) -> Iterator[JsonObject]:
+def iterate_objects(items: Any) -> Iterator[JsonObject]:
     """The objects of a list; nothing of what is none."""
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, dict))
@@ -326,6 +328,6 @@ def _keys(identity: Any) -> tuple[str, ...]:
 
 def _digest(contents: Any) -> str:
     digest = sha256()
-    for content in each_object(contents):
+    for content in iterate_objects(contents):
         digest.update(msgspec.json.encode(content))
     return digest.hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .tool_calls import each_object, find_tool_calls
+from .tool_calls import find_tool_calls, iterate_objects
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ def find_offered_tools(body: Mapping[str, Any]) -> set[str]:
     names: set[str] = set()
     config = body.get("toolConfig")  # Bedrock's
     tools = config.get("tools") if isinstance(config, dict) else body.get("tools")
-    for tool in each_object(tools or body.get("tools")):
+    for tool in iterate_objects(tools or body.get("tools")):
         match tool:
             case {"toolSpec": {"name": str() as name}}:
                 names.add(name)
             case {"function": {"name": str() as name}} | {"name": str() as name}:
                 names.add(name)
             case {"functionDeclarations": list(functions)}:  # Gemini's
-                names |= {each["name"] for each in each_object(functions) if "name" in each}
+                names |= {each["name"] for each in iterate_objects(functions) if "name" in each}
     return names
 
 

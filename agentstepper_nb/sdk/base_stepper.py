@@ -119,7 +119,7 @@ class BaseStepper(CallTracer):
 
     def _prepare(self) -> None:
         """Find or open the run, without its start. Blocks."""
-        lender = _open_runs.find_to_join(self)
+        lender = _open_runs.find_joinable_run(self)
         if lender is not None:
             self._join(lender)
         own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)

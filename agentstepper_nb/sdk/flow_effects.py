@@ -26,7 +26,7 @@ from ..protocol.seams import FoundBy
 from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .edits import EditReader
 from .payload import PayloadEncoder, RedactKind
-from .run_events import OpenEvent, RunEvents, make_point
+from .run_events import OpenEvent, RunEvents, make_halt_point
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class HaltFlowBase:
         content_hash = self._encoder.hash(packed, self.events.hash_key)
         kind, found_by = EventKind.TOOL_INVOCATION, FoundBy.WIRE
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by, at)
-        point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=False)
+        point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=False)
         yield SendEffect((begun, replace(point, at=begun.at, clock=begun.clock)))
         return event
 
@@ -240,7 +240,7 @@ class HaltFlowBase:
         self, event: OpenEvent, error: BaseException, waits: bool
     ) -> HaltPointReached:
         stopped = isinstance(error, AgentStopped)
-        return make_point(
+        return make_halt_point(
             event.id,
             EventSide.END,
             NULL_JSON,

@@ -21,7 +21,6 @@ from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Us
 from ..protocol.seams import FoundBy
 from .approvals import Approval, ApprovalCall
 from .argument_checks import check_text
-from .begun_tools import note_begun_tool
 from .edits import EditConverter, EditReader
 from .flow_effects import (
     NULL_JSON,
@@ -38,9 +37,10 @@ from .flow_effects import (
 from .framework_signals import is_framework_signal
 from .payload import Payload, PayloadEncoder, RedactKind
 from .payload_fields import find_model, find_usage, read_tool_call
-from .run_events import OpenEvent, RunEvents, find_innermost_event, find_parent, make_point
+from .run_events import OpenEvent, RunEvents, find_innermost_event, find_parent, make_halt_point
 from .scopes import set_scope
 from .sticky_edits import StickyPrompt
+from .tool_begin_callbacks import notify_tool_begun
 from .value_encoder import EncodedValue
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -84,9 +84,11 @@ class HaltFlow(HaltFlowBase):
         """
         set_scope(self.events.root)
         data = self._encoder.encode_for_display(RedactKind.PROGRAM, self._program).raw
-        event = self.events.make_whole(EventKind.PROGRAM_STARTED, data)
+        event = self.events.make_instant_event(EventKind.PROGRAM_STARTED, data)
         commits = () if commit is None else (self._commit_made(commit, None),)
-        point = make_point(event.id, EventSide.BEGIN, data, waits, summary="Agent program started.")
+        point = make_halt_point(
+            event.id, EventSide.BEGIN, data, waits, summary="Agent program started."
+        )
         messages = (event, *commits, point)
         if not waits:
             yield SendEffect(messages)
@@ -103,7 +105,7 @@ class HaltFlow(HaltFlowBase):
 
     def _message(self, message: str) -> SendEffect:
         data = self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw
-        return SendEffect((self.events.make_whole(EventKind.DEBUG_MESSAGE, data),))
+        return SendEffect((self.events.make_instant_event(EventKind.DEBUG_MESSAGE, data),))
 
     def commit(self, commit: Commit) -> Flow[None]:
         """A commit of the workspace."""
@@ -155,8 +157,8 @@ class HaltFlow(HaltFlowBase):
         content_hash = self._hash(kind, value if original is UNSET else original, packed)
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
         if kind is EventKind.TOOL_INVOCATION:
-            note_begun_tool(self.run, name, packed.encoded.json)
-        point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
+            notify_tool_begun(self.run, name, packed.encoded.json)
+        point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
         prompt = None
         if kind is EventKind.LLM_QUERY:
             prompt = StickyPrompt(self.run, packed.raw, reader.find_problem)
@@ -233,7 +235,7 @@ class HaltFlow(HaltFlowBase):
         packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.END], value)
         if usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.encoded.json)
-        point = make_point(
+        point = make_halt_point(
             event.id, EventSide.END, packed.raw, waits, outcome=EventOutcome.OK, usage=usage
         )
         event.end()

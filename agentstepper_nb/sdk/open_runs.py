@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from .core_location import CoreLocation
 from .run_session import RunSession
-from .scope_hooks import carry_into_threads
+from .scope_hooks import propagate_to_threads
 from .scopes import enter_scope
 
 
@@ -40,7 +40,7 @@ class OpenRuns(Generic[S]):
         ] = ()  # replaced whole, since threads look through it
         self._lock = threading.Lock()
         self._context: ContextVar[S | None] = ContextVar("agentstepper_context", default=None)
-        carry_into_threads(self._context)
+        propagate_to_threads(self._context)
 
     def add(self, stepper: S) -> None:
         """An AgentStepper opened a run."""
@@ -96,7 +96,7 @@ class OpenRuns(Generic[S]):
         stepper = self._context.get()
         return stepper if stepper is not None and stepper._is_open() else None
 
-    def find_to_join(self, joining: S) -> S | None:
+    def find_joinable_run(self, joining: S) -> S | None:
         """The AgentStepper whose open run a new one joins.
 
         Args:

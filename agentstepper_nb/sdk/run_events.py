@@ -19,7 +19,7 @@ from ..protocol.agent import EventBegun, HaltPointReached
 from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 from ..protocol.seams import FoundBy
 from .payload import escape_surrogates
-from .scopes import Scope, describe, find_scope, set_scope
+from .scopes import Scope, describe_scope, find_scope, set_scope
 from .seam_report import SeamRecorder
 
 #: The agent's clock, in seconds.
@@ -122,7 +122,7 @@ class RunEvents:
         """
         event = OpenEvent(make_id(), self.run, kind, name)
         scope = find_scope(self.root)
-        path, label = describe(scope)
+        path, label = describe_scope(scope)
         if kind is EventKind.TOOL_INVOCATION:
             event.scope = scope.open_call(name or "", call_id)
             self.seams.add_tool(name or "", found_by)
@@ -138,17 +138,17 @@ class RunEvents:
             label=label or UNSET,
             content_hash=content_hash or UNSET,
             found_by=UNSET if found_by is FoundBy.HAND else found_by,
-            seams=self.seams.take_changed(),
+            seams=self.seams.pop_changed_seams(),
         )
 
-    def make_whole(self, kind: EventKind, data: Raw) -> EventBegun:
+    def make_instant_event(self, kind: EventKind, data: Raw) -> EventBegun:
         """An event that is whole with its begin: the program's start, or a debug message.
 
         Args:
             kind: What it is.
             data: What it says, in JSON.
         """
-        path, label = describe(find_scope(self.root))
+        path, label = describe_scope(find_scope(self.root))
         return EventBegun(
             id=make_id(),
             kind=kind,
@@ -158,7 +158,7 @@ class RunEvents:
             data=data,
             scope=path or UNSET,
             label=label or UNSET,
-            seams=self.seams.take_changed(),
+            seams=self.seams.pop_changed_seams(),
         )
 
 
@@ -167,7 +167,7 @@ def make_id() -> str:
     return str(uuid_utils.uuid7())
 
 
-def make_point(
+def make_halt_point(
     event: str,
     side: EventSide,
     data: Raw,

@@ -29,7 +29,7 @@ _UNNUMBERED_NAMES: Final = ("agentstepper", "AnyIO worker")
 _unnumbered: set[CodeType] = set()
 
 
-def leave_unnumbered(function: Callable[..., Any]) -> None:
+def skip_numbering(function: Callable[..., Any]) -> None:
     """Number no task and no job that only calls this function: how often that is depends on timing.
 
     Args:
@@ -38,7 +38,7 @@ def leave_unnumbered(function: Callable[..., Any]) -> None:
     _unnumbered.add(function.__code__)
 
 
-def carry_into_threads(variable: ContextVar[Any]) -> None:
+def propagate_to_threads(variable: ContextVar[Any]) -> None:
     """Let threads and jobs have a variable's value where they are started from."""
     _carried.append(variable)
 

@@ -197,7 +197,7 @@ def add_label_source(source: LabelSource) -> None:
         _label_sources.append(source)
 
 
-def describe(scope: Scope) -> tuple[tuple[str, ...], AgentLabel | None]:
+def describe_scope(scope: Scope) -> tuple[tuple[str, ...], AgentLabel | None]:
     """The path and the label of an event that begins in a scope."""
     parts, agents = scope.list_parts(), scope.list_agents()
     said = _ask_label_sources()

@@ -168,7 +168,7 @@ class SeamRecorder:
             shown = escape_surrogates(truncate_text(name, MAX_SEAM_CHARS))
             self._tools.setdefault(FoundTool(name=shown, found_by=found_by))
 
-    def take_changed(self) -> RunSeams | UnsetType:
+    def pop_changed_seams(self) -> RunSeams | UnsetType:
         """What the Core wasn't sent yet: the seams and tools, where either has changed.
 
         Returns:
@@ -188,7 +188,7 @@ class SeamRecorder:
             discovery_off_reason=report.discovery_off_reason,
         )
 
-    def take_announcement(self, discovered: Sequence[str] = ()) -> str:
+    def pop_announcement(self, discovered: Sequence[str] = ()) -> str:
         """What a person wasn't told yet of where this run halts; "" where that is all.
 
         Args:

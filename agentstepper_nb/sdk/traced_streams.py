@@ -47,7 +47,7 @@ def find_stream_kind(value: Any) -> Literal["sync", "async"] | None:
     return "async" if hasattr(kind, "__anext__") and hasattr(kind, "__aiter__") else None
 
 
-class HeldStream(NamedTuple):
+class DrainedStream(NamedTuple):
     """A stream that was read whole: what its reader gets of it.
 
     Attributes:
@@ -85,7 +85,7 @@ class StreamEvent:
         return self.link.may_halt(self.kind, EventSide.END, self.event.name)
 
     @contextmanager
-    def around(self) -> Iterator[None]:
+    def as_current(self) -> Iterator[None]:
         """Inside, what begins is part of the event: the stream's own code runs between two items."""
         self.event.push()
         try:
@@ -93,7 +93,7 @@ class StreamEvent:
         finally:
             self.event.detach()
 
-    def hold(self, drain: Callable[[], Any]) -> Flow[HeldStream]:
+    def drain_and_halt(self, drain: Callable[[], Any]) -> Flow[DrainedStream]:
         """Read the stream whole, and halt.
 
         Args:
@@ -106,12 +106,18 @@ class StreamEvent:
             ended = yield from self.flow.end(
                 self.kind, joined.answer, event=self.event, convert_edit=joined.split_edit
             )
-            return HeldStream(ended.value if ended.is_edited else self.items, None, drained.value)
+            return DrainedStream(
+                ended.value if ended.is_edited else self.items, None, drained.value
+            )
         try:
             mended = yield from self.flow.fail(self.event, drained.error, joined.split_edit)
         except ConnectionLostError:
             mended = None  # the stream's own error says more
-        return HeldStream(self.items, drained.error) if mended is None else HeldStream(mended.value)
+        return (
+            DrainedStream(self.items, drained.error)
+            if mended is None
+            else DrainedStream(mended.value)
+        )
 
     def finish(self, error: BaseException | None = None) -> Flow[None]:
         """End the event with what was read, if it hasn't ended; this halts nobody.
@@ -146,7 +152,7 @@ def read_stream(source: Any, event: StreamEvent) -> Generator[Any, Any, Any]:
         event: Its event.
     """
     if event.may_halt:
-        held = run_flow(event.link, event.hold(partial(_drain, source, event.items)))
+        held = run_flow(event.link, event.drain_and_halt(partial(_drain, source, event.items)))
         yield from held.items
         if held.error is not None:
             raise held.error
@@ -156,7 +162,7 @@ def read_stream(source: Any, event: StreamEvent) -> Generator[Any, Any, Any]:
     finally:
         try:
             if inspect.isgenerator(source) and not event.event.ended:
-                with event.around():
+                with event.as_current():
                     source.close()
         finally:
             run_flow(event.link, event.close())
@@ -174,7 +180,7 @@ def _read_live(source: Any, event: StreamEvent) -> Generator[Any, Any, Any]:
     step = partial(next, source)
     while True:
         try:
-            with event.around():
+            with event.as_current():
                 item = step()
         except StopIteration as end:
             run_flow(event.link, event.finish())
@@ -240,7 +246,7 @@ async def read_async_stream(source: Any, event: StreamEvent) -> AsyncGenerator[A
     """Give the items of an asynchronous stream to its reader; as `read_stream`."""
     if event.may_halt:
         drain = partial(_drain_async, source, event.items)
-        held = await run_flow_async(event.link, event.hold(drain))
+        held = await run_flow_async(event.link, event.drain_and_halt(drain))
         for item in held.items:
             yield item
         if held.error is not None:
@@ -254,7 +260,7 @@ async def read_async_stream(source: Any, event: StreamEvent) -> AsyncGenerator[A
     finally:
         try:
             if inspect.isasyncgen(source) and not event.event.ended:
-                with event.around():
+                with event.as_current():
                     await source.aclose()
         finally:
             await run_flow_async(event.link, event.close())
@@ -263,7 +269,7 @@ async def read_async_stream(source: Any, event: StreamEvent) -> AsyncGenerator[A
 async def _read_live_async(source: Any, event: StreamEvent) -> AsyncGenerator[Any, None]:
     while True:
         try:
-            with event.around():
+            with event.as_current():
                 item = await anext(source)
         except StopAsyncIteration:
             await run_flow_async(event.link, event.finish())

@@ -31,7 +31,7 @@ from ..protocol.data_model import (
 )
 from ..protocol.lanes import find_label, find_lane, name_lanes
 from ..protocol.text_escaping import escape_invisible
-from ..protocol.tool_ends import summarize_with_tool
+from ..protocol.tool_end_summaries import summarize_with_tool
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
 MAX_CHARS: Final = 200_000

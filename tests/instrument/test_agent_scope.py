@@ -193,8 +193,8 @@ def test_what_only_waits_gets_no_number(monkeypatch: pytest.MonkeyPatch) -> None
             return path()
 
     monkeypatch.setattr(scope_hooks, "_unnumbered", set())
-    scope_hooks.leave_unnumbered(Queue.wait)
-    scope_hooks.leave_unnumbered(Queue.wait_async)
+    scope_hooks.skip_numbering(Queue.wait)
+    scope_hooks.skip_numbering(Queue.wait_async)
 
     async def create() -> Any:
         tasks = [

@@ -12,9 +12,9 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.instrument.called_tools import (
     find_call_id,
-    keep_called_tools,
+    pop_called_tool,
     record_called_tools,
-    take_named_call,
+    restore_called_tools,
 )
 from agentstepper_nb.llm_wire.tool_names import CalledTool, find_called_tools
 
@@ -85,9 +85,9 @@ def test_arguments_that_compare_with_nothing_fail_no_call(stepper: AgentStepper)
 def test_of_several_calls_the_one_with_the_arguments_is_taken(stepper: AgentStepper) -> None:
     record_called_tools(stepper, answer(call("c1", a=1), call("c2", a=2)))
     run = stepper.run_id
-    assert take_named_call(run, "add", {"a": 2}) == CalledTool("add", {"a": 2}, "c2")
-    assert take_named_call(run, "add", {"a": 9}) == CalledTool("add", {"a": 1}, "c1")
-    assert take_named_call(run, "add", {"a": 1}) is None
+    assert pop_called_tool(run, "add", {"a": 2}) == CalledTool("add", {"a": 2}, "c2")
+    assert pop_called_tool(run, "add", {"a": 9}) == CalledTool("add", {"a": 1}, "c1")
+    assert pop_called_tool(run, "add", {"a": 1}) is None
 
 
 def test_calls_of_another_run_are_none_of_this_one(
@@ -97,14 +97,14 @@ def test_calls_of_another_run_are_none_of_this_one(
     stepper.__exit__(None, None, None)
     options: dict[str, Any] = {"stop_on_entry": False, "mode": "continue"}
     with AgentStepper("next", "127.0.0.1", live.client_port, **options) as later:
-        assert take_named_call(later.run_id, "add", {"a": 1}) is None
+        assert pop_called_tool(later.run_id, "add", {"a": 1}) is None
 
 
 def test_what_a_tool_asks_leaves_the_calls_around_it(stepper: AgentStepper) -> None:
     record_called_tools(stepper, answer(call("c1", a=1)))
-    with keep_called_tools():
+    with restore_called_tools():
         record_called_tools(stepper, answer(call("c2", a=2)))
-    assert take_named_call(stepper.run_id, "add", {}) == CalledTool("add", {"a": 1}, "c1")
+    assert pop_called_tool(stepper.run_id, "add", {}) == CalledTool("add", {"a": 1}, "c1")
 
 
 def test_nothing_is_remembered_of_a_run_that_is_over(stepper: AgentStepper) -> None:

@@ -352,7 +352,7 @@ def test_a_call_known_by_its_place_is_another_in_another_conversation() -> None:
     (call,) = find_tool_calls(answer, {"contents": asked})
     (other,) = find_tool_calls(answer, {"contents": [{"role": "user", "parts": []}]})
     (found,) = find_tool_results(later)
-    assert call.keys == found.keys != other.keys
+    assert call.match_keys == found.match_keys != other.match_keys
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from .engine import (
     dry_run,
     evaluate_history,
     list_changed_paths,
-    make_point,
+    observe_halt_point,
 )
 from .watches import ObservedPoint
 
@@ -24,5 +24,5 @@ __all__ = [
     "dry_run",
     "evaluate_history",
     "list_changed_paths",
-    "make_point",
+    "observe_halt_point",
 ]

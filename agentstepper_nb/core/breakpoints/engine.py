@@ -203,7 +203,7 @@ def list_changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
             yield change.previous_path
 
 
-def make_point(halt_point: HaltPoint) -> ObservedPoint:
+def observe_halt_point(halt_point: HaltPoint) -> ObservedPoint:
     """A recorded halt point as breakpoints saw it when it was reached."""
     return ObservedPoint(
         kind=halt_point.kind,
@@ -260,7 +260,7 @@ def evaluate_history(
         if isinstance(step, Commit):
             breakpoints.record_changed_paths(list_changed_paths(step.changes))
         else:
-            yield step, breakpoints.evaluate(make_point(step))
+            yield step, breakpoints.evaluate(observe_halt_point(step))
 
 
 def _order_history(history: RunHistory) -> list[HaltPoint | Commit]:

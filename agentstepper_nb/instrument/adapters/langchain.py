@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from ...protocol.data_model import AgentLabel
-from ...sdk.scope_hooks import leave_unnumbered
+from ...sdk.scope_hooks import skip_numbering
 from ...sdk.scopes import add_label_source
 from ..agent_scope import call_agent
 from ..current_run import find_run
@@ -48,7 +48,7 @@ def install_agents(library: ModuleType, patches: Patches) -> None:
     except ImportError:  # another version: in its streams nodes are numbered as they come
         return
     for queue in (_queue.SyncQueue, _queue.AsyncQueue):  # a stream waits for its next chunk
-        leave_unnumbered(queue.wait)
+        skip_numbering(queue.wait)
 
 
 def _stream_graph(stream: Any, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ def unwatch_tools(run: str) -> None:
     _watchers.pop(run, None)
 
 
-def note_begun_tool(run: str, name: str | None, call: Any) -> None:
+def notify_tool_begun(run: str, name: str | None, call: Any) -> None:
     """A tool invocation begins: tell who watches its run."""
     on_begun = _watchers.get(run)
     if on_begun is not None:
