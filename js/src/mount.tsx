@@ -21,7 +21,7 @@ export interface MountOptions {
   /** Whether to go on to a run that begins once the shown one has ended. */
   followsNewRuns?: boolean;
   /** How the view reaches the Core, where that isn't straight. */
-  via?: CoreRoute;
+  coreRoute?: CoreRoute;
   /** Called when the Core is reached and doesn't know the run that was asked for. */
   onAbsent?: () => void;
 }
@@ -44,7 +44,14 @@ export function mount(
   element: HTMLElement,
   transport: Transport,
   run: string,
-  { shell = "inline", pageUrl, height, followsNewRuns = false, via, onAbsent }: MountOptions = {},
+  {
+    shell = "inline",
+    pageUrl,
+    height,
+    followsNewRuns = false,
+    coreRoute,
+    onAbsent,
+  }: MountOptions = {},
 ): Mounted {
   addStyles(element);
   const model = new Debugger({
@@ -58,7 +65,7 @@ export function mount(
     resizable: shell === "inline",
     overlay: signal(null),
     ...(height !== undefined && { height }),
-    ...(via && { via }),
+    ...(coreRoute && { coreRoute }),
     ...(pageUrl && { pageUrl: () => pageUrl(model.run.value?.id ?? "") }),
   };
   draw(<Root model={model} place={place} />, element);

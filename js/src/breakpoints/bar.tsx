@@ -149,18 +149,22 @@ export function Bar({ model, onLeave }: BarProps) {
 
 /** Hands the breakpoint to the Core. What it refused is told until the breakpoint is another. */
 function useSetBreakpoint(model: Debugger, breakpoint: BreakpointRule | null) {
-  const [refused, setRefused] = useState<{ about: string; problem: Problem } | null>(null);
+  const [refused, setRefused] = useState<{ breakpointJson: string; problem: Problem } | null>(null);
   const [done, setDone] = useState("");
-  const about = JSON.stringify(breakpoint);
+  const breakpointJson = JSON.stringify(breakpoint);
   const set = async (): Promise<boolean> => {
     if (!breakpoint) return false;
     const known = model.breakpoints.all.peek().some(({ id }) => id === breakpoint.id);
     const problem = await model.breakpoints.set(breakpoint);
-    setRefused(problem && { about, problem });
+    setRefused(problem && { breakpointJson, problem });
     setDone(problem ? "" : known ? "Breakpoint saved" : "Breakpoint added");
     return problem === null;
   };
-  return { set, done, problem: refused?.about === about ? refused.problem : null };
+  return {
+    set,
+    done,
+    problem: refused?.breakpointJson === breakpointJson ? refused.problem : null,
+  };
 }
 
 /** A row that a breakpoint is to be made like stands in the bar, and its condition is to be written. */
@@ -191,8 +195,8 @@ function focusList(form: HTMLElement | null): void {
 // ---- Where the breakpoint in the bar would have hit in past runs: asked for by a button, a line a run.
 
 export interface PastDryRuns {
-  /** What the answer is about. */
-  about: string;
+  /** The breakpoint that the answer is about, as JSON. */
+  breakpointJson: string;
   /** Null while it is awaited. */
   outcomes: readonly DryRunOutcome[] | null;
   problem: Problem | null;
@@ -201,23 +205,23 @@ export interface PastDryRuns {
 /** What was found in past runs; null once the breakpoint is another. */
 export function usePastDryRuns(model: Debugger, breakpoint: BreakpointRule | null) {
   const [pastDryRuns, setPast] = useState<PastDryRuns | null>(null);
-  const about = breakpoint ? JSON.stringify(withEnabled(breakpoint)) : "";
-  const store = (about: string, found: Omit<PastDryRuns, "about">) =>
-    setPast((now) => (now?.about === about ? { about, ...found } : now));
+  const breakpointJson = breakpoint ? JSON.stringify(withEnabled(breakpoint)) : "";
+  const store = (breakpointJson: string, found: Omit<PastDryRuns, "breakpointJson">) =>
+    setPast((now) => (now?.breakpointJson === breakpointJson ? { breakpointJson, ...found } : now));
   const runDryRun = async () => {
     if (!breakpoint) return;
-    setPast({ about, outcomes: null, problem: null });
+    setPast({ breakpointJson, outcomes: null, problem: null });
     try {
-      store(about, {
+      store(breakpointJson, {
         outcomes: await model.breakpoints.dryRun(withEnabled(breakpoint), null),
         problem: null,
       });
     } catch (error) {
-      store(about, { outcomes: [], problem: problemOf(error) });
+      store(breakpointJson, { outcomes: [], problem: problemOf(error) });
     }
   };
   return {
-    past: pastDryRuns?.about === about ? pastDryRuns : null,
+    past: pastDryRuns?.breakpointJson === breakpointJson ? pastDryRuns : null,
     ask: runDryRun,
     close: () => setPast(null),
   };

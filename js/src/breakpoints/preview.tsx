@@ -183,10 +183,10 @@ export interface DryRunState {
 }
 
 interface Answer extends Omit<DryRunState, "stale"> {
-  about: string;
+  requestKey: string;
 }
 
-const NOTHING: Answer = { about: "", outcome: null, problem: null };
+const NOTHING: Answer = { requestKey: "", outcome: null, problem: null };
 
 /** Whether a breakpoint is on doesn't matter for where it would have hit. */
 export const withEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
@@ -199,7 +199,7 @@ export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): D
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
   const isVisible = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
-  const about = breakpoint && run ? JSON.stringify([run.id, withEnabled(breakpoint)]) : "";
+  const requestKey = breakpoint && run ? JSON.stringify([run.id, withEnabled(breakpoint)]) : "";
   // Not after each event of a run that goes on by itself: the Core reads all of it each time.
   const rows = run?.state === "continue" ? null : run?.rows;
   useEffect(() => {
@@ -207,16 +207,16 @@ export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): D
     let isCurrent = true;
     const runDryRun = async () => {
       const result = await fetchDryRun(model.breakpoints.dryRun(withEnabled(breakpoint), run.id));
-      if (isCurrent) setAnswer({ about, ...result });
+      if (isCurrent) setAnswer({ requestKey, ...result });
     };
     const timer = setTimeout(() => void runDryRun(), TYPING_PAUSE_MS);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [about, rows, isVisible]);
-  const { outcome, problem } = about === "" ? NOTHING : answer;
-  return { outcome, problem, stale: answer.about !== about };
+  }, [requestKey, rows, isVisible]);
+  const { outcome, problem } = requestKey === "" ? NOTHING : answer;
+  return { outcome, problem, stale: answer.requestKey !== requestKey };
 }
 
 async function fetchDryRun(

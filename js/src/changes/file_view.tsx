@@ -22,7 +22,7 @@ export interface FileViewProps {
 
 export interface FileLink {
   /** Said before the text where there is room. */
-  also: string;
+  prefix: string;
   text: string;
   hint: string;
   onClick(): void;
@@ -68,7 +68,7 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
               title={link.hint}
               onClick={link.onClick}
             >
-              <span class="as-x-long">{link.also}</span>
+              <span class="as-x-long">{link.prefix}</span>
               {link.text}
             </button>
             {hunks.length > 0 && <span class="as-Rule" />}

@@ -140,7 +140,7 @@ function linkTo(model: Model, line: Pick<CommitLine, "commit" | "row">): FileLin
   const seq = seqOf(line);
   if (seq === 0) return null;
   return {
-    also: "made by ",
+    prefix: "made by ",
     text: `event ${seq}`,
     hint: `Go to event ${seq} in the timeline`,
     onClick: () => model.reveal(line.row?.id ?? seq),

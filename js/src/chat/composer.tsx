@@ -89,7 +89,7 @@ function Line({ id, waits, model }: LineProps) {
 function Addressee({ model }: { model: ChatModel }) {
   const info = model.info.value;
   if (!info || info.agents.length < 2) return null;
-  const chosen = model.to.value;
+  const chosen = model.recipient.value;
   const known = info.agents.some(({ name }) => name === chosen);
   return (
     <label class="as-ChatPost-to">
@@ -98,7 +98,7 @@ function Addressee({ model }: { model: ChatModel }) {
         class="as-Input as-Select"
         value={known ? (chosen ?? "") : ""}
         onChange={({ currentTarget }) => {
-          model.to.value = currentTarget.value || null;
+          model.recipient.value = currentTarget.value || null;
         }}
       >
         <option value="">{`${escapeInvisible(info.default_agent ?? "")} (default)`}</option>

@@ -81,7 +81,7 @@ export class ChatModel implements TranscriptModel {
   /** What went wrong, until it is dismissed or something else is asked. */
   readonly error = signal<string | null>(null);
   /** Whom the next message is for; null: the default agent. */
-  readonly to = signal<string | null>(null);
+  readonly recipient = signal<string | null>(null);
   /** What was asked for and isn't answered yet. */
   readonly sending = signal(false);
   readonly sent = signal(0);
@@ -163,7 +163,7 @@ export class ChatModel implements TranscriptModel {
     batch(() => {
       this.#conversation.value = new Conversation(id);
       this.error.value = null;
-      this.to.value = null;
+      this.recipient.value = null;
       this.stopping.value = false;
       this.loadingEarlier.value = false;
     });
@@ -179,7 +179,7 @@ export class ChatModel implements TranscriptModel {
     const content = this.drafts.peek(session);
     if (this.sending.peek() || content.trim() === "") return false;
     this.sending.value = true;
-    const agent_name = this.to.peek();
+    const agent_name = this.recipient.peek();
     const accepted = await this.#run(
       () =>
         this.client.request("send", {
@@ -218,15 +218,15 @@ export class ChatModel implements TranscriptModel {
     }
   }
 
-  picture(message: string): Promise<ChatImage> {
+  loadImage(message: string): Promise<ChatImage> {
     return this.client.request("picture", { session: this.session.peek(), message });
   }
 
-  source(message: string): Promise<ChatSourceText> {
+  loadSource(message: string): Promise<ChatSourceText> {
     return this.client.request("source", { session: this.session.peek(), message });
   }
 
-  async earlier(): Promise<void> {
+  async loadEarlier(): Promise<void> {
     const conversation = this.#conversation.peek();
     const [first] = conversation.messages.peek();
     if (!first || this.loadingEarlier.peek()) return;

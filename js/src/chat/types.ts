@@ -33,9 +33,9 @@ export interface TranscriptModel {
   /** Answer a CONFIRMATION; gives back why that was refused, null where it was taken. */
   choose(messageId: string, choice: string): Promise<string | null>;
   /** The bytes of an IMAGE, base64. Rejects with an Error whose text is for a person. */
-  picture(messageId: string): Promise<ChatImage>;
+  loadImage(messageId: string): Promise<ChatImage>;
   /** The text of a CODE that names a file. Rejects likewise. */
-  source(messageId: string): Promise<ChatSourceText>;
+  loadSource(messageId: string): Promise<ChatSourceText>;
   /** Fetch a page of earlier messages. What goes wrong is said by the model, below the transcript. */
-  earlier(): Promise<void>;
+  loadEarlier(): Promise<void>;
 }

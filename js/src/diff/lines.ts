@@ -14,7 +14,7 @@ export interface Line {
 export interface Hunk {
   readonly lines: readonly Line[];
   /** What it stands in, as git found it: "def total(self):". */
-  readonly within?: string | undefined;
+  readonly enclosing?: string | undefined;
 }
 
 /** How many unchanged lines stand around a change. */
@@ -134,7 +134,7 @@ export function parseUnified(diff: string): Hunk[] {
     if (!head) continue;
     const hunk = readHunk(lines, at, head);
     at = hunk.next;
-    hunks.push({ lines: hunk.lines, within: head[5]?.trim() || undefined });
+    hunks.push({ lines: hunk.lines, enclosing: head[5]?.trim() || undefined });
   }
   return hunks;
 }

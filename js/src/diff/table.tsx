@@ -133,11 +133,11 @@ function gapText(hunk: Hunk, block: Block): ComponentChildren {
   const first = hunk === block.hunks[0];
   if (block.head !== undefined && first && from === 1) return undefined;
   const lines = from === to ? `Line ${from}` : `Lines ${from} to ${to}`;
-  if (!hunk.within) return lines;
+  if (!hunk.enclosing) return lines;
   return (
     <>
       {`${lines}, in `}
-      <code class="as-Code">{hunk.within}</code>
+      <code class="as-Code">{hunk.enclosing}</code>
     </>
   );
 }

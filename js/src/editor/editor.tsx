@@ -301,7 +301,7 @@ export function autosaveDraft(
     const text = draft.value?.text ?? null;
     const typed = timer !== undefined; // here, and not handed over yet
     const sent = model.sent.peek().has(row.id); // it stands until the row is answered
-    if (!typed && !sent && text !== session.draft.peek()) session.follow(text);
+    if (!typed && !sent && text !== session.draft.peek()) session.applyDraft(text);
   });
   const stopError = effect(() => {
     model.draftError.value = session.error.value;

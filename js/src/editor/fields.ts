@@ -28,7 +28,7 @@ export interface Field {
   readonly kind: "text" | "json";
   readonly value: Value;
   /** The string that holds the JSON text that `value` stands in: OpenAI's arguments. */
-  readonly outer: Value | undefined;
+  readonly outerString: Value | undefined;
 }
 
 export interface Group {
@@ -47,9 +47,9 @@ export function inputText(field: Field): string {
 
 /** The document's text with another value in the field's place. */
 export function replaceField(text: string, field: Field, literal: string): string {
-  const { outer, value } = field;
-  if (!outer) return splice(text, value.node, literal);
-  return splice(text, outer.node, encode(splice(value.text, value.node, literal)));
+  const { outerString, value } = field;
+  if (!outerString) return splice(text, value.node, literal);
+  return splice(text, outerString.node, encode(splice(value.text, value.node, literal)));
 }
 
 /** The JSON that an input's text stands for. */
@@ -84,8 +84,15 @@ const FINDERS: Record<ContentShape, (root: Value) => Field[]> = {
   note: () => [],
 };
 
-function field(id: string, value: Value, group?: Group, label = id, outer?: Value): Field {
-  return { id, label, group, kind: value.node.kind === "string" ? "text" : "json", value, outer };
+function field(id: string, value: Value, group?: Group, label = id, outerString?: Value): Field {
+  return {
+    id,
+    label,
+    group,
+    kind: value.node.kind === "string" ? "text" : "json",
+    value,
+    outerString,
+  };
 }
 
 // ---- arguments --------------------------------------------------------------------------------------
@@ -101,13 +108,13 @@ function argumentFields(value: Value, id: string, group: Group | undefined): Fie
   return [field(id, value, group, "argument")];
 }
 
-function members(value: Value, id: string, group: Group | undefined, outer?: Value): Field[] {
+function members(value: Value, id: string, group: Group | undefined, outerString?: Value): Field[] {
   const seen = new Map<string, number>();
   return (value.members ?? []).map(([key, one]) => {
     const times = seen.get(key) ?? 0;
     seen.set(key, times + 1);
     const own = times === 0 ? key : `${key}#${times + 1}`; // a key may stand twice
-    return field(id === "" ? own : `${id}.${own}`, one, group, key, outer);
+    return field(id === "" ? own : `${id}.${own}`, one, group, key, outerString);
   });
 }
 

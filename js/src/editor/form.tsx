@@ -143,7 +143,7 @@ function GroupHead({ group, children }: { group: Group; children: ComponentChild
 
 /** Messages are prose; arguments and what tools say are code. */
 function isProse(field: Field, session: EditSession): boolean {
-  if (field.kind !== "text" || field.outer) return false;
+  if (field.kind !== "text" || field.outerString) return false;
   if (field.group) return !["tool", "calls", "settings"].includes(field.group.title);
   return field.id === "text" && session.shape !== "result";
 }

@@ -186,11 +186,11 @@ export class EditSession {
   }
 
   discard(): void {
-    this.follow(null);
+    this.applyDraft(null);
   }
 
   /** Go on from a draft that another view has changed; null: there is none any more. */
-  follow(draft: string | null): void {
+  applyDraft(draft: string | null): void {
     this.setText(draft === null ? this.#serverDraft : layOut(draft));
   }
 

@@ -238,7 +238,7 @@ async function findKnown(
     for (const groups of texts.map((text) => promptDelta(messages, messagesOf(text)))) {
       if (kept(groups) > kept(best?.groups ?? [])) best = { groups, seq: before.seq };
     }
-    if (best?.groups.every(({ gone }) => gone === 0)) break;
+    if (best?.groups.every(({ removedCount }) => removedCount === 0)) break;
   }
   return best;
 }

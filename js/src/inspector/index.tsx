@@ -33,7 +33,7 @@ function filePane(model: Model) {
       commit={commit}
       change={change}
       link={{
-        also: "show in ",
+        prefix: "show in ",
         text: "Changes",
         hint: "Show this file among all that the agent changed",
         onClick: () => model.openCommit(commit.id, change.path),

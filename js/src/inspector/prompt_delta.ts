@@ -32,7 +32,7 @@ export interface Group {
   readonly change: "same" | "changed" | "new";
   readonly messages: readonly Message[];
   /** How many of the earlier prompt's messages are gone at this place. */
-  readonly gone: number;
+  readonly removedCount: number;
 }
 
 /**
@@ -41,7 +41,7 @@ export interface Group {
  * @returns None where nothing is told: no message is the same, or all are, with nothing gone.
  */
 export function promptDelta(messages: readonly Message[], before: readonly Message[]): Group[] {
-  const stood = alignment(sources(messages), sources(before));
+  const stood = alignment(jsonTexts(messages), jsonTexts(before));
   const last = stood.findLastIndex((at) => at !== GONE);
   if (last < 0 || (stood.length === before.length && stood.every((at, n) => at === n))) return [];
   const groups: Group[] = [];
@@ -52,15 +52,19 @@ export function promptDelta(messages: readonly Message[], before: readonly Messa
     let to = from + 1;
     while (to < messages.length && continues(stood, to, kept)) to += 1;
     const ends = kept ? (stood[from] ?? 0) : (stood[to] ?? before.length);
-    const gone = Math.max(0, ends - next);
-    if (kept && gone > 0) groups.push({ change: "changed", messages: [], gone });
+    const removedCount = Math.max(0, ends - next);
+    if (kept && removedCount > 0) groups.push({ change: "changed", messages: [], removedCount });
     const change = kept ? "same" : from > last ? "new" : "changed";
-    groups.push({ change, messages: messages.slice(from, to), gone: kept ? 0 : gone });
+    groups.push({
+      change,
+      messages: messages.slice(from, to),
+      removedCount: kept ? 0 : removedCount,
+    });
     next = kept ? (stood[to - 1] ?? 0) + 1 : ends;
     from = to;
   }
   if (next < before.length)
-    groups.push({ change: "changed", messages: [], gone: before.length - next });
+    groups.push({ change: "changed", messages: [], removedCount: before.length - next });
   return groups;
 }
 
@@ -73,8 +77,8 @@ function continues(stood: readonly number[], at: number, kept: boolean): boolean
   return kept ? here !== GONE && here === (stood[at - 1] ?? GONE) + 1 : here === GONE;
 }
 
-function sources(messages: readonly Message[]): string[] {
-  return messages.map(({ source }) => source);
+function jsonTexts(messages: readonly Message[]): string[] {
+  return messages.map(({ json }) => json);
 }
 
 /** A table larger than this is not made: what follows the first difference counts as new. */

@@ -9,7 +9,7 @@ interface TitleParts {
   /** Before the name. */
   text: string;
   /** Said where there is room: " to gpt-5-mini". */
-  also?: string;
+  suffix?: string;
   /** A tool's name. */
   code?: string;
 }
@@ -18,9 +18,14 @@ export function titleOf(row: TimelineRow): TitleParts {
   const name = row.name === null ? undefined : escapeInvisible(row.name);
   switch (shapeOf(row)) {
     case "prompt":
-      return { icon: "llm", actor: "llm", text: "Prompt", ...(name && { also: ` to ${name}` }) };
+      return { icon: "llm", actor: "llm", text: "Prompt", ...(name && { suffix: ` to ${name}` }) };
     case "answer":
-      return { icon: "llm", actor: "llm", text: "Answer", ...(name && { also: ` from ${name}` }) };
+      return {
+        icon: "llm",
+        actor: "llm",
+        text: "Answer",
+        ...(name && { suffix: ` from ${name}` }),
+      };
     case "call":
       return { icon: "tools", actor: "tools", text: "Call", code: name ?? "a tool" };
     case "result":
@@ -39,8 +44,8 @@ function customTitle({ name, side, source, target }: TimelineRow): TitleParts {
 
 const DEBUG_MESSAGE: TitleParts = { icon: "agent", actor: "agent", text: "Debug message" };
 const NOTES: Partial<Record<TimelineRow["kind"], TitleParts>> = {
-  program_started: { icon: "system", actor: "system", text: "Program", also: " started" },
-  program_finished: { icon: "system", actor: "system", text: "Program", also: " ended" },
+  program_started: { icon: "system", actor: "system", text: "Program", suffix: " started" },
+  program_finished: { icon: "system", actor: "system", text: "Program", suffix: " ended" },
 };
 
 /** How buttons and labels call the row's contents: "Copy the prompt". */
@@ -65,7 +70,7 @@ export function Title({
   const noun = editing ? words.text.toLowerCase() : words.text;
   const text = `${editing ? "Edit " : ""}${noun}`;
   const durationMs = row.duration === null ? "" : ` · ${formatDuration(row.duration)}`;
-  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}${durationMs}`;
+  const whole = `${text}${words.suffix ?? ""}${words.code ? ` ${words.code}` : ""}${durationMs}`;
   return (
     <h3 class="as-Title" title={whole}>
       <span class={`as-Actor as-mod-${words.actor}`}>
@@ -73,7 +78,7 @@ export function Title({
       </span>
       <span class="as-Ellipsis">
         {text}
-        {words.also}
+        {words.suffix}
         {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
       </span>
       {tag && (

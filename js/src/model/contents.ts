@@ -47,7 +47,7 @@ export class Contents {
     const { all, complete } = this.window.rows.value;
     const run = this.#run.value;
     const found = this.finder.found.value;
-    const starts = found?.run === run ? found.starts : null;
+    const starts = found?.run === run ? found.laneStarts : null;
     this.#lanes = this.#lanes.with(run, all, complete, starts);
     return this.#lanes;
   });

@@ -79,7 +79,7 @@ export class RowWindow {
       this.#used.clear();
     }
     const first = last[0]?.seq ?? Number.POSITIVE_INFINITY;
-    const retained = known.cut(Math.max(length, last.at(-1)?.seq ?? 0));
+    const retained = known.truncate(Math.max(length, last.at(-1)?.seq ?? 0));
     this.#stale = new Set(retained.pages.filter((page) => rangeOf(page).first < first));
     this.#store(retained.with(last));
     this.#requestMissing();
@@ -228,7 +228,7 @@ export class RowWindow {
     const since = before.all.filter(({ seq }) => pushed.has(seq));
     const told = page.rows.filter(({ seq }) => !pushed.has(seq));
     for (const { seq } of told) this.#markUsed(pageOf(seq));
-    const next = before.without(old).with(since).with(told);
+    const next = before.withoutPages(old).with(since).with(told);
     const hasNewRows = old.length > 0 || told.some(({ seq }) => !before.at(seq));
     if (range && !hasNewRows && next.missing(numbers(range)).length > 0)
       this.#unavailable.push(range);
@@ -241,7 +241,7 @@ export class RowWindow {
   #store(rows: Rows): void {
     for (const page of rows.pages) if (!this.#used.has(page)) this.#markUsed(page);
     const excess = rows.pages.length - MAX_PAGES;
-    this.#rows.value = excess > 0 ? rows.without(this.#leastRecentlyUsed(rows, excess)) : rows;
+    this.#rows.value = excess > 0 ? rows.withoutPages(this.#leastRecentlyUsed(rows, excess)) : rows;
   }
 
   #leastRecentlyUsed(rows: Rows, most: number): number[] {

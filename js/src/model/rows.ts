@@ -104,14 +104,14 @@ export class Rows {
   }
 
   /** Without these pages. */
-  without(gone: Iterable<number>): Rows {
+  withoutPages(gone: Iterable<number>): Rows {
     const pages = new Map(this.#pages);
     for (const page of gone) pages.delete(page);
     return new Rows(this.length, pages);
   }
 
   /** As far as a number of rows: a run is no longer than its Core says, though more was shown of it. */
-  cut(length: number): Rows {
+  truncate(length: number): Rows {
     const kept = this.all.filter(({ seq }) => seq <= length);
     return new Rows(length, new Map()).with(kept);
   }
@@ -152,9 +152,9 @@ export interface Matches extends RowFilter {
   readonly seqs: readonly number[];
   readonly total: number;
   /** How many rows the run had. */
-  readonly until: number;
+  readonly rowCount: number;
   /** Where all lanes of the run begin. */
-  readonly starts: readonly FoundLane[];
+  readonly laneStarts: readonly FoundLane[];
 }
 
 interface RowQuery extends RowFilter {
@@ -229,10 +229,10 @@ export class RowFinder {
     try {
       const which = lanes.length > 0 ? { lanes: lanes.map(lanePath) } : {};
       const answer = await this.#options.request({ run, text, ...which });
-      const { seqs, total, lanes: starts = [] } = answer;
+      const { seqs, total, lanes: laneStarts = [] } = answer;
       const now = this.#query;
       if (now && isSameQuery(now, query))
-        this.#found.value = { run, text, lanes, seqs, total, until: length, starts };
+        this.#found.value = { run, text, lanes, seqs, total, rowCount: length, laneStarts };
     } catch (error) {
       // A lost link says so itself; what was found stays.
       const isCurrentError = error instanceof CommandError && this.#activeQuery === query;

@@ -11,8 +11,11 @@ import { mountWidget } from "./widget";
 export default themedShell(
   (model, host, timers) =>
     mountWidget(model, (run, options) => {
-      const via = model.get("via");
-      return mount(host, commTransport(model, timers), run, { ...options, ...(via && { via }) });
+      const coreRoute = model.get("via");
+      return mount(host, commTransport(model, timers), run, {
+        ...options,
+        ...(coreRoute && { coreRoute }),
+      });
     }),
   addStyles,
 );

@@ -8,7 +8,7 @@ export interface Widget {
   get(name: "run" | "base_url"): string;
   get(name: "height"): number;
   get(name: "follow"): boolean;
-  get(name: "via"): MountOptions["via"];
+  get(name: "via"): MountOptions["coreRoute"];
   send(content: unknown): void;
   on(event: string, callback: (...heard: never[]) => void): void;
   off(event: string, callback: (...heard: never[]) => void): void;

@@ -30,8 +30,10 @@ const KEYS: [string, string[]][] = [
 ];
 
 /** How this view reaches the Core. */
-function wayToCore(via: CoreRoute | undefined): string {
-  return via ? `Connected ${via.name}. ${via.why}` : "Connected straight to the Core.";
+function wayToCore(coreRoute: CoreRoute | undefined): string {
+  return coreRoute
+    ? `Connected ${coreRoute.name}. ${coreRoute.why}`
+    : "Connected straight to the Core.";
 }
 
 export function Help({ place }: { place: ViewPlacement }) {
@@ -75,7 +77,7 @@ export function Help({ place }: { place: ViewPlacement }) {
             </div>
           ))}
         </dl>
-        <p class="as-Help-via as-Muted as-Small">{wayToCore(place.via)}</p>
+        <p class="as-Help-via as-Muted as-Small">{wayToCore(place.coreRoute)}</p>
       </div>
     </div>
   );

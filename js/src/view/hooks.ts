@@ -64,7 +64,7 @@ export interface ViewPlacement {
   /** The view's address on a page of its own; absent where it is on it, or none is served. */
   pageUrl?: () => string;
   /** How the view reaches the Core, where that isn't straight. */
-  via?: CoreRoute;
+  coreRoute?: CoreRoute;
   /** Who draws the height: the person by the lower edge, or the shell. */
   resizable: boolean;
   /** The height to begin with, in pixels. */

@@ -20,7 +20,7 @@ export function Strip({ model, place }: StripProps) {
   return (
     <div class="as-Strip">
       <Tabs model={model} />
-      <StripEnd model={model} via={place.via} />
+      <StripEnd model={model} coreRoute={place.coreRoute} />
     </div>
   );
 }
@@ -66,20 +66,20 @@ function Counted({ n }: { n: number }) {
 
 interface StripEndProps {
   model: Debugger;
-  via: CoreRoute | undefined;
+  coreRoute: CoreRoute | undefined;
 }
 
-function Figures({ model, via }: StripEndProps) {
+function Figures({ model, coreRoute }: StripEndProps) {
   const run = model.run.value;
   if (!run) return null;
   const connection = model.connection.value;
   const rows = model.window.rows.value.length; // its header may be a little behind
   return (
     <div class="as-Figures">
-      {via && (
-        <span class="as-Tag as-Via as-x-narrow" title={via.why}>
-          {via.name}
-          <span class="as-Hidden">{`: ${via.why}`}</span>
+      {coreRoute && (
+        <span class="as-Tag as-Via as-x-narrow" title={coreRoute.why}>
+          {coreRoute.name}
+          <span class="as-Hidden">{`: ${coreRoute.why}`}</span>
         </span>
       )}
       {connection.kind === "open" && !connection.control && (
@@ -125,23 +125,23 @@ function awayText({ detached_at }: Run): string {
 }
 
 /** What stands beside the tabs: a warning about the run, which stays, and what is told of it. */
-function StripEnd({ model, via }: StripEndProps) {
+function StripEnd({ model, coreRoute }: StripEndProps) {
   const notice = model.run.value?.notice;
   return (
     <>
       {notice && <RunNotice notice={notice} />}
-      <NoticeOrFigures model={model} via={via} />
+      <NoticeOrFigures model={model} coreRoute={coreRoute} />
     </>
   );
 }
 
 /** What the server or the Core refused is said in place of the figures: nothing moves for it. */
-function NoticeOrFigures({ model, via }: StripEndProps) {
+function NoticeOrFigures({ model, coreRoute }: StripEndProps) {
   const connection = model.connection.value;
   const problem = model.problem.value;
   const apart = connectionProblem(connection);
   if (apart) return <StripNotice text={apart} />;
-  if (!problem) return <Figures model={model} via={via} />;
+  if (!problem) return <Figures model={model} coreRoute={coreRoute} />;
   const dismiss = () => {
     model.problem.value = null;
   };

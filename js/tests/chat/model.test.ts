@@ -124,15 +124,15 @@ test("a link that comes back begins anew, and keeps what was fetched of earlier"
   });
   expect(ids()).toEqual(["m118", "m119"]);
   expect(model.hasEarlier.value).toBe(true);
-  await model.earlier();
+  await model.loadEarlier();
   expect(ids()).toHaveLength(52);
   await chat.drop();
   timers.pass(500);
   await frames.draw();
   expect(model.client.connection.value.kind).toBe("open");
   expect([ids()[0], ids().at(-1), ids().length]).toEqual(["m68", "m119", 52]);
-  await model.earlier();
-  await model.earlier();
+  await model.loadEarlier();
+  await model.loadEarlier();
   expect([ids()[0], model.hasEarlier.value]).toEqual(["m0", false]);
 });
 
@@ -141,10 +141,10 @@ test("earlier messages that can't be had are said, and can be asked for again", 
     chat: new FakeChat(session({ messages: 9, kept: 2 }, many(9))),
   });
   chat.refuses.earlier = { code: "internal", message: "The file is gone." };
-  await model.earlier();
+  await model.loadEarlier();
   expect([model.error.value, model.loadingEarlier.value]).toEqual(["The file is gone.", false]);
   chat.refuses = {};
-  await model.earlier();
+  await model.loadEarlier();
   expect([model.error.value, model.messages.value.length]).toEqual([null, 9]);
 });
 
@@ -181,7 +181,7 @@ test("what is sent was written, is for who was chosen, and is written no more on
   const { chat, model, memory } = await begun();
   model.drafts.set("s", "Hello");
   expect([...memory.kept.values()]).toEqual(["Hello"]);
-  model.to.value = "late";
+  model.recipient.value = "late";
   expect(await model.send()).toBe(true);
   expect(chat.asked).toEqual([["send", { session: "s", content: "Hello", agent_name: "late" }]]);
   expect([model.drafts.peek("s"), memory.kept.size, model.sent.value]).toEqual(["", 0, 1]);
@@ -243,8 +243,8 @@ test("a choice that is refused is said to who chose", async () => {
 
 test("pictures and sources are of the session that is looked at", async () => {
   const { model } = await begun();
-  expect((await model.picture("m")).media_type).toBe("image/png");
-  expect(await model.source("m")).toEqual({ text: "print()" });
+  expect((await model.loadImage("m")).media_type).toBe("image/png");
+  expect(await model.loadSource("m")).toEqual({ text: "print()" });
 });
 
 test("a kept session is opened to look at it, and the page remembers which one it was", async () => {

@@ -99,7 +99,7 @@ describe("git's own diff", () => {
       ["10|11     s = 0", "11|--- a comment", "|12+++ another", "|13+more", "12|14     return s"],
       ["20|-gone"],
     ]);
-    expect(hunks.map((one) => one.within)).toEqual(["def total(self):", undefined]);
+    expect(hunks.map((one) => one.enclosing)).toEqual(["def total(self):", undefined]);
   });
 
   test("no hunks in other texts", () => {

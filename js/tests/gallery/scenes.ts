@@ -212,7 +212,7 @@ export const SCENES: Record<string, Scene> = {
   "through-kernel": () => ({
     ...shows(beginning().halted()),
     options: {
-      via: {
+      coreRoute: {
         name: "through the kernel",
         why: "This Jupyter server has no Core, so one runs in the kernel.",
       },

@@ -113,15 +113,15 @@ export class FakeTranscript implements TranscriptModel {
     return this.refuses;
   }
 
-  picture(messageId: string): Promise<ChatImage> {
+  loadImage(messageId: string): Promise<ChatImage> {
     return this.#fetch("picture", messageId, this.pictures);
   }
 
-  source(messageId: string): Promise<ChatSourceText> {
+  loadSource(messageId: string): Promise<ChatSourceText> {
     return this.#fetch("source", messageId, this.sources);
   }
 
-  async earlier(): Promise<void> {
+  async loadEarlier(): Promise<void> {
     this.asked.push("earlier");
   }
 

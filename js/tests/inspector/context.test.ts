@@ -57,13 +57,13 @@ test("the shares are a hundred percent together, and none that isn't there is to
 // ---- delta
 
 const saidOf = (text: string): Message[] =>
-  [...text].map((source) => ({ role: "user", name: undefined, parts: [], source }));
+  [...text].map((json) => ({ role: "user", name: undefined, parts: [], json }));
 
 /** "=ab" the same, "~x-2" changed where two are gone, "+c" new. */
 function words(now: string, before: string): string[] {
-  return promptDelta(saidOf(now), saidOf(before)).map(({ change, messages, gone }) => {
-    const texts = messages.map(({ source }) => source).join("");
-    return `${{ same: "=", changed: "~", new: "+" }[change]}${texts}${gone > 0 ? `-${gone}` : ""}`;
+  return promptDelta(saidOf(now), saidOf(before)).map(({ change, messages, removedCount }) => {
+    const texts = messages.map(({ json }) => json).join("");
+    return `${{ same: "=", changed: "~", new: "+" }[change]}${texts}${removedCount > 0 ? `-${removedCount}` : ""}`;
   });
 }
 
@@ -97,14 +97,14 @@ describe("a prompt and one before it", () => {
       const [now, before] = [text().join(""), text().join("")];
       const groups = promptDelta(saidOf(now), saidOf(before));
       if (groups.length === 0) continue;
-      const told = groups.flatMap(({ messages }) => messages.map(({ source }) => source));
+      const told = groups.flatMap(({ messages }) => messages.map(({ json }) => json));
       expect(told.join("")).toBe(now);
       const same = groups.filter(({ change }) => change === "same").flatMap((one) => one.messages);
-      const gone = groups.reduce((sum, one) => sum + one.gone, 0);
+      const gone = groups.reduce((sum, one) => sum + one.removedCount, 0);
       expect(same.length + gone).toBe(before.length);
       let from = 0; // what is kept stands in the order in which it stood
-      for (const { source } of same) {
-        from = before.indexOf(source, from) + 1;
+      for (const { json } of same) {
+        from = before.indexOf(json, from) + 1;
         expect(from).toBeGreaterThan(0);
       }
     }

@@ -94,7 +94,7 @@ describe("prompts", () => {
       ["temperature", "1.0"],
       ["seed", "12345678901234567890"],
     ]);
-    expect(reading.tools.map((one) => [one.name, one.about])).toEqual([
+    expect(reading.tools.map((one) => [one.name, one.description])).toEqual([
       ["f", "Does."],
       ["g", undefined],
     ]);

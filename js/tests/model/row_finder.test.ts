@@ -60,8 +60,8 @@ test("asks once the person pauses, for the last words", async () => {
     lanes: [],
     seqs: [3],
     total: 1,
-    until: 1000,
-    starts: [],
+    rowCount: 1000,
+    laneStarts: [],
   });
 });
 
@@ -88,13 +88,13 @@ test("looks again where the run grows, but never while it looks", async () => {
   timers.pass(5000);
   expect(asked).toHaveLength(1); // to ask anew would end it
   await next().answer([1]);
-  expect(finder.found.value?.until).toBe(10);
+  expect(finder.found.value?.rowCount).toBe(10);
   timers.pass(999);
   expect(asked).toEqual([]);
   look("a", 30);
   timers.pass(1);
   await next().answer([1, 25]);
-  expect([found(), finder.found.value?.until]).toEqual([[1, 25], 30]);
+  expect([found(), finder.found.value?.rowCount]).toEqual([[1, 25], 30]);
   timers.pass(5000);
   expect(asked).toEqual([]);
 });

@@ -46,7 +46,7 @@ describe("rows", () => {
   });
 
   test("that went are missing again", () => {
-    const rows = Rows.NONE.with(rowsTo(3 * PAGE_ROWS)).without([pageOf(PAGE_ROWS + 1)]);
+    const rows = Rows.NONE.with(rowsTo(3 * PAGE_ROWS)).withoutPages([pageOf(PAGE_ROWS + 1)]);
     expect(rows.length).toBe(3 * PAGE_ROWS);
     expect(rows.missing([PAGE_ROWS, PAGE_ROWS + 1, PAGE_ROWS + 2, 2 * PAGE_ROWS + 1])).toEqual([
       { first: PAGE_ROWS + 1, last: PAGE_ROWS + 2 },
@@ -54,7 +54,7 @@ describe("rows", () => {
   });
 
   test("that a Core has lost are no longer part of the run", () => {
-    const rows = Rows.NONE.with(rowsTo(250)).cut(120);
+    const rows = Rows.NONE.with(rowsTo(250)).truncate(120);
     expect([rows.length, rows.at(121), rows.complete]).toEqual([120, null, true]);
   });
 

@@ -41,7 +41,7 @@ function Note({ message: { format, path } }: { message: ShownMessage }) {
 
 function FromFile({ model, message }: CodeProps) {
   const { id, language } = message;
-  const { ref, fetched, retry } = useFetched(id, () => model.source(id));
+  const { ref, fetched, retry } = useFetched(id, () => model.loadSource(id));
   const note = <Note message={message} />;
   return (
     <div ref={ref}>

@@ -40,7 +40,7 @@ const BROKEN =
 
 export function Image({ model, message, onEnlarge }: ImageProps) {
   const { id, path, content } = message;
-  const { ref, fetched, retry } = useFetched(id, () => model.picture(id));
+  const { ref, fetched, retry } = useFetched(id, () => model.loadImage(id));
   const note = path !== null && (
     <span class="as-Muted as-Ellipsis as-PathStart" title={escapeInvisible(path)}>
       <bdi>{escapeInvisible(path)}</bdi>
@@ -53,7 +53,7 @@ export function Image({ model, message, onEnlarge }: ImageProps) {
       ) : fetched.kind === "waiting" ? (
         <div class="as-Image-room as-Muted as-Late">The picture is on its way…</div>
       ) : (
-        <Shown picture={fetched.value} message={message} note={note} onEnlarge={onEnlarge} />
+        <Shown image={fetched.value} message={message} note={note} onEnlarge={onEnlarge} />
       )}
       {content && content !== path && (
         <p class="as-Text as-Muted as-Small">{escapeInvisible(content)}</p>
@@ -63,14 +63,14 @@ export function Image({ model, message, onEnlarge }: ImageProps) {
 }
 
 interface ShownProps {
-  picture: ChatImage;
+  image: ChatImage;
   message: ShownMessage;
   note: preact.ComponentChildren;
   onEnlarge(shown: Enlarged): void;
 }
 
-function Shown({ picture, message, note, onEnlarge }: ShownProps) {
-  const blob = useMemo(() => blobOf(picture), [picture]);
+function Shown({ image, message, note, onEnlarge }: ShownProps) {
+  const blob = useMemo(() => blobOf(image), [image]);
   const address = useAddress(blob);
   const [broken, setBroken] = useState(false);
   const [sides, setSides] = useState("");
@@ -98,7 +98,7 @@ function Shown({ picture, message, note, onEnlarge }: ShownProps) {
       </button>
       <p class="as-Image-about as-Muted as-Small">
         <span>
-          {[kindOf(picture.media_type), sides, formatSize(blob.size)].filter(Boolean).join(" · ")}
+          {[kindOf(image.media_type), sides, formatSize(blob.size)].filter(Boolean).join(" · ")}
         </span>
         {note}
       </p>

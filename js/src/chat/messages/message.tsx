@@ -15,7 +15,7 @@ interface MessageProps {
   model: TranscriptModel;
   message: ShownMessage;
   head: boolean;
-  onEnlarge(picture: Enlarged): void;
+  onEnlarge(image: Enlarged): void;
 }
 
 /** Drawn again only when something of it has changed: much is said while others are read. */
@@ -38,9 +38,9 @@ export function Message({ model, message, head, onEnlarge }: MessageProps) {
 }
 
 function Head({ model, message }: { model: TranscriptModel; message: ShownMessage }) {
-  const { name, icon, look, role, to } = speakerOf(message, model.info.value?.agents ?? []);
+  const { name, icon, style, role, recipient } = speakerOf(message, model.info.value?.agents ?? []);
   return (
-    <div class={`as-Said-head as-Small as-mod-${look}`}>
+    <div class={`as-Said-head as-Small as-mod-${style}`}>
       <Icon name={icon} small />
       <b class="as-Ellipsis" title={name}>
         {name}
@@ -50,9 +50,9 @@ function Head({ model, message }: { model: TranscriptModel; message: ShownMessag
           {roleLabel(role)}
         </span>
       )}
-      {to !== null && (
-        <span class="as-Muted as-Ellipsis" title={to}>
-          to <bdi>{to}</bdi>
+      {recipient !== null && (
+        <span class="as-Muted as-Ellipsis" title={recipient}>
+          to <bdi>{recipient}</bdi>
         </span>
       )}
       <span class="as-Spring" />

@@ -78,33 +78,34 @@ export function roleLabel(role: string): string {
 export interface Speaker {
   readonly name: string;
   readonly icon: IconName;
-  readonly look: "user" | "agent" | "computer" | "system";
+  readonly style: "user" | "agent" | "computer" | "system";
   /** An agent's role, as its word. */
   readonly role: string | null;
   /** Whom it is said to, where that was said. */
-  readonly to: string | null;
+  readonly recipient: string | null;
 }
 
 /** Who says a message. */
 export function speakerOf(message: ShownMessage, agents: readonly ChatAgentInfo[]): Speaker {
   const { role, format, agent_name } = message;
   const name = agent_name === null ? null : escapeInvisible(agent_name);
-  if (role === "user") return { name: "You", icon: "user", look: "user", role: null, to: name };
+  if (role === "user")
+    return { name: "You", icon: "user", style: "user", role: null, recipient: name };
   if (role === "system" && format === "error") {
-    return { name: "Error", icon: "crash", look: "system", role: null, to: null };
+    return { name: "Error", icon: "crash", style: "system", role: null, recipient: null };
   }
   if (role === "system") {
-    return { name: "AutoChat", icon: "retry", look: "system", role: null, to: name };
+    return { name: "AutoChat", icon: "retry", style: "system", role: null, recipient: name };
   }
   if (name === null && role === "computer") {
-    return { name: "Computer", icon: "system", look: "computer", role: null, to: null };
+    return { name: "Computer", icon: "system", style: "computer", role: null, recipient: null };
   }
   const agent = agents.find((each) => each.name === agent_name);
   return {
     name: name ?? "Agent",
     icon: "agent",
-    look: "agent",
+    style: "agent",
     role: agent?.role ?? null,
-    to: null,
+    recipient: null,
   };
 }

@@ -75,7 +75,7 @@ function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo })
           {fresh > 0 ? `${fresh.toLocaleString("en-US")} new` : "Latest"}
         </button>
       )}
-      {large && <EnlargedImage picture={large} onClose={() => setLarge(null)} />}
+      {large && <EnlargedImage image={large} onClose={() => setLarge(null)} />}
     </div>
   );
 }
@@ -107,7 +107,7 @@ function Earlier({ model, info, shown }: EarlierProps) {
       {model.loadingEarlier.value ? (
         <span class="as-Muted">Loading earlier messages…</span>
       ) : (
-        <button type="button" class="as-Link" onClick={() => void model.earlier()}>
+        <button type="button" class="as-Link" onClick={() => void model.loadEarlier()}>
           {before > 0
             ? `Show earlier messages (${before.toLocaleString("en-US")})`
             : "Show earlier messages"}
@@ -184,11 +184,11 @@ function EmptyTranscript({ agents }: { agents: readonly ChatAgentInfo[] }) {
 // ---- A picture over the transcript, as large as there is room.
 
 interface LargeProps {
-  picture: Enlarged;
+  image: Enlarged;
   onClose(): void;
 }
 
-export function EnlargedImage({ picture: { blob, alt }, onClose }: LargeProps) {
+export function EnlargedImage({ image: { blob, alt }, onClose }: LargeProps) {
   const address = useAddress(blob);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {

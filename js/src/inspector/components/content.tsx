@@ -181,15 +181,16 @@ function Fresh({ group, seq }: { group: Group; seq: number }) {
 }
 
 /** What happened here since the earlier prompt. */
-function wordsOf({ change, messages, gone }: Group, seq: number): string {
+function wordsOf({ change, messages, removedCount }: Group, seq: number): string {
   const here = messages.length;
-  const those = formatCount(gone, "earlier message");
+  const those = formatCount(removedCount, "earlier message");
   if (change === "new") {
-    return `New since the last prompt${gone > 0 ? `, in place of ${those}` : ""}`;
+    return `New since the last prompt${removedCount > 0 ? `, in place of ${those}` : ""}`;
   }
   if (here === 0) return `${those} left out since event ${seq}`;
-  if (gone === 0) return `${formatCount(here, "message")} put in between since event ${seq}`;
-  if (here === gone) return `${those} edited since event ${seq}`;
+  if (removedCount === 0)
+    return `${formatCount(here, "message")} put in between since event ${seq}`;
+  if (here === removedCount) return `${those} edited since event ${seq}`;
   return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
 }
 
@@ -227,7 +228,7 @@ function Messages({ messages, fresh = false, figure }: MessagesProps) {
 }
 
 function sizeOf(messages: readonly Message[]): string {
-  return formatSize(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
+  return formatSize(messages.reduce((sum, one) => sum + textBytes(one.json), 0));
 }
 
 /** Model, temperature, tools: one line, opened on demand. */
@@ -260,7 +261,7 @@ function ToolCallView({ tool }: { tool: Tool }) {
   return (
     <div class="as-Tool">
       <code class="as-Code as-Tools">{tool.name}</code>
-      {tool.about && <LongText text={tool.about} limit={{ lines: 3, chars: 300 }} />}
+      {tool.description && <LongText text={tool.description} limit={{ lines: 3, chars: 300 }} />}
     </div>
   );
 }

@@ -58,7 +58,7 @@ export function MessageView({ message, fresh, figure }: MessageViewProps) {
           </button>
         )}
         <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
-          {figure ?? formatSize(textBytes(message.source))}
+          {figure ?? formatSize(textBytes(message.json))}
         </span>
       </div>
       <div class="as-Message-body">

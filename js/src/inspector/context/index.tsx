@@ -72,7 +72,7 @@ export function sizesOf({ messages, tools }: Prompt, known: PreviousPrompts | un
   for (const tool of tools) sizes.tools += textBytes(tool.value.literal);
   for (const message of messages) {
     const kind = SYSTEM.has(message.role) ? "system" : fresh.has(message) ? "new" : "history";
-    sizes[kind] += textBytes(message.source);
+    sizes[kind] += textBytes(message.json);
   }
   return sizes;
 }

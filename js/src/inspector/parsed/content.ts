@@ -84,7 +84,7 @@ function isSpoken(name: string, key: string | undefined): boolean {
 }
 
 function spoken(role: string, value: Value): Message {
-  return { role, name: undefined, parts: parseParts(value, new Map()), source: value.literal };
+  return { role, name: undefined, parts: parseParts(value, new Map()), json: value.literal };
 }
 
 function parseTools(value: Value): Tool[] {
@@ -95,7 +95,7 @@ function parseTools(value: Value): Tool[] {
   return tools.map((tool) => {
     const inner = tool.get("function") ?? tool;
     const name = inner.str("name") ?? inner.str("type") ?? tool.string ?? "?";
-    return { name, about: inner.str("description"), value: tool };
+    return { name, description: inner.str("description"), value: tool };
   });
 }
 
@@ -195,7 +195,7 @@ function parseToolResult(value: Value): ParsedContent | undefined {
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
   if (texts.length === parts.length && !failed) return { kind: "text", text: texts.join("\n\n") };
   const said: Part[] = failed ? [{ kind: "result", name: undefined, failed, parts }] : parts;
-  const message = { role: "tool", name: undefined, parts: said, source: value.literal };
+  const message = { role: "tool", name: undefined, parts: said, json: value.literal };
   return { kind: "answer", messages: [message], tokens: undefined, ended: undefined };
 }
 
@@ -256,7 +256,7 @@ function named(item: Value, role: string, parts: Part[], name?: string): Message
     name: name ?? (role === "tool" ? result?.name : undefined),
     // A result alone needs no frame inside its message, unless it says more than the message.
     parts: role === "tool" && result && !result.failed ? result.parts : parts,
-    source: item.literal,
+    json: item.literal,
   };
 }
 

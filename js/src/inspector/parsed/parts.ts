@@ -42,12 +42,12 @@ export interface Message {
   readonly name: string | undefined;
   readonly parts: readonly Part[];
   /** The JSON text it was read from: what tells a new message from one that was sent before. */
-  readonly source: string;
+  readonly json: string;
 }
 
 export interface Tool {
   readonly name: string;
-  readonly about: string | undefined;
+  readonly description: string | undefined;
   readonly value: Value;
 }
 

@@ -278,7 +278,7 @@ export function rowsLeftByFilter(
   }
   if (!found) return null;
   // The run has grown since: what came is looked through here, until the Core is asked again.
-  const since = rows.all.filter(({ seq }) => seq > found.until);
+  const since = rows.all.filter(({ seq }) => seq > found.rowCount);
   const more = numbers(since, found);
   return {
     filter: found,
