@@ -287,12 +287,11 @@ class HaltFlow(HaltFlowBase):
         return packed
 
     def _hash(self, kind: EventKind, original: Any, packed: Payload) -> str | None:
-        key = self.events.hash_key
-        if key is not None and original is not packed.encoded.value:
-            packed = self._encoder.encode_for_display(
-                _REDACT_KINDS[kind, EventSide.BEGIN], original
-            )
-        return self._encoder.hash(packed, key)
+        is_edited = original is not packed.encoded.value
+        if is_edited:
+            redact_kind = _REDACT_KINDS[kind, EventSide.BEGIN]
+            packed = self._encoder.encode_for_display(redact_kind, original)
+        return self._encoder.hash(packed, self.events.hash_key, is_edited=is_edited)
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""

@@ -40,6 +40,9 @@ _PACKAGE: Final = str(Path(__file__).resolve().parents[1])
 _MAX_FRAMES: Final = 30
 _MAX_TRACEBACK_CHARS: Final = 16_000
 
+#: In the place of a hash that can't be made.
+NOT_HASHED: Final = ""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -132,19 +135,23 @@ class PayloadEncoder:
             json = encode_redacted(shown, self._redact(kind, json), self.hooks)
         return _packed(dump_json(json), shown)
 
-    def hash(self, packed: Payload, key: bytes | None) -> str | None:
-        """By what the original of a packed value is known, before masks and `redact=`; in hex.
+    def hash(self, packed: Payload, key: bytes | None, *, is_edited: bool = False) -> str | None:
+        """The hash of the original of a packed value, before masks and `redact=`.
 
         Args:
-            packed: The value as `encode_for_display` packed it.
-            key: The key of the run's hashes; without one there is no hash.
+            packed: The original as `encode_for_display` packed it.
+            key: The key of the run's hashes.
+            is_edited: Whether another value is sent.
+
+        Returns:
+            None where the original is sent as it is: then the sender's thread makes the hash. Else the
+            hash in hex, or `NOT_HASHED` where there is no key.
         """
-        if key is None:
+        if not (packed.originals or is_edited or self._redact is not None):
             return None
-        data: bytes | Raw = packed.raw
-        if packed.originals or self._redact is not None:
-            data = dump_json(packed.encoded.json).encode("utf-8", "surrogatepass")
-        return blake2b(data, digest_size=16, key=key).hexdigest()
+        if key is None:
+            return NOT_HASHED
+        return hash_content(dump_json(packed.encoded.json).encode("utf-8", "surrogatepass"), key)
 
     def take_hook_failures(self, payload: Payload) -> list[str]:
         """What `to_json=` raised for a payload, once for each type of value and exception."""
@@ -196,6 +203,16 @@ class PayloadEncoder:
                 self.max_message_bytes - _FRAME_BYTES,
             ),
         )
+
+
+def hash_content(data: bytes | Raw, key: bytes) -> str:
+    """By what a run's value is known when the run is replayed, in hex: docs/design/0023-scopes.md.
+
+    Args:
+        data: The value's JSON text.
+        key: The key of the run's hashes.
+    """
+    return blake2b(data, digest_size=16, key=key).hexdigest()
 
 
 def _packed(text: str, shown: EncodedValue) -> Payload:

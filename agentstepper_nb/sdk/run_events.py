@@ -14,11 +14,12 @@ from typing import Any
 
 import uuid_utils
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
-from ..protocol.agent import EventBegun, HaltPointReached
+from ..protocol.agent import AgentMessage, EventBegun, HaltPointReached
 from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 from ..protocol.seams import FoundBy
-from .payload import escape_surrogates
+from .payload import NOT_HASHED, escape_surrogates, hash_content
 from .scopes import Scope, describe_scope, find_scope, set_scope
 from .seam_report import SeamRecorder
 
@@ -115,7 +116,7 @@ class RunEvents:
         Args:
             kind: What it is.
             name: The tool, the model or the custom event's type.
-            content_hash: The hash of its original value.
+            content_hash: The hash of its original value; None where the sender's thread makes it.
             call_id: The id that the model gave a tool call.
             found_by: The method that found the tool, of a tool invocation.
             at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
@@ -136,7 +137,7 @@ class RunEvents:
             name=escape_surrogates(name) if name else None,
             scope=path or UNSET,
             label=label or UNSET,
-            content_hash=content_hash or UNSET,
+            content_hash=UNSET if content_hash is None else content_hash,
             found_by=UNSET if found_by is FoundBy.HAND else found_by,
             seams=self.seams.pop_changed_seams(),
         )
@@ -160,6 +161,28 @@ class RunEvents:
             label=label or UNSET,
             seams=self.seams.pop_changed_seams(),
         )
+
+
+def add_content_hash(
+    messages: tuple[AgentMessage, ...], key: bytes | None
+) -> tuple[AgentMessage, ...]:
+    """Messages with the hash of the event that begins with them; on the sender's thread.
+
+    Args:
+        messages: What is sent together.
+        key: The key of the run's hashes; without one there are none.
+    """
+    begun, point = messages[0], messages[-1]
+    if not isinstance(begun, EventBegun) or not isinstance(point, HaltPointReached):
+        return messages
+    if begun.data is not UNSET:  # the program's start
+        return messages
+    content_hash = begun.content_hash
+    if content_hash == NOT_HASHED:
+        content_hash = UNSET
+    elif content_hash is UNSET and key is not None and point.data is not UNSET:
+        content_hash = hash_content(point.data, key)
+    return (replace(begun, content_hash=content_hash), *messages[1:])
 
 
 def make_id() -> str:

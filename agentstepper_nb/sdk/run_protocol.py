@@ -37,6 +37,7 @@ from .connection_state import (
     RunConnectionListener,
     RunConnectionState,
 )
+from .run_events import add_content_hash
 from .send_queue import (
     DeltaMessage,
     FlushMarker,
@@ -243,7 +244,7 @@ class RunProtocol:
         is_away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
         passes = is_away or self.state is RunConnectionState.ABANDONED
         waits = False
-        for message in batch.messages:
+        for message in add_content_hash(batch.messages, self.hash_key):
             if isinstance(message, HaltPointReached) and message.waits:
                 waits = not passes
                 if passes:

@@ -281,6 +281,13 @@ def test_the_hash_is_of_what_stood_there_before_masks(keyed_core: ScriptedCore) 
 
 def test_without_a_key_there_is_no_hash(core: ScriptedCore) -> None:
     assert hashes(core, "p") == [UNSET]
+    assert hashes(core, "sk-" + "a" * 48) == [UNSET]
+
+
+def test_the_program_s_start_has_no_hash(keyed_core: ScriptedCore) -> None:
+    AgentStepper("T", "127.0.0.1", keyed_core.port).close()
+    (started,) = keyed_core.peer().events
+    assert started.content_hash is UNSET
 
 
 def test_the_core_is_asked_for_a_key(core: ScriptedCore) -> None:
