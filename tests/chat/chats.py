@@ -52,7 +52,7 @@ async def _echo(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
     yield f"You said: {message.content}"
 
 
-class Held(Gate):
+class HeldAnswer(Gate):
     """An agent's function that begins to say something, and goes on when it is let."""
 
     def __init__(self, *pieces: Item) -> None:

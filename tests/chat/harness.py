@@ -118,7 +118,7 @@ class Gate:
             self.closed = True
 
 
-class Fold:
+class EventCollector:
     """A session, put together from what is told of it alone.
 
     Attributes:
@@ -184,7 +184,7 @@ class Harness:
     def __init__(self, interpreter: Interpreter, session: str | None = None) -> None:
         self.interpreter = interpreter
         self.session = session or str(interpreter.create_session())
-        self.fold = Fold()
+        self.fold = EventCollector()
         interpreter.attach(self.session, self.fold)
 
     @property

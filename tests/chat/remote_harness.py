@@ -167,7 +167,7 @@ def stream_refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
     return code_of(soon(anext(stream)))
 
 
-class Poet:
+class RemotePoetAgent:
     """Who attends as an agent.
 
     Args:
@@ -225,10 +225,10 @@ class Poet:
 @asynccontextmanager
 async def asking(
     folder: Path, *scope: str, **attend: Any
-) -> AsyncGenerator[tuple[DirectHarness, Poet, AgentTurnRequest], None]:
+) -> AsyncGenerator[tuple[DirectHarness, RemotePoetAgent, AgentTurnRequest], None]:
     """A chat in which somebody from outside is asked for a poem, and leaves at the end."""
     async with way(folder) as harness:
-        poet = Poet(harness, *scope, **attend)
+        poet = RemotePoetAgent(harness, *scope, **attend)
         await poet.comes()
         yield harness, poet, await poet.is_asked()
         await poet.leaves()

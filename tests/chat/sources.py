@@ -14,7 +14,7 @@ from agentstepper_nb.chat.streams import StreamWrapper
 GIVEN = ["one", "two", "three"]
 
 
-class Watched:
+class WatchedIterator:
     """A sync source that counts how often it is closed, and may end with an error."""
 
     def __init__(self, given: list[Any], error: BaseException | None = None) -> None:
@@ -39,13 +39,13 @@ class Watched:
         self.closed += 1
 
 
-class AWatched:
+class WatchedAsyncIterator:
     """An async source likewise; it may wait for ever after its items."""
 
     def __init__(
         self, given: list[Any], error: BaseException | None = None, *, waits: bool = False
     ) -> None:
-        self._of = Watched(given, error)
+        self._of = WatchedIterator(given, error)
         self._waits = waits
         self.waiting = threading.Event()
 
@@ -76,7 +76,7 @@ class AWatched:
 
 
 Source = Callable[..., Any]
-both_sources = pytest.mark.parametrize("source", [Watched, AWatched])
+both_sources = pytest.mark.parametrize("source", [WatchedIterator, WatchedAsyncIterator])
 
 
 def read(stream: StreamWrapper[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ async def asks(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
     yield f"So: {choice}."
 
 
-class Stuck:
+class BlockingAgent:
     def __init__(self) -> None:
         self.reached = threading.Event()
 

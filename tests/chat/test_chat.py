@@ -105,7 +105,7 @@ def test_a_turn_that_fails_says_so(make: Make) -> None:
     assert chat.info.ending is TurnEnding.ERROR
 
 
-class Stuck:
+class BlockingAgent:
     """An agent's function that says something, and then waits until it is cancelled."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Stuck:
 
 
 def test_without_waiting_the_program_goes_on(make: Make) -> None:
-    stuck = Stuck()
+    stuck = BlockingAgent()
     chat = make(Agent(stuck.say))
     assert chat.send("Hello", wait=False) == []
     stuck.reached.wait()
@@ -134,7 +134,7 @@ def test_without_waiting_the_program_goes_on(make: Make) -> None:
 
 
 def test_an_interrupt_stops_the_turn(make: Make) -> None:
-    stuck = Stuck()
+    stuck = BlockingAgent()
     chat = make(Agent(stuck.say))
 
     def interrupt() -> None:

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Fold, message, unstored_harness
+from tests.chat.harness import Actor, EventCollector, message, unstored_harness
 
 
 class Source:
@@ -153,7 +153,7 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
                 home.send("Again.")
 
         home.interpreter.attach(home.session, again)
-        late = Fold()
+        late = EventCollector()
         home.interpreter.attach(home.session, late)
         home.send("Hello.")
         await home.until(
@@ -168,11 +168,11 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
 
 async def test_who_comes_while_something_is_told_hears_it_once() -> None:
     async with unstored_harness(Actor(["One. ", "Two. ", "Three."])) as home:
-        folds: list[Fold] = []
+        folds: list[EventCollector] = []
 
         def bring(event: ChatEvent) -> None:
             if len(folds) < 20 and not isinstance(event, ChatSessionSnapshot):
-                folds.append(Fold())
+                folds.append(EventCollector())
                 home.interpreter.attach(home.session, folds[-1])
 
         home.interpreter.attach(home.session, bring)
@@ -184,7 +184,7 @@ async def test_who_comes_while_something_is_told_hears_it_once() -> None:
 
 async def test_who_has_gone_hears_nothing() -> None:
     async with unstored_harness() as home:
-        fold = Fold()
+        fold = EventCollector()
         detach = home.interpreter.attach(home.session, fold)
         detach()
         detach()

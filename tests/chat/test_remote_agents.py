@@ -19,9 +19,9 @@ from agentstepper_nb.protocol.chat import (
     ServeChatAgent,
     TurnEnding,
 )
-from tests.chat.chats import Agent, Held, soon
+from tests.chat.chats import Agent, HeldAnswer, soon
 from tests.chat.harness import PNG, message
-from tests.chat.remote_harness import Poet, asking, code_of, stream_refused, way
+from tests.chat.remote_harness import RemotePoetAgent, asking, code_of, stream_refused, way
 
 
 def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
@@ -30,7 +30,7 @@ def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
 
 async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
-        poet = Poet(harness, role="THOUGHT", description="Writes poems.")
+        poet = RemotePoetAgent(harness, role="THOUGHT", description="Writes poems.")
         await poet.comes()
         (_, info) = poet.info.agents
         assert (info.name, info.role, info.description) == ("poet", "THOUGHT", "Writes poems.")
@@ -103,7 +103,7 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
 async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
     async with way(tmp_path) as harness:
-        poet = Poet(harness)
+        poet = RemotePoetAgent(harness)
         await poet.comes()
         asked = await poet.is_asked()
         giving = None
@@ -122,10 +122,10 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
 async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
     """As where a connection broke and nobody has noticed yet."""
     async with way(tmp_path) as harness:
-        first = Poet(harness)
+        first = RemotePoetAgent(harness)
         await first.comes()
         asked = await first.is_asked()
-        second = Poet(harness)
+        second = RemotePoetAgent(harness)
         second_asked = asyncio.ensure_future(second.next())
         last = (await harness.until_stop())[-1]
         assert last.content == "Another client attends as poet now, with its token."
@@ -173,13 +173,13 @@ async def test_what_an_agent_from_outside_may_not_say(
 
 async def test_handing_on_is_talking(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
-        poet = Poet(harness, role="SUPERVISOR")
+        poet = RemotePoetAgent(harness, role="SUPERVISOR")
         await poet.comes()
         asked = await poet.is_asked()
         assert await code_of(poet.done(asked, hand_on="parrot")) == "out_of_scope"
         await poet.leaves()
         await harness.until_stop()
-        speaker = Poet(harness, "talk", role="SUPERVISOR")
+        speaker = RemotePoetAgent(harness, "talk", role="SUPERVISOR")
         await speaker.comes()
         asked = await speaker.is_asked()
         await speaker.done(asked, hand_on="parrot", text="You write it.")
@@ -203,9 +203,9 @@ async def test_one_piece_at_a_time(tmp_path: Path) -> None:
 
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
     """Who doesn't read is asked no more than it has to answer."""
-    held = Held()
+    held = HeldAnswer()
     async with way(tmp_path, Agent(held)) as harness:
-        poet = Poet(harness)
+        poet = RemotePoetAgent(harness)
         await poet.comes()
         first = await poet.is_asked()
         await soon(harness.interpreter.stop(harness.session))
@@ -240,7 +240,7 @@ async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
 
 async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
-        poet = Poet(harness)
+        poet = RemotePoetAgent(harness)
         await poet.comes()
         asked = await poet.is_asked()
         await soon(harness.interpreter.remove(harness.session))

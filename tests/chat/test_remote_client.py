@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     ChatSessionSnapshot,
     Message,
 )
-from tests.chat.chats import Agent, Held, contents, interpreter, soon
+from tests.chat.chats import Agent, HeldAnswer, contents, interpreter, soon
 from tests.chat.harness import PNG, refused
 from tests.chat.remote_harness import remote_harness
 
@@ -63,7 +63,7 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStep
             choice = yield outputs.confirmation(f"Shall I do {what}?", ("Yes", "No"))
             yield f"{what}: {choice}"
 
-    held = Held("Wait")
+    held = HeldAnswer("Wait")
     async with remote_harness(tmp_path, Agent(careful, "careful"), Agent(held, "slow")) as harness:
         client = await harness.client("talk")
         assert contents(await soon(client.send("Go"))) == ["Shall I do one?"]

@@ -12,7 +12,7 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import ChatMessageChanged, Message
-from tests.chat.chats import Held, contents, soon
+from tests.chat.chats import HeldAnswer, contents, soon
 from tests.chat.remote_harness import remote_harness
 
 
@@ -81,7 +81,7 @@ async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentSteppe
 async def test_a_stopped_turn_ends_the_agents_work(
     tmp_path: Path, worker_core: AgentStepperCore
 ) -> None:
-    held, ended = Held("I begin"), asyncio.Event()
+    held, ended = HeldAnswer("I begin"), asyncio.Event()
 
     async def slow(message: Message, turn: Turn) -> Any:
         try:

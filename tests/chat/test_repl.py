@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.chat import (
 )
 from tests.chat.chats import Agent
 from tests.chat.harness import message
-from tests.chat.terminals import Start, Stuck, asks
+from tests.chat.terminals import BlockingAgent, Start, asks
 
 # ---- confirmations -----------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
 
 
 def test_an_interrupt_stops_the_turn_and_the_second_ends(start: Start) -> None:
-    stuck = Stuck()
+    stuck = BlockingAgent()
     terminal = start(Agent(stuck.say))
     terminal.repl.handle_line("Hello")
     stuck.reached.wait()
@@ -220,7 +220,7 @@ def test_a_program_is_listened_to_once_it_was_answered(start: Start) -> None:
 
 
 def test_a_message_while_somebody_answers_is_refused(start: Start) -> None:
-    stuck = Stuck()
+    stuck = BlockingAgent()
     terminal = start(Agent(stuck.say))
     terminal.repl.handle_line("Hello")
     stuck.reached.wait()

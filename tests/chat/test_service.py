@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.chat import (
 )
 from tests.chat.chats import (
     Agent,
-    Held,
+    HeldAnswer,
     ask,
     content_of,
     interpreter,
@@ -56,7 +56,7 @@ async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path
 
 async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
     """Who lost the answer sends by the same key; what was refused can be tried again."""
-    held = Held()
+    held = HeldAnswer()
     async with served(tmp_path, Agent(held)) as (here, service, session, stream):
 
         async def send(key: str | None) -> Message:
@@ -127,7 +127,7 @@ async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
 
 
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
-    held = Held()
+    held = HeldAnswer()
     async with served(tmp_path, Agent(held)) as (here, service, session, _):
         await ask(service, "send", session=session, content="Hello")
         await held.reached.wait()

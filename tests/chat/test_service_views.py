@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.chat import (
 )
 from tests.chat.chats import (
     Agent,
-    Held,
+    HeldAnswer,
     ask,
     content_of,
     interpreter,
@@ -160,7 +160,7 @@ def shout() -> Iterator[str]:
 async def test_an_extensions_message_is_told_as_one_that_views_know(
     tmp_path: Path, shout: str
 ) -> None:
-    held = Held(AgentOutput(type=shout, content="ab"), AgentOutput(type=shout, content="cd"))
+    held = HeldAnswer(AgentOutput(type=shout, content="ab"), AgentOutput(type=shout, content="cd"))
     async with served(tmp_path, Agent(held)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
         await held.reached.wait()

@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Fold, Gate, Harness, refused, unstored_harness
+from tests.chat.harness import Actor, EventCollector, Gate, Harness, refused, unstored_harness
 
 
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
@@ -77,7 +77,7 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
 async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
     """A backend hears of each change as it happens, in one order, and never asks."""
     async with unstored_harness(Actor(["One. ", "Two."])) as home:
-        folds = [Fold() for _ in range(3)]
+        folds = [EventCollector() for _ in range(3)]
         for fold in folds:
             home.interpreter.attach(home.session, fold)
         await home.ask()
@@ -126,7 +126,7 @@ async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
                 assert fold.messages == home.messages
 
 
-async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[Fold]) -> None:
+async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[EventCollector]) -> None:
     here, running = home.interpreter, home.info.state is State.STATE_RUNNING
     match deed:
         case "say":
@@ -143,5 +143,5 @@ async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[Fold]) -> No
         case "auto":
             here.update_session(home.session, auto_chat=not home.info.auto_chat)
         case "watch":
-            folds.append(Fold())
+            folds.append(EventCollector())
             here.attach(home.session, folds[-1])

@@ -12,9 +12,9 @@ import pytest
 from agentstepper_nb.chat.streams import StreamWrapper
 from tests.chat.sources import (
     GIVEN,
-    AWatched,
     Source,
-    Watched,
+    WatchedAsyncIterator,
+    WatchedIterator,
     aread,
     both_readers,
     both_sources,
@@ -108,7 +108,7 @@ async def test_a_source_of_another_loop_is_read_from_a_thread() -> None:
 def test_a_source_whose_loop_is_closed_ends() -> None:
     loop = asyncio.new_event_loop()
     loop.close()
-    stream = StreamWrapper[Any](AWatched(GIVEN), loop=loop)
+    stream = StreamWrapper[Any](WatchedAsyncIterator(GIVEN), loop=loop)
     assert read(stream) == []
 
 
@@ -134,7 +134,8 @@ def test_a_source_has_one_context(reader: Callable[[StreamWrapper[Any]], list[An
 
 
 @pytest.mark.parametrize(
-    ("source", "reader"), [(Watched, aread), (AWatched, read), (AWatched, aread)]
+    ("source", "reader"),
+    [(WatchedIterator, aread), (WatchedAsyncIterator, read), (WatchedAsyncIterator, aread)],
 )
 def test_a_source_that_ends_the_process_is_an_error(
     source: Source, reader: Callable[[StreamWrapper[Any]], list[Any]]

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.streams import StreamWrapper
-from tests.chat.sources import GIVEN, AWatched, Source, Watched, both_readers, both_sources, read
+from tests.chat.sources import (
+    GIVEN,
+    Source,
+    WatchedAsyncIterator,
+    WatchedIterator,
+    both_readers,
+    both_sources,
+    read,
+)
 
 TIMEOUT_S = 30
 
@@ -45,7 +53,7 @@ def test_an_unread_one_is_closed_once(source: Source) -> None:
 
 
 async def test_cancelling_closes_an_async_source_once() -> None:
-    given = AWatched(GIVEN, waits=True)
+    given = WatchedAsyncIterator(GIVEN, waits=True)
     stream = StreamWrapper[Any](given)
     got: list[Any] = []
 
@@ -138,7 +146,7 @@ def test_a_source_that_closes_its_own_stream(reader: Callable[[StreamWrapper[Any
 
 
 async def test_closing_on_the_sources_own_loop_does_not_wait() -> None:
-    given = AWatched(GIVEN)
+    given = WatchedAsyncIterator(GIVEN)
     stream = StreamWrapper[Any](given, loop=asyncio.get_running_loop())
     stream.close()
     assert given.closed == 0
@@ -147,7 +155,7 @@ async def test_closing_on_the_sources_own_loop_does_not_wait() -> None:
 
 
 def test_an_interrupt_is_the_readers_and_closes_it() -> None:
-    given = Watched(["one"], KeyboardInterrupt())
+    given = WatchedIterator(["one"], KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         read(StreamWrapper[Any](given))
     assert given.closed == 1
@@ -165,7 +173,7 @@ def test_a_source_that_takes_its_time_to_close(reader: Callable[[StreamWrapper[A
                 await asyncio.sleep(0)
             ended.append("whole")
 
-    class Slow(AWatched):
+    class Slow(WatchedAsyncIterator):
         async def aclose(self) -> None:
             for _ in range(20):
                 await asyncio.sleep(0)

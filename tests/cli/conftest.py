@@ -13,7 +13,7 @@ from pexpect.popen_spawn import PopenSpawn
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.helpers.core_announcement import announce_core
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
@@ -41,12 +41,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., Served]]:
-    started: list[Served] = []
+def serve() -> Iterator[Callable[..., ServeProcess]]:
+    started: list[ServeProcess] = []
 
-    def start(*arguments: str) -> Served:
+    def start(*arguments: str) -> ServeProcess:
         ports = () if "--config" in arguments else ("--client-port", "0", "--ui-port", "0")
-        served = Served([*COMMAND, "serve", *ports, *arguments])
+        served = ServeProcess([*COMMAND, "serve", *ports, *arguments])
         started.append(served)
         return served
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.store.folder_lock import lock_folder
-from tests.helpers.damage import build
+from tests.helpers.damaged_folders import build
 
-from .conftest import COMMAND, Served
+from .conftest import COMMAND, ServeProcess
 
 
 def examined(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, "doctor", *arguments], capture_output=True, text=True)
 
 
-def test_what_it_says_about_a_core_that_serves(serve: Callable[..., Served]) -> None:
+def test_what_it_says_about_a_core_that_serves(serve: Callable[..., ServeProcess]) -> None:
     served = serve("--token", "secret-of-the-core")
     found = examined()
     assert f"✓ agentstepper serve at {served.agents} (pid {served.process.pid}, " in found.stdout

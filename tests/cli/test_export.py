@@ -19,7 +19,7 @@ from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.archive import render_run_text
 from tests.helpers.histories import with_every_field
 
-from .conftest import COMMAND, RECORDED, Served
+from .conftest import COMMAND, RECORDED, ServeProcess
 
 EVERY = with_every_field()
 
@@ -121,7 +121,7 @@ def test_a_hostile_name_does_nothing_to_the_terminal(
 
 
 def test_beside_a_core_that_takes_runs_in(
-    serve: Callable[..., Served], folder: Path, tmp_path: Path
+    serve: Callable[..., ServeProcess], folder: Path, tmp_path: Path
 ) -> None:
     served = serve("--data", str(folder))
     taken = import_run(RECORDED, folder)

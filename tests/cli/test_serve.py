@@ -22,9 +22,9 @@ from tests.helpers.auth_headers import as_ui, bearing
 from tests.helpers.sampling import sampled
 
 from .agent import Agent
-from .conftest import COMMAND, RECORDED, Served
+from .conftest import COMMAND, RECORDED, ServeProcess
 
-Serve = Callable[..., Served]
+Serve = Callable[..., ServeProcess]
 
 
 def runs(url: str) -> list[dict[str, object]]:
@@ -94,7 +94,7 @@ def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serv
 def test_where_no_file_can_be_opened_it_says_so_once_and_goes_on_later(home: Path) -> None:
     limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *COMMAND]
     ports = ["--client-port", "0", "--ui-port", "0"]
-    served = Served([*limited, "serve", *ports, "--data", str(home / "data")])
+    served = ServeProcess([*limited, "serve", *ports, "--data", str(home / "data")])
     try:
         assert served.process.stderr
         said = []

@@ -18,9 +18,9 @@ from agentstepper_nb import Agents, discover
 from agentstepper_nb.errors import ConnectionLostError
 from tests.worker.processes import gone
 
-from .conftest import COMMAND, Served
+from .conftest import COMMAND, ServeProcess
 
-Serve = Callable[..., Served]
+Serve = Callable[..., ServeProcess]
 
 #: Seconds in which something has to happen that takes one or two.
 SOON = 60.0
@@ -175,7 +175,7 @@ def test_one_by_hand_stays_while_the_core_is_killed_and_comes_back(
     second.stop()
 
 
-def serve_again(serve: Serve, ports: list[str], options: list[str]) -> Served:
+def serve_again(serve: Serve, ports: list[str], options: list[str]) -> ServeProcess:
     return serve("--client-port", ports[0], "--ui-port", ports[1], *options)
 
 

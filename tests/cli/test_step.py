@@ -30,7 +30,7 @@ from agentstepper_nb.protocol.data_model import (
 from tests.helpers.sampling import sampled
 
 from .agent import Agent
-from .conftest import Served, Step
+from .conftest import ServeProcess, Step
 
 PROMPT = r"\[n\]ext .*\[q\]uit \[\?\]"
 
@@ -434,7 +434,7 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
 
 
 def test_a_lost_connection_is_found_again(
-    start: Step, serve: Callable[..., Served], home: Path
+    start: Step, serve: Callable[..., ServeProcess], home: Path
 ) -> None:
     data = ["--data", str(home / "data")]
     served = serve(*data)
@@ -466,7 +466,7 @@ def test_without_a_debugger_it_says_what_to_do(start: Step) -> None:
     assert step.wait() == 1
 
 
-def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., Served]) -> None:
+def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., ServeProcess]) -> None:
     step = start("--url", serve().agents)
     step.expect("No debugger can be reached: .* Is this the agents' port\\? Views have another")
     step.expect(pexpect.EOF)
@@ -532,7 +532,9 @@ def test_output_that_nobody_reads_ends_it(ui_url: str, agent: Agent) -> None:
     pipe.close()
 
 
-def test_the_control_token_is_found(through_pipes: Step, serve: Callable[..., Served]) -> None:
+def test_the_control_token_is_found(
+    through_pipes: Step, serve: Callable[..., ServeProcess]
+) -> None:
     served = serve("--token", "secret")
     step = through_pipes("--url", served.uis.replace("localhost", "127.0.0.1"))
     step.expect("waiting for one")
@@ -544,7 +546,10 @@ def test_the_control_token_is_found(through_pipes: Step, serve: Callable[..., Se
 
 
 def test_without_the_control_token_it_says_where_that_is(
-    through_pipes: Step, serve: Callable[..., Served], home: Path, monkeypatch: pytest.MonkeyPatch
+    through_pipes: Step,
+    serve: Callable[..., ServeProcess],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As another account of this machine, or through a tunnel."""
     served = serve("--control-token", "secret")

@@ -13,7 +13,7 @@ from agentstepper_nb import discover
 from tests.e2e.jupyter import Server, running
 
 from .agent import Agent
-from .conftest import COMMAND, Served, Step
+from .conftest import COMMAND, ServeProcess, Step
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def quits(step: pexpect.spawnbase.SpawnBase) -> None:
 
 
 def test_serve_is_found_at_whatever_port(
-    through_pipes: Step, serve: Callable[..., Served], home: Path
+    through_pipes: Step, serve: Callable[..., ServeProcess], home: Path
 ) -> None:
     served = serve("--data", str(home / "data"))
     token = discover.discover().token
@@ -61,7 +61,7 @@ def test_a_jupyter_server_is_found(
     quits(step)
 
 
-def test_several_are_listed(serve: Callable[..., Served], home: Path) -> None:
+def test_several_are_listed(serve: Callable[..., ServeProcess], home: Path) -> None:
     served = [serve("--data", str(home / name)) for name in ("one", "two")]
     step = subprocess.run([*COMMAND, "step"], capture_output=True, text=True, check=False)
     assert step.returncode == 1

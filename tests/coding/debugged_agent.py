@@ -61,7 +61,7 @@ class View(Person):
         self._command(ui.DenyCall(run=self.run.id, halt_point=halted, revision=1, reason=reason))
 
 
-class Made:
+class ModelAndTools:
     """An agent, and all that it told."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Made:
             **options,
         )
 
-    def __enter__(self) -> Made:
+    def __enter__(self) -> ModelAndTools:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -102,7 +102,7 @@ class Made:
         return {m.call_id: m for m in self.agent.messages if isinstance(m, ToolResultMessage)}
 
 
-class Debugged(Made):
+class Debugged(ModelAndTools):
     """An agent in the debugger, with one tool, and what a person always allows."""
 
     def __init__(

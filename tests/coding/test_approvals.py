@@ -13,7 +13,7 @@ from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.errors import PolicyRulesError
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from agentstepper_nb.sdk.flow_effects import DENIED_MESSAGE
-from tests.coding.debugged_agent import Made, run
+from tests.coding.debugged_agent import ModelAndTools, run
 from tests.coding.scripted_parts import (
     FakeApprover,
     FakeProvider,
@@ -25,10 +25,12 @@ from tests.coding.scripted_parts import (
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
 
-def asked(tmp_path: Path, answering: FakeApprover | None, **options: Any) -> tuple[Made, FakeTool]:
+def asked(
+    tmp_path: Path, answering: FakeApprover | None, **options: Any
+) -> tuple[ModelAndTools, FakeTool]:
     tool = FakeTool("t")
     model = FakeProvider(calls(ASKS), says("I see."))
-    with Made(tmp_path, model, tool, approver=answering, **options) as made:
+    with ModelAndTools(tmp_path, model, tool, approver=answering, **options) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     return made, tool
 
@@ -120,7 +122,7 @@ async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
     person, tool = FakeApprover(None), FakeTool("t")
     model = FakeProvider(calls(ASKS), says("I see."))
     limits = CodingLimits(approval_timeout_s=0.01)
-    with Made(tmp_path, model, tool, approver=person, limits=limits) as made:
+    with ModelAndTools(tmp_path, model, tool, approver=person, limits=limits) as made:
         assert (await made.agent.run("Go.")).reason == "done"
     assert tool.did == []
     assert person.taken_back.is_set()
@@ -150,7 +152,7 @@ def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
 def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
     person, tool = FakeApprover(ApprovalDecision(approved=True)), FakeTool("t")
     model = FakeProvider(calls(("1", "t", {"policy": "broken"})), says("I see."))
-    with Made(tmp_path, model, tool, approver=person) as made:
+    with ModelAndTools(tmp_path, model, tool, approver=person) as made:
         run(made.agent.run("Go."))
     assert person.asked[0].policy_reason == "The policy failed: no idea"
     assert len(tool.did) == 1
@@ -159,7 +161,7 @@ def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
 async def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
     person = FakeApprover(None)
     model = FakeProvider(calls(ASKS))
-    with Made(tmp_path, model, FakeTool("t"), approver=person) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t"), approver=person) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await person.waiting.wait()
         made.agent.cancel()

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.coding.policy.engine import PolicyEvaluation
-from tests.coding.debugged_agent import Made, run
+from tests.coding.debugged_agent import ModelAndTools, run
 from tests.coding.scripted_parts import (
     FakeProvider,
     FakeTool,
@@ -35,7 +35,7 @@ def test_whatever_goes_wrong_with_a_call_is_a_result_and_the_loop_goes_on(tmp_pa
         says("I see."),
     )
     odd = FakeTool("odd", lambda args: {"set": {1, 2}, "what": object()})
-    with Made(tmp_path, model, FakeTool("t"), FakeTool("breaks", breaks), odd) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t"), FakeTool("breaks", breaks), odd) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     results = made.results()
     assert [results[id].ok for id in "123456"] == [False] * 5 + [True]
@@ -53,7 +53,7 @@ def test_a_timeout_of_a_tool_or_a_provider_is_told_from_ours(tmp_path: Path) -> 
 
     unlimited = CodingLimits(tool_timeout_s=None, idle_timeout_s=None)
     model = FakeProvider(calls(("1", "t", {})), late)
-    with Made(tmp_path, model, FakeTool("t", late), limits=unlimited) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t", late), limits=unlimited) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "TimeoutError: their own")
     assert "t failed: their own" in made.results()["1"].content
@@ -64,7 +64,7 @@ def test_a_tool_that_takes_too_long_has_failed(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     model = FakeProvider(calls(("1", "t", {})), says("I see."))
-    with Made(
+    with ModelAndTools(
         tmp_path, model, FakeTool("t", forever), limits=CodingLimits(tool_timeout_s=0.01)
     ) as made:
         assert run(made.agent.run("Go.")).reason == "done"
@@ -76,7 +76,7 @@ def test_something_of_a_tools_own_that_is_cancelled_is_a_failure(tmp_path: Path)
         raise asyncio.CancelledError
 
     model = FakeProvider(calls(("1", "t", {})), says("I see."))
-    with Made(tmp_path, model, FakeTool("t", leaks)) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t", leaks)) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert "t failed: CancelledError" in made.results()["1"].content
 
@@ -84,7 +84,7 @@ def test_something_of_a_tools_own_that_is_cancelled_is_a_failure(tmp_path: Path)
 @pytest.mark.parametrize("said", [None, "perhaps", PolicyEvaluation(decision=cast(Any, "perhaps"))])
 def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any) -> None:
     model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
-    with Made(tmp_path, model, tool) as made:
+    with ModelAndTools(tmp_path, model, tool) as made:
         made.agent._policy = Told(said)
         run(made.agent.run("Go."))
     assert tool.did == []
@@ -94,7 +94,7 @@ def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any
 @pytest.mark.parametrize("said", ["denied", PolicyEvaluation(decision=cast(Any, "denied"))])
 def test_a_policy_may_say_it_by_a_word(tmp_path: Path, said: Any) -> None:
     model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
-    with Made(tmp_path, model, tool) as made:
+    with ModelAndTools(tmp_path, model, tool) as made:
         made.agent._policy = Told(said)
         run(made.agent.run("Go."))
     assert tool.did == []

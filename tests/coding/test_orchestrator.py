@@ -25,7 +25,7 @@ from agentstepper_nb.llm_wire.events import (
     TraceEvent,
 )
 from agentstepper_nb.protocol.data_model import Usage
-from tests.coding.debugged_agent import Made, run
+from tests.coding.debugged_agent import ModelAndTools, run
 from tests.coding.scripted_parts import (
     HANGS,
     FakeProvider,
@@ -40,7 +40,7 @@ from tests.coding.scripted_parts import (
 
 def test_a_text_is_the_end(tmp_path: Path) -> None:
     model = FakeProvider(says("All is well."))
-    with Made(tmp_path, model) as made:
+    with ModelAndTools(tmp_path, model) as made:
         result = run(made.agent.run("How is it?"))
     assert result.reason == "done"
     assert result.iterations == 1
@@ -61,7 +61,7 @@ def test_results_go_back_to_the_model_until_it_is_done(tmp_path: Path) -> None:
         calls(("c", "write", {"n": 3})),
         says("Done."),
     )
-    with Made(tmp_path, model, look, write) as made:
+    with ModelAndTools(tmp_path, model, look, write) as made:
         result = run(made.agent.run("Go."))
     assert result.reason == "done"
     assert result.usage == Usage(input_tokens=30, output_tokens=6)
@@ -88,18 +88,18 @@ def test_calls_of_one_answer_run_one_after_the_other(tmp_path: Path) -> None:
         return "ok"
 
     model = FakeProvider(calls(*((f"c{i}", "t", {}) for i in range(5))), says("Done."))
-    with Made(tmp_path, model, FakeTool("t", alone)) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t", alone)) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert all(message.ok for message in made.results().values())
 
 
 def test_a_conversation_goes_on_from_its_messages(tmp_path: Path) -> None:
-    with Made(tmp_path, FakeProvider(says("Hi."))) as made:
+    with ModelAndTools(tmp_path, FakeProvider(says("Hi."))) as made:
         first = run(made.agent.run("Hello."))
     model = FakeProvider(says("Bye."))
     other = tmp_path / "other"
     other.mkdir()
-    made = Made(other, model)
+    made = ModelAndTools(other, model)
     result = run(made.agent.run("Goodbye.", first.messages))
     assert result.messages[:2] == first.messages
     assert model.requests[0].messages == result.messages[:3]
@@ -110,7 +110,7 @@ def test_ids_that_a_model_repeats_are_told_apart(tmp_path: Path) -> None:
     model = FakeProvider(
         calls(("", "t", 1), ("x", "t", 2), ("x", "t", 3), ("", "t", 4)), says("Done.")
     )
-    with Made(tmp_path, model, FakeTool("t")) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t")) as made:
         run(made.agent.run("Go."))
     assert {id: m.content for id, m in made.results().items()} == {
         "call": "1",
@@ -125,7 +125,7 @@ def test_ids_that_a_model_repeats_are_told_apart(tmp_path: Path) -> None:
 
 def test_the_limit_of_iterations(tmp_path: Path) -> None:
     model = FakeProvider(*(calls((f"c{i}", "t", {})) for i in range(25)))
-    with Made(tmp_path, model, FakeTool("t")) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t")) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.iterations) == ("max_iterations", 25)
     assert len(made.results()) == 25
@@ -133,7 +133,7 @@ def test_the_limit_of_iterations(tmp_path: Path) -> None:
 
 def test_an_error_of_the_provider_ends_it_and_says_why(tmp_path: Path) -> None:
     model = FakeProvider(calls(("1", "t", {})), fails("The key is wrong."))
-    with Made(tmp_path, model, FakeTool("t")) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t")) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "The key is wrong.")
     assert len(result.messages) == 3
@@ -142,7 +142,7 @@ def test_an_error_of_the_provider_ends_it_and_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [[], [TextDelta("half")], fails("x")[1:]])
 def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEvent]) -> None:
-    with Made(tmp_path, FakeProvider(answer)) as made:
+    with ModelAndTools(tmp_path, FakeProvider(answer)) as made:
         result = run(made.agent.run("Go."))
     assert result.reason == "error"
     assert result.error
@@ -152,7 +152,7 @@ def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEve
 
 def test_an_answer_that_was_cut_at_its_limit_is_not_done(tmp_path: Path) -> None:
     model = FakeProvider([TextDelta("Half"), ResponseCompleted("length")])
-    with Made(tmp_path, model) as made:
+    with ModelAndTools(tmp_path, model) as made:
         result = run(made.agent.run("Go."))
     assert result.reason == "error"
     assert "cut at the model's limit" in (result.error or "")
@@ -164,7 +164,7 @@ def test_a_provider_that_raises_is_an_error_as_well(tmp_path: Path) -> None:
     def broken(request: Any) -> Any:
         raise OSError("no route")
 
-    with Made(tmp_path, FakeProvider(broken)) as made:
+    with ModelAndTools(tmp_path, FakeProvider(broken)) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "OSError: no route")
     assert made.traces("error") == [{"kind": "internal", "message": "OSError: no route"}]
@@ -174,7 +174,7 @@ def test_a_provider_that_is_cancelled_by_its_own_is_an_error(tmp_path: Path) -> 
     def leaks(request: Any) -> Any:
         raise asyncio.CancelledError
 
-    with Made(tmp_path, FakeProvider(leaks)) as made:
+    with ModelAndTools(tmp_path, FakeProvider(leaks)) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, made.traces("error")[0]["message"]) == ("error", result.error)
 
@@ -183,14 +183,14 @@ def test_what_the_debugger_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     def fails(request: Any) -> Any:
         raise InjectedError("no luck")
 
-    with Made(tmp_path, FakeProvider(fails)) as made:
+    with ModelAndTools(tmp_path, FakeProvider(fails)) as made:
         assert run(made.agent.run("Go.")).error == "no luck"
     assert made.traces("error") == [{"kind": "debugger", "message": "no luck"}]
 
 
 def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
     odd = TraceEvent("mine", object())
-    with Made(tmp_path, FakeProvider([odd, *says("Fine.")])) as made:
+    with ModelAndTools(tmp_path, FakeProvider([odd, *says("Fine.")])) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert made.of(TraceEvent)[0] is odd
     assert "object object" in made.path.read_text()
@@ -198,7 +198,7 @@ def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
 
 async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
     model = FakeProvider([TextDelta("Well"), HANGS])
-    with Made(tmp_path, model, limits=CodingLimits(idle_timeout_s=0.01)) as made:
+    with ModelAndTools(tmp_path, model, limits=CodingLimits(idle_timeout_s=0.01)) as made:
         result = await made.agent.run("Go.")
         assert result.reason == "error"
         assert "sent nothing for 0.01 s" in (result.error or "")
@@ -207,7 +207,7 @@ async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
 
 async def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
     model = FakeProvider([TextDelta("Well"), HANGS])
-    with Made(tmp_path, model) as made:
+    with ModelAndTools(tmp_path, model) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await model.hanging.wait()
         made.agent.cancel()
@@ -229,7 +229,7 @@ async def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path
             left.set()
 
     model = FakeProvider(calls(("1", "ok", {}), ("2", "t", {}), ("3", "t", {})))
-    with Made(tmp_path, model, FakeTool("t", hangs), FakeTool("ok")) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t", hangs), FakeTool("ok")) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await reached.wait()
         made.agent.cancel()
@@ -259,7 +259,7 @@ def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: 
             await asyncio.Event().wait()
 
         tool = OnAThread("t", hangs)
-        with Made(tmp_path, FakeProvider(calls(("1", "t", {}))), tool) as made:
+        with ModelAndTools(tmp_path, FakeProvider(calls(("1", "t", {}))), tool) as made:
             answering = asyncio.create_task(made.agent.run("Go."))
             await begun.wait()
             assert not tool.ctx.cancellation.is_set()
@@ -282,7 +282,7 @@ async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
         reached.set()
         await asyncio.Event().wait()
 
-    with Made(tmp_path, FakeProvider(calls(("1", "t", {}))), FakeTool("t", hangs)) as made:
+    with ModelAndTools(tmp_path, FakeProvider(calls(("1", "t", {}))), FakeTool("t", hangs)) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await reached.wait()
         answering.cancel()
@@ -293,7 +293,7 @@ async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
 
 async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
     model = FakeProvider([HANGS])
-    with Made(tmp_path, model) as made:
+    with ModelAndTools(tmp_path, model) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await model.hanging.wait()
         with pytest.raises(RuntimeError, match="already answering"):
@@ -303,7 +303,7 @@ async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_listener_that_fails_stops_nothing(tmp_path: Path) -> None:
-    made = Made(tmp_path, FakeProvider(says("Fine.")))
+    made = ModelAndTools(tmp_path, FakeProvider(says("Fine.")))
     heard: list[AgentEvent] = []
 
     def fails(event: AgentEvent) -> None:
@@ -316,7 +316,7 @@ def test_a_listener_that_fails_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    with Made(tmp_path, FakeProvider(says("Fine."))) as made:
+    with ModelAndTools(tmp_path, FakeProvider(says("Fine."))) as made:
 
         def full(entry: Any) -> None:
             raise OSError(28, "No space left on device")
@@ -338,7 +338,7 @@ def test_the_notes_for_agents_are_read(tmp_path: Path) -> None:
     root.mkdir()
     (root / "AGENTS.md").write_text("Use tabs.\n")
     model = FakeProvider(says("Yes."))
-    with Made(tmp_path, model) as made:
+    with ModelAndTools(tmp_path, model) as made:
         run(made.agent.run("Go."))
     assert (model.requests[0].system or "").endswith(
         "From the repository's AGENTS.md:\n\nUse tabs."
@@ -354,7 +354,7 @@ def test_half_characters_do_no_harm(tmp_path: Path) -> None:
         ],
         says("Done."),
     )
-    with Made(tmp_path, model, FakeTool("t", lambda args: "\udcff")) as made:
+    with ModelAndTools(tmp_path, model, FakeTool("t", lambda args: "\udcff")) as made:
         result = run(made.agent.run("b\udcff"))
     assert result.reason == "done"
     assert made.traces("error") == []  # each event could be logged

@@ -18,13 +18,13 @@ from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.docs.pages import ROOT
 from tests.helpers.core_announcement import announce_core
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 
 #: Seconds that a process has to do what is waited for.
 TIMEOUT_S: Final = 40
 
 Environment = dict[str, str]
-Serve = Callable[..., Served]
+Serve = Callable[..., ServeProcess]
 
 
 def stranger(home: Path, **variables: str) -> Environment:
@@ -72,10 +72,10 @@ def serve(home: Path) -> Iterator[Serve]:
     """Start a Core as a page says."""
     with ExitStack() as stack:
 
-        def start(lines: str = "agentstepper serve", **variables: str) -> Served:
+        def start(lines: str = "agentstepper serve", **variables: str) -> ServeProcess:
             *before, command = lines.strip().splitlines()
             free = f"exec {command} --client-port 0 --ui-port 0"
-            served = Served("\n".join([*before, free]), stranger(home, **variables))
+            served = ServeProcess("\n".join([*before, free]), stranger(home, **variables))
             stack.callback(lambda: served.process.poll() is None and served.stop())
             return served
 

@@ -21,7 +21,7 @@ from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
 from tests.docs.conftest import Environment, Serve, install, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 
 PAGE = GUIDE / "background-agents.md"
 #: Asks for the page's countdown, from what stands on the command line.
@@ -42,7 +42,7 @@ class ServedPage(NamedTuple):
 
     home: Path
     environment: Environment
-    served: Served
+    served: ServeProcess
 
     def run(self, command: str) -> list[str]:
         """What a command prints, which ends well."""
@@ -57,7 +57,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
     write_files(PAGE, home)
     install(home)
     environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
-    served = Served("exec agentstepper serve --client-port 0 --ui-port 0", environment)
+    served = ServeProcess("exec agentstepper serve --client-port 0 --ui-port 0", environment)
     yield ServedPage(home, environment, served)
     served.stop()
 

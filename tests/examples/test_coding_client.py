@@ -11,19 +11,19 @@ import pexpect
 import pytest
 
 from tests.e2e.jupyter import ROOT, running
-from tests.server.live import Live
+from tests.server.live import LiveServer
 
 CLIENT = ROOT / "examples" / "coding_client.py"
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    live = Live(tmp_path_factory.mktemp("jupyter"))
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("jupyter"))
     with running(live.server):
         yield live
 
 
-def client(live: Live, *more: str) -> pexpect.spawn[str]:
+def client(live: LiveServer, *more: str) -> pexpect.spawn[str]:
     how = live.how
     return pexpect.spawn(
         sys.executable,
@@ -49,7 +49,7 @@ def test_it_fits_on_a_screen_or_two() -> None:
     assert len(CLIENT.read_text().splitlines()) <= 120
 
 
-def test_a_person_talks_to_the_agent(live: Live) -> None:
+def test_a_person_talks_to_the_agent(live: LiveServer) -> None:
     child = client(live)
     child.expect(r"session ([\w-]+)")
     session = str(child.match[1])  # type: ignore[index]
@@ -93,7 +93,7 @@ def test_a_person_talks_to_the_agent(live: Live) -> None:
     child.close()
 
 
-def test_it_says_why_it_was_refused(live: Live) -> None:
+def test_it_says_why_it_was_refused(live: LiveServer) -> None:
     child = client(live, "--workspace", "/")
     child.expect("! .*The coding agent may not work in")
     child.expect(pexpect.EOF)

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 TIMEOUT_S = 60
 
 
-class SilentDeath(AssertionError):
+class ServeExitedError(AssertionError):
     """It was killed before it said where it is."""
 
 
-class Served:
+class ServeProcess:
     """A Core in a process.
 
     Args:
@@ -46,7 +46,9 @@ class Served:
         found = re.search(r"ws://\S+", line)
         if not found:
             said = self.process.communicate()
-            kind = SilentDeath if self.process.returncode == -signal.SIGKILL else AssertionError
+            kind = (
+                ServeExitedError if self.process.returncode == -signal.SIGKILL else AssertionError
+            )
             raise kind(f"{line!r}, {said}")
         return found[0]
 

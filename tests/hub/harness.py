@@ -156,7 +156,7 @@ class Machine:
         return self.processes.get(pid)
 
 
-async def a_hub(store: Store | None = None, machine: Machine | None = None) -> Hub:
+async def open_hub(store: Store | None = None, machine: Machine | None = None) -> Hub:
     """A hub that has started, whose processes are the machine's."""
     machine = machine or Machine()
     hub = Hub(store or MemoryStore(), clock=machine.clock, extensions=())

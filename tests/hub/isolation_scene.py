@@ -35,7 +35,7 @@ class Scene:
         self.run = self.ui.find("Subject")
         return self.run
 
-    def all_is_well(self) -> None:
+    def check_isolation(self) -> None:
         """The subject and the bystanders are stepped as ever, on the connections they have."""
         if self.ui.runs.get(getattr(self, "run", ""), {}).get("state") in (
             None,

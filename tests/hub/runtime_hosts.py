@@ -35,7 +35,7 @@ from agentstepper_nb.protocol.worker import (
     worker_messages,
 )
 from agentstepper_nb.rpc.session import RpcService, RpcSession
-from tests.worker.worker_pair import Wire
+from tests.worker.worker_pair import WorkerConnection
 
 LOG = logging.getLogger("agentstepper_nb.test")
 PID = 4242
@@ -43,7 +43,7 @@ PID = 4242
 Value = TypeVar("Value")
 
 
-class Starting(WorkerProcess):
+class FakeWorkerStarter(WorkerProcess):
     """Starts processes that do what a test does in their place."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Client:
         self._loop.call_soon(self.session.receive, text)
 
 
-class Worker(Wire):
+class Worker(WorkerConnection):
     """A worker whose dispatcher reads `wakes`."""
 
     def __init__(self, host: RuntimeHost, owner: str, services: Mapping[str, RpcService]) -> None:
@@ -136,10 +136,10 @@ class Worker(Wire):
             yield msgspec.json.decode(item, type=DispatcherWake)
 
 
-class Hosted:
+class RuntimeHostHarness:
     """What tests ask of a host."""
 
-    def __init__(self, host: RuntimeHost, starting: Starting) -> None:
+    def __init__(self, host: RuntimeHost, starting: FakeWorkerStarter) -> None:
         self.host = host
         self.starting = starting
 
@@ -155,12 +155,12 @@ class Hosted:
 
 
 @asynccontextmanager
-async def hosted(place: str = "sqlite") -> AsyncGenerator[Hosted, None]:
+async def open_runtime_host(place: str = "sqlite") -> AsyncGenerator[RuntimeHostHarness, None]:
     """A host, started, until it is closed."""
-    starting = Starting()
+    starting = FakeWorkerStarter()
     host = RuntimeHost(None, Durability.DURABLE, place, LOG, starting)
     await host.start()
     try:
-        yield Hosted(host, starting)
+        yield RuntimeHostHarness(host, starting)
     finally:
         await host.close()

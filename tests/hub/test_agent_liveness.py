@@ -16,7 +16,7 @@ from agentstepper_nb.hub.agent_liveness import presume_ending
 from agentstepper_nb.hub.end_reasons import describe_ended_process
 from agentstepper_nb.hub.process_info import ProcessInfo, find_process, identify_machine
 from agentstepper_nb.protocol.data_model import Run, RunEnding, RunState
-from tests.hub.harness import Agent, Machine, Person, a_hub
+from tests.hub.harness import Agent, Machine, Person, open_hub
 
 RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 
@@ -75,7 +75,7 @@ def test_an_exit_code_in_words(code: int, says: str) -> None:
 
 async def a_call(machine: Machine, agent: Agent) -> Hub:
     """A hub whose agent has called a tool, and waits."""
-    hub = await a_hub(machine=machine)
+    hub = await open_hub(machine=machine)
     await agent.connect(hub)
     agent.begin("call", kind="tool_invocation", name="run_tests")
     agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")

@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import SocketHarness
-from tests.hub.harness import Agent, Person, a_hub
+from tests.hub.harness import Agent, Person, open_hub
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1
 from tests.hub.test_slow_reads import settle
@@ -35,7 +35,7 @@ def ask(agent: Agent, id: str = "b", **fields: Json) -> None:
 
 async def a_run(store: Store | None = None) -> tuple[Any, Agent]:
     """A run that began by continuing, and asks."""
-    hub, agent = await a_hub(store), Agent()
+    hub, agent = await open_hub(store), Agent()
     await agent.connect(hub, mode="continue")
     ask(agent)
     await hub.wait_recorded()
@@ -50,7 +50,7 @@ async def the_answer(agent: Agent) -> Json:
 
 
 async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub, mode="continue")
     assert (await agent.line.expect("lease"))["mode"] == "continue"
     agent.reach("passed")
@@ -125,7 +125,7 @@ async def test_who_may_only_watch_decides_nothing() -> None:
 
 
 async def test_refusals_say_what_to_do_instead() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.reach("b")
     person = Person(hub)
@@ -212,7 +212,7 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     await hub.close()
     agent.hang_up()
 
-    hub = await a_hub(sqlite(tmp_path))
+    hub = await open_hub(sqlite(tmp_path))
     assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ("b",))
     await agent.connect(hub, waiting=["b"])
     assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, RunMode.CONTINUE)
@@ -235,7 +235,7 @@ async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Pa
 
 async def test_an_approval_the_store_lost_is_not_given() -> None:
     """The agent waits for what nobody knows of: it is let go on, but not told that it was approved."""
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.hang_up()
     await agent.connect(hub, waiting=["lost"])

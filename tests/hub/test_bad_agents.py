@@ -206,7 +206,7 @@ def test_version_1(
         scene.agent = socket_harness.agent(1)
     else:
         is_refused(scene, does, code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @cases(BOTH, NEW)
@@ -220,7 +220,7 @@ def test_version_2(
         scene.agent.ask("waits")
         scene.ui.halted(run)
     is_refused(scene, does, code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 # ---- out of order -----------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_before_the_first_message(socket_harness: SocketHarness, version: int, d
         scene.agent = socket_harness.agent(1)
     else:
         is_refused(scene, does, "hello_expected", "Send the (event|message)")
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
@@ -254,7 +254,7 @@ def test_after_the_end_of_version_1(socket_harness: SocketHarness, does: Does) -
     is_closed(scene, does, "hello_expected", "")
     assert scene.ui.runs[run]["ending"] == "finished"
     scene.agent = socket_harness.agent(1)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_after_the_end_of_version_2(socket_harness: SocketHarness, does: Does) -
     is_refused(scene, does, "run_ended", "ended by bye. Open a new connection")
     is_refused(scene, lambda agent: agent.hello(), "already_open", "has sent hello already")
     scene.agent = socket_harness.agent(2)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 # ---- hello ------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_a_hello_that_is_refused_may_be_said_again(
 ) -> None:
     scene = Scene(socket_harness, agent=2)
     is_refused(scene, lambda agent: agent.hello(**{"program": "R"} | fields), code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_a_run_that_exists_is_not_opened_again(socket_harness: SocketHarness) -> None:
@@ -309,7 +309,7 @@ def test_a_run_that_exists_is_not_opened_again(socket_harness: SocketHarness) ->
     second.hello(run=run)
     assert second.error()["code"] == "already_open"
     second.hang_up()  # it was never this run's
-    scene.all_is_well()
+    scene.check_isolation()
     assert scene.ui.runs[run]["state"] != "idle"
 
 
@@ -334,7 +334,7 @@ def test_withdrawing_what_is_not_pending_is_no_error(socket_harness: SocketHarne
     scene.start()
     assert isinstance(scene.agent, AgentV2)
     scene.agent.withdraw("never sent")
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_what_a_newer_sdk_adds_is_passed_over(socket_harness: SocketHarness) -> None:
@@ -356,4 +356,4 @@ def test_text_that_is_no_utf_8_ends_that_connection_only(socket_harness: SocketH
     scene.agent.socket.send(b"\xff\xfe", text=True)
     assert scene.ui.until(run, "detached")["ending"] is None
     scene.agent = socket_harness.agent(2)
-    scene.all_is_well()
+    scene.check_isolation()

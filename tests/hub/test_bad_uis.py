@@ -128,7 +128,7 @@ def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: 
     scene = scene_of(socket_harness, 1, halted)
     scene.ui.say(text)
     assert_error(scene.ui.error(), code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @parametrized(BOTH | NEW)
@@ -140,7 +140,7 @@ def test_frames_of_version_2(socket_harness: SocketHarness, halted: bool, case: 
     assert isinstance(scene.ui, UiV2)
     error = scene.ui.result("bad")["body"] if named else scene.ui.error()
     assert_error(error, code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_commands(socket_harness: SocketHarness, version: int, case: tuple[Does,
     run = scene.start()
     message = scene.ui.halted(run, scene.agent.call("ls", "."))
     assert_error(does(scene.ui, run, message), code, says)
-    scene.all_is_well()
+    scene.check_isolation()
     names = [each["name"] for each in socket_harness.ui(2).runs.values()]
     assert names == ["Run #1 of Other", "Run #1 of Subject"]
 
@@ -248,7 +248,7 @@ def test_an_error_of_version_1_names_the_run_that_was_named(socket_harness: Sock
     assert scene.ui.refused("rename_run", run=run)["run"] == run  # without a name
     assert scene.ui.refused("rename_run", run=7)["run"] is None
     assert scene.ui.refused("nap", run=run)["run"] == run
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @pytest.mark.parametrize("command", ["step", "continue", "halt"])
@@ -263,7 +263,7 @@ def test_a_run_that_ended_is_not_stepped(
     error = scene.ui.refused(command, run=run)
     assert_error(error, "run_is_over", "Start the agent again")
     assert error["run"] == run
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -277,7 +277,7 @@ def test_an_edit_of_what_is_not_pending(socket_harness: SocketHarness, version: 
     asked = scene.ui.halted(run, scene.agent.ask("hi"))
     scene.ui.step(run)
     assert_error(edit(scene.ui, run, asked, 1), code, says)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 # ---- version 2 alone --------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_commands_of_version_2(
     named = {"run": run, "breakpoint": asked, "revision": 1} | fields
     assert_error(scene.ui.refused(command, **named), code, says)
     assert scene.ui.pending(run) == asked
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_before_hello_nothing_is_told_or_done(socket_harness: SocketHarness) -> None:

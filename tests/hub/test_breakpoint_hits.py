@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store import MemoryStore
-from tests.hub.harness import Agent, Json, a_hub
+from tests.hub.harness import Agent, Json, open_hub
 
 RUNS: Final = 100
 MANY_RUNS: Final = 1000
@@ -159,7 +159,7 @@ async def lived(
     """
     chance, people = random.Random(seed), random.Random(f"{seed} {lost}")
     store, interrupted = LastingStore(), set(lost)
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     for breakpoint in breakpoints:
         hub.perform(hub.commands.set_breakpoint(breakpoint))
     agent = Program(leased=leased)
@@ -169,7 +169,7 @@ async def lived(
         if number in interrupted:
             if people.random() < 0.5:
                 await hub.close()
-                hub = await a_hub(store)
+                hub = await open_hub(store)
             else:
                 agent.hang_up()
             await agent.connected(hub, acknowledged=0)

@@ -15,13 +15,13 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
-from tests.hub.harness import TIMEOUT_S, Agent, Json, Line, Person, a_hub
+from tests.hub.harness import TIMEOUT_S, Agent, Json, Line, Person, open_hub
 
 # ---- people -----------------------------------------------------------------------------------------
 
 
 async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     first, second = Person(hub), Person(hub, control=False)
     hello = await first.line.expect("hello")
     assert (hello["stops"], hello["prices"]) == ([], [])
@@ -58,7 +58,7 @@ async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
     ids=range(6),
 )
 async def test_what_is_refused(command: str, body: Json, code: str) -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person = Person(hub)
     assert (await person.command(command, **body))["body"]["code"] == code
     assert (hub.debugger.breakpoints, hub.debugger.prices) == ((), ())
@@ -66,7 +66,7 @@ async def test_what_is_refused(command: str, body: Json, code: str) -> None:
 
 
 async def test_who_may_only_watch_may_try() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     watcher = Person(hub, control=False)
     commands = {
         "set_stop": {"stop": BREAKPOINT},
@@ -80,7 +80,7 @@ async def test_who_may_only_watch_may_try() -> None:
 
 
 async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person = Person(hub)
     for number in range(3):
         agent = await started(hub, f"r{number}", program=f"P{number % 2}")
@@ -107,7 +107,7 @@ async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> 
 
 
 async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, agent = Person(hub), await started(hub)
     agent.reach("b")
     ids = [person.give("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
@@ -134,7 +134,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
             loop.call_soon_threadsafe(ended.set)
 
     monkeypatch.setattr(dry_runs, "core_dry_run", endless)
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await started(hub)
     agent.reach("b")
 
@@ -167,7 +167,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     (await started(hub)).reach("b")
     held, most = 0, 0
     history, tried = hub.history, dry_runs.core_dry_run
@@ -197,7 +197,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_a_trial_is_on_the_last_twenty_runs() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     for number in range(22):
         agent = await started(hub, f"r{number}")
         agent.bye()
@@ -211,7 +211,7 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
 
 
 async def test_programs_ask_without_a_hello() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person = Person(hub)
     run = await started(hub, "r1", program="solver", workspace="~/secret")
     run.reach("b")
@@ -245,7 +245,7 @@ async def test_programs_ask_without_a_hello() -> None:
 
 
 async def test_an_agents_token_controls_nothing() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person = Person(hub)
     await person.command("set_stop", stop=BREAKPOINT)
     agent = await started(hub, "r1")
@@ -272,7 +272,7 @@ async def test_an_agents_token_controls_nothing() -> None:
 
 
 async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
-    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    hub = await open_hub(open_store(tmp_path, Durability.DURABLE))
     person = Person(hub)
     for breakpoint in (BREAKPOINT, {"id": "t"}, {"id": "u"}):
         await person.command("set_stop", stop=breakpoint)
@@ -282,7 +282,7 @@ async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
     await person.command("continue", run="r")
     agent.hang_up()
     await hub.close()
-    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    again = await open_hub(open_store(tmp_path, Durability.DURABLE))
     await agent.connect(again)
     expected = lease(1, "continue", BREAKPOINT, {"id": "u"}, prices=PRICES)
     assert await agent.line.expect("lease") == expected
@@ -291,7 +291,7 @@ async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
 
 async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> None:
     """Messages that come while the Core reads what it forgot wait for that, in their order."""
-    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    hub = await open_hub(open_store(tmp_path, Durability.DURABLE))
     breakpoint = {"id": "s", "condition": 'data == "hi"', "nth": 4, "then": "log"}
     await Person(hub).command("set_stop", stop=breakpoint)
     agent = await started(hub)
@@ -301,7 +301,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
         await agent.line.expect("answer")
     await hub.close()
     agent.hang_up()
-    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    again = await open_hub(open_store(tmp_path, Durability.DURABLE))
     await agent.connect(again)
     await agent.line.expect("lease")
     again.perform(again.commands.resume("r", again.clock()))

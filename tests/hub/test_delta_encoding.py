@@ -14,7 +14,7 @@ from agentstepper_nb.hub import message_sequence
 from agentstepper_nb.protocol import delta_encoding
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, DeltaEncoder, EncodedContent
-from tests.hub.harness import Agent, Person, a_hub
+from tests.hub.harness import Agent, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -56,7 +56,7 @@ def read_content(body: Json, decoder: DeltaDecoder) -> Json:
 
 
 async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
-    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await open_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     for count in range(2, 12):
         reach_with_content(agent, encoder, prompt(count), f"b{count}")
@@ -67,7 +67,7 @@ async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
 
 
 async def test_what_is_told_again_is_taken_once_and_understood() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     encoder = DeltaEncoder()
     for count in (2, 3):
@@ -88,7 +88,7 @@ async def test_what_is_told_again_is_taken_once_and_understood() -> None:
 async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await open_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     reach_with_content(agent, encoder, prompt(2), "b2")
     agent.begin("e-b3")
@@ -111,7 +111,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
 
 
 async def test_a_content_that_could_not_be_read_is_missed() -> None:
-    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await open_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     first = msgspec.to_builtins(encoder.encode(prompt(2).encode()))
     agent.reach("b2", pieces=first, clock="soon")
@@ -124,7 +124,7 @@ async def test_a_content_that_could_not_be_read_is_missed() -> None:
 
 @pytest.mark.parametrize("then", [("tru",), ("[1,", "]"), ('"', "\\", "ud800", '"'), ("",), ()])
 async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     reach_with_encoded(agent, EncodedContent(number=1, rest=then), "b")
     assert (await agent.line.expect("error"))["code"] == "invalid_message"
@@ -137,7 +137,7 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(delta_encoding, "MAX_MESSAGE_BYTES", 10_000)
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     reach_with_encoded(agent, EncodedContent(number=1, rest=("[", "0", *[",0"] * 998, "]")), "a")
     reach_with_encoded(
@@ -151,7 +151,7 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_sequence, "MAX_DELAY_S", 1000)
     monkeypatch.setattr(message_sequence, "MAX_UNACKNOWLEDGED_BYTES", 20_000)
-    hub, agent, encoder = await a_hub(), Agent(), DeltaEncoder()
+    hub, agent, encoder = await open_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     reach_with_content(agent, encoder, prompt(50), "b1")
     reach_with_content(agent, encoder, prompt(50), "b2")
@@ -163,7 +163,7 @@ async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_ui_is_told_what_is_new() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     for count in range(1, 12):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
@@ -185,7 +185,7 @@ async def test_a_ui_is_told_what_is_new() -> None:
 
 
 async def test_large_and_small_contents_come_in_the_order_in_which_they_were_asked() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     for count in (300, 2, 301, 3):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
@@ -225,7 +225,7 @@ def hostile(chance: random.Random, encoder: DeltaEncoder, count: int) -> Json:
 
 async def bombard(messages: int) -> None:
     """Tell a hub so much, each new connection from the start; the run stays one that can be shown."""
-    hub, chance = await a_hub(), random.Random(messages)
+    hub, chance = await open_hub(), random.Random(messages)
     codes = set()
     agent, encoder = Agent(), DeltaEncoder()
     await agent.connect(hub)

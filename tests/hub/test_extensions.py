@@ -86,7 +86,7 @@ def test_a_command_that_answers(scene: Scene) -> None:
     message = scene.ui.result(scene.ui.give("shout", run=run))
     assert (message["type"], message["body"]) == ("shout", {"name": "RUN #1 OF SUBJECT"})
     assert scene.ui.runs[run]["name"] == "RUN #1 OF SUBJECT"
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_a_command_without_an_answer(scene: Scene) -> None:
@@ -112,12 +112,12 @@ def test_a_command_that_is_refused(
     reads_well(error)
     assert "secret" not in error["message"]
     assert ("The command fail of an extension failed." in caplog.text) == (command == "fail")
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_a_body_that_is_wrong(scene: Scene) -> None:
     assert scene.ui.refused("shout", run=7)["code"] == "invalid_message"
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_version_1_has_no_such_commands(new_socket_harness: NewStand) -> None:
@@ -269,7 +269,7 @@ def test_a_type_that_cannot_be(socket_harness: SocketHarness, name: str | None) 
     error = scene.agent.error()
     assert error["code"] == "invalid_message"
     reads_well(error)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_version_1_takes_it_as_a_tool_invocation(new_socket_harness: NewStand) -> None:

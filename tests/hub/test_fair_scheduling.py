@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
 from tests.hub.conftest import SocketHarness
-from tests.hub.harness import a_hub
+from tests.hub.harness import open_hub
 
 QUEUED = 10_000
 
@@ -101,7 +101,7 @@ async def stands_still(heard: list[str]) -> int:
 
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = Slow(), list[str]()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_scheduler(hub)))
     assert await stands_still(heard) == 2 * MESSAGES_PER_STORE_WAIT
     for marks in range(3, 6):

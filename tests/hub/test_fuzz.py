@@ -14,11 +14,11 @@ from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.protocol.breakpoint_rules import MAX_BREAKPOINTS
 from agentstepper_nb.protocol.data_model import RunMode
+from tests.helpers.fuzz import BATCH, MANY_MESSAGES, MESSAGES, MessageFuzzer, batches
 from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene
 from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
 from tests.hub.socket_uis import Ui, UiV1, UiV2
-from tests.kit.fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
 
 #: Of a thousand agents of version 1, each with a connection and a run of its own.
 MANY_OLD_MESSAGES = 20_000
@@ -186,7 +186,7 @@ def test_uis_that_go_on(socket_harness: SocketHarness, version: int) -> None:
 
 def flooded_by_old_agents(socket_harness: SocketHarness, messages: int) -> None:
     """Each agent speaks until it is let go, or has said all that one says."""
-    scene, breaker = Scene(socket_harness, agent=1, ui=2), Breaker(1)
+    scene, breaker = Scene(socket_harness, agent=1, ui=2), MessageFuzzer(1)
     codes: Counter[str] = Counter()
     for first in batches(messages):
         for start in range(first, first + BATCH, OLD_BATCH):
@@ -201,10 +201,10 @@ def flooded_by_old_agents(socket_harness: SocketHarness, messages: int) -> None:
     assert "internal" not in codes
     shows_all(socket_harness, run)
     scene.run = ""
-    scene.all_is_well()
+    scene.check_isolation()
 
 
-def codes_of_an_old_agent(agent: Agent, breaker: Breaker, start: int) -> Counter[str]:
+def codes_of_an_old_agent(agent: Agent, breaker: MessageFuzzer, start: int) -> Counter[str]:
     codes: Counter[str] = Counter()
     with suppress(ConnectionClosed):  # what is left is not sent
         for turn in range(start, start + OLD_BATCH):
@@ -222,7 +222,7 @@ def codes_of_an_old_agent(agent: Agent, breaker: Breaker, start: int) -> Counter
 def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
     scene = Scene(socket_harness, agent=2, ui=1)
     run = scene.start()
-    agent, breaker = scene.agent, Breaker(2)
+    agent, breaker = scene.agent, MessageFuzzer(2)
     assert isinstance(agent, AgentV2)
     codes: Counter[str] = Counter()
     for first in batches(messages):
@@ -245,13 +245,13 @@ def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
     forget_all_stops(socket_harness)
     scene.agent = socket_harness.agent(2)
     scene.run = ""
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def flooded_by_a_ui(socket_harness: SocketHarness, version: int, messages: int) -> None:
     scene = Scene(socket_harness, agent=2, ui=version)
     run = scene.start()
-    agent, ui, breaker = scene.agent, scene.ui, Breaker(10 + version)
+    agent, ui, breaker = scene.agent, scene.ui, MessageFuzzer(10 + version)
     for number in range(11):
         agent.begin()
         agent.reach(number, id=f"b{number}")
@@ -277,7 +277,7 @@ def flooded_by_a_ui(socket_harness: SocketHarness, version: int, messages: int) 
     forget_all_stops(socket_harness)
     scene.agent = socket_harness.agent(2)
     scene.run = ""
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def holds(socket_harness: SocketHarness) -> None:

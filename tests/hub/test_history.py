@@ -13,7 +13,7 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.protocol.data_model import HaltPoint
 from agentstepper_nb.protocol.records import SummarySaved
-from tests.hub.harness import Line, Person, a_hub, a_run
+from tests.hub.harness import Line, Person, a_run, open_hub
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -23,7 +23,7 @@ Json = Any
 
 
 async def test_tags_are_told_to_all() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_run(hub)
     first, second = Person(hub), Person(hub)
     answer = await first.command("tag_run", run="r", tags=["slow", " kept  long", "slow"])
@@ -36,7 +36,7 @@ async def test_tags_are_told_to_all() -> None:
 
 
 async def test_notes_are_told_where_the_run_is_open() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_run(hub)
     writer, reader, other = Person(hub), Person(hub), Person(hub)
     await reader.command("open_run", run="r")
@@ -64,7 +64,7 @@ async def test_notes_are_told_where_the_run_is_open() -> None:
 
 
 async def test_a_run_that_is_only_read_is_told_no_more() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_run(hub)
     person = Person(hub)
     assert (await person.command("read_run", run="r"))["type"] == "run_opened"
@@ -75,7 +75,7 @@ async def test_a_run_that_is_only_read_is_told_no_more() -> None:
 
 
 async def test_who_may_only_watch_may_read_and_search() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_run(hub)
     person = Person(hub, control=False)
     for command, body in (
@@ -89,7 +89,7 @@ async def test_who_may_only_watch_may_read_and_search() -> None:
 
 
 async def test_words_are_found() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     for number in range(3):
         await a_run(hub, f"r{number}", "a needle in the hay")
     person = Person(hub)
@@ -106,7 +106,7 @@ async def test_words_are_found() -> None:
 
 
 async def test_an_archive_has_all_there_is() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_run(hub)
     person = Person(hub)
     await person.command("note", run="r", message="b", text="why?")
@@ -131,7 +131,7 @@ async def test_an_archive_has_all_there_is() -> None:
 
 
 async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_run(hub)
     agent.bye()
     _, data = await hub.export("r")
@@ -152,7 +152,7 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
 
 
 async def test_a_sentence_is_told_and_kept() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_run(hub)
     person = Person(hub)
     await person.command("open_run", run="r")

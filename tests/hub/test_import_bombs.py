@@ -25,7 +25,7 @@ from tests.helpers.decompression_bombs import (
 from tests.helpers.endless_file import Endless
 from tests.helpers.histories import with_every_field
 from tests.helpers.sampling import sampled
-from tests.hub.harness import Person, a_hub
+from tests.hub.harness import Person, open_hub
 
 #: MiB by which a refusal may raise the peak of a process's memory.
 GROWTH = 100
@@ -107,7 +107,7 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 
 
 async def test_others_are_answered_while_a_file_is_read() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     sender, other = Person(hub), Person(hub)
     bomb = packed(BOMBS["size"]).decode()
     importing = asyncio.ensure_future(sender.command("import_run", data=bomb))
@@ -135,7 +135,7 @@ async def test_work_for_nobody_ends(by_closing: bool) -> None:
 
 async def test_an_import_ends_with_its_view() -> None:
     loader = Endless()
-    hub = await a_hub()
+    hub = await open_hub()
     hub._imports = RunImporter(loader)
     person = Person(hub)
     person.give("import_run", data="endless")
@@ -178,7 +178,7 @@ def long_header(run: Run) -> Run:
 
 
 async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     data = archive.dump_archive(replace(HISTORY, run=long_header(HISTORY.run)))
     await hub.import_run(data)
     person = Person(hub)
@@ -193,7 +193,7 @@ async def test_a_header_that_was_kept_before_is_cut() -> None:
         def load(self):  # type: ignore[no-untyped-def]
             yield EndedRunLoaded(run=long_header(HISTORY.run))
 
-    hub = await a_hub(Kept())
+    hub = await open_hub(Kept())
     person = Person(hub)
     hello = await person.line.expect("hello")
     assert len(msgspec.json.encode(hello)) < 50_000

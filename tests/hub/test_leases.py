@@ -12,12 +12,12 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import do_nothing
 from tests.hub.breakpoint_fields import BREAKPOINT, PRICES, lease, sent, started
-from tests.hub.harness import Agent, Json, Person, a_hub
+from tests.hub.harness import Agent, Json, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 
 async def test_a_lease_follows_the_welcome_and_each_change() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, other = Person(hub), {"id": "other", "program": "Q*"}
     for breakpoint in (BREAKPOINT, other, {"id": "off", "enabled": False}):
         await person.command("set_stop", stop=breakpoint)
@@ -43,7 +43,7 @@ async def test_a_lease_follows_the_welcome_and_each_change() -> None:
 
 
 async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, agent = Person(hub), await started(hub)
     for number in range(3):
         agent.reach(f"b{number}")
@@ -56,7 +56,7 @@ async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
 
 
 async def test_a_halt_by_a_breakpoint_revokes_the_lease_and_is_shown() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, agent = Person(hub), await started(hub)
     await person.command("set_stop", stop=BREAKPOINT)
     await person.command("continue", run="r")
@@ -82,7 +82,7 @@ async def test_a_halt_by_a_breakpoint_revokes_the_lease_and_is_shown() -> None:
 async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
     command: str, answer: str | None
 ) -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, agent = Person(hub), await started(hub)
     assert (await person.command("continue", run="r"))["type"] == "ok"
     agent.reach("before", waits=False, epoch=2)
@@ -103,7 +103,7 @@ async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
 
 
 async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person, agent = Person(hub), await started(hub)
     agent.reach("b0")
     agent.hang_up()
@@ -143,7 +143,7 @@ class SlowStore(MemoryStore):
 
 async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() -> None:
     store = SlowStore()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     agent = Agent("r")
     connecting = asyncio.ensure_future(agent.connect(hub))
     await settle()
@@ -161,7 +161,7 @@ async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() 
 
 
 async def test_a_breakpoint_that_halts_reaches_an_agent_of_version_1() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     person = Person(hub)
     await person.command("set_stop", stop=BREAKPOINT | {"nth": 2})
     agent = OldAgent(hub)

@@ -56,7 +56,7 @@ def test_too_large_a_message_closes_and_says_the_limit(
         scene.agent = socket_harness.agent(version)
     else:
         scene.ui = socket_harness.ui(version)
-    scene.all_is_well()
+    scene.check_isolation()
 
 
 def test_pieces_count_together(socket_harness: SocketHarness) -> None:

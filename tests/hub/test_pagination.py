@@ -22,7 +22,7 @@ from agentstepper_nb.hub.view_updates import MAX_IMMEDIATE_PER_INTERVAL, MAX_WAI
 from agentstepper_nb.protocol.data_model import Commit, Run, RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import ContentPredicate, RowConsumer
-from tests.hub.harness import Agent, Line, Person, a_hub
+from tests.hub.harness import Agent, Line, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -60,7 +60,7 @@ def test_the_last_runs_are_told_and_all_that_live() -> None:
 
 
 async def test_hello_has_the_last_runs_and_the_others_are_asked_for() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     for number in range(MAX_LISTED_RUNS + 25):
         agent = Agent(run=f"r{number}")
         await agent.connect(hub)
@@ -86,7 +86,7 @@ async def test_hello_has_the_last_runs_and_the_others_are_asked_for() -> None:
 
 
 async def test_a_long_run_opens_at_its_end_and_the_rest_is_asked_for() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_long_run(hub, 450)
     person = Person(hub)
     opened = await person.command("open_run", run="r")
@@ -105,7 +105,7 @@ async def test_a_long_run_opens_at_its_end_and_the_rest_is_asked_for() -> None:
 
 
 async def test_a_page_around_a_row() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_long_run(hub, 450)
     person = Person(hub)
     for message, first, last in (("d1", 1, 200), ("d225", 126, 325), ("d450", 251, 450)):
@@ -119,7 +119,7 @@ async def test_a_page_around_a_row() -> None:
 
 
 async def test_what_can_not_be_asked_for_is_refused() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_long_run(hub, 3)
     person = Person(hub)
     refused = (await person.command("get_rows", run="r", first=1, last=501))["body"]
@@ -136,7 +136,7 @@ async def test_what_can_not_be_asked_for_is_refused() -> None:
 
 
 async def test_commits_come_with_the_rows_they_stand_at_and_by_pages() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 3)
     for number in range(5):
         change = {"path": f"f{number}.py", "kind": "added", "body": {"diff": "d" * 1000}}
@@ -156,7 +156,7 @@ async def test_commits_come_with_the_rows_they_stand_at_and_by_pages() -> None:
 
 
 async def test_a_first_page_is_small_however_long_its_texts_are() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 100)
     failure = {"type": "E", "message": "long " * 4000}
     for number in range(30):
@@ -171,7 +171,7 @@ async def test_a_first_page_is_small_however_long_its_texts_are() -> None:
 
 
 async def test_of_a_page_that_is_too_large_the_end_fits_with_the_commits_that_stand_there() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 6)
     change = {"path": "long" * 200, "kind": "added"}
     for number in range(2):
@@ -221,7 +221,7 @@ class Counting(MemoryStore):
 
 
 async def test_rows_are_found_in_all_of_a_run() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 1200)
     agent.begin("tool", kind="tool_invocation", name="write")
     agent.reach("t", {"Tool": "write", "Argument": 1}, event="tool", waits=False)
@@ -241,7 +241,7 @@ async def test_rows_are_found_in_all_of_a_run() -> None:
 
 async def test_who_looks_for_something_else_gets_that() -> None:
     store = Counting()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     await a_long_run(hub, 5000)
     person = Person(hub)
     first = person.give("find_rows", run="r", text="message-1")
@@ -258,7 +258,7 @@ async def test_who_looks_for_something_else_gets_that() -> None:
 
 async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> None:
     store = Counting()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     await a_long_run(hub, 5000)
     person = Person(hub)
     person.give("find_rows", run="r", text="message-1")
@@ -272,7 +272,7 @@ async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> N
 
 
 async def test_other_questions_don_t_wait_for_it() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     await a_long_run(hub, 5000)
     person = Person(hub)
     finding = person.give("find_rows", run="r", text="message-1")
@@ -285,7 +285,7 @@ async def test_other_questions_don_t_wait_for_it() -> None:
 
 
 async def test_what_comes_faster_than_a_person_reads_is_told_in_part() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 10)
     person = Person(hub)
     await person.command("open_run", run="r")
@@ -302,7 +302,7 @@ async def test_what_comes_faster_than_a_person_reads_is_told_in_part() -> None:
 
 
 async def test_rows_are_told_before_the_header_that_counts_them() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 1)
     person = Person(hub)
     await person.command("open_run", run="r")
@@ -324,7 +324,7 @@ async def test_rows_are_told_before_the_header_that_counts_them() -> None:
 
 
 async def test_a_command_is_carried_out_after_all_that_it_brought_was_told() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 1)
     person = Person(hub)
     await person.command("open_run", run="r")
@@ -356,7 +356,7 @@ class Behind(Line):
 
 
 async def test_who_does_not_read_is_owed_no_more_than_a_page() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     agent = await a_long_run(hub, 1)
     person, line = Person(hub), Behind()
     await person.command("open_run", run="r")

@@ -11,7 +11,7 @@ from pathlib import Path
 from agentstepper_nb.hub import pagination
 from agentstepper_nb.store import open_store
 from tests.helpers.loops import settle
-from tests.hub.harness import Agent, Person, a_hub
+from tests.hub.harness import Agent, Person, open_hub
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def test_an_end_isn_t_shown_before_it_is_recorded(tmp_path: Path) -> None:
 
 
 async def _end(tmp_path: Path) -> None:
-    hub = await a_hub(open_store(tmp_path))
+    hub = await open_hub(open_store(tmp_path))
     agent, person = Agent("r"), Person(hub)
     await agent.connect(hub)
     await person.line.expect("run")

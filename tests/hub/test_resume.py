@@ -13,14 +13,14 @@ from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSe
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
-from tests.hub.harness import Agent, Line, Machine, Person, a_hub
+from tests.hub.harness import Agent, Line, Machine, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 # ---- away and back ---------------------------------------------------------------------------------
 
 
 async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     person = Person(hub)
     assert (await agent.connect(hub))["received"] == 1
     agent.reach("b")
@@ -40,7 +40,7 @@ async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() ->
 
 
 async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.reach("b")
     agent.hang_up()
@@ -55,7 +55,7 @@ async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
 
 
 async def test_stop_and_continue_work_while_it_is_away() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     for does, kind in ((hub.commands.stop, "stop"), (hub.commands.resume, "resume")):
         agent = Agent(run=kind)
         await agent.connect(hub)
@@ -71,7 +71,7 @@ async def test_stop_and_continue_work_while_it_is_away() -> None:
 
 
 async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.reach("b")
     half, session = agent.line, agent.session
@@ -87,7 +87,7 @@ async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
 
 
 async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.begin("d1", kind="debug_message", data="one")
     agent.hang_up()
@@ -105,7 +105,7 @@ async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
 
 
 async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.hang_up()
     assert (await agent.connect(hub))["received"] == 1
@@ -117,7 +117,7 @@ async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
 
 
 async def test_who_may_not_go_on_is_told_why() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.reach("b")
     agent.hang_up()
@@ -141,7 +141,7 @@ async def test_who_may_not_go_on_is_told_why() -> None:
 
 
 async def test_an_agent_of_version_1_can_not_come_back() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     old = hub.connect_agent(Line(), 1)
     old.receive(
         '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
@@ -180,7 +180,7 @@ def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
 
 
 async def test_a_refused_message_is_taken_too() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.say("nap")
     agent.say("breakpoint", id="b")
@@ -220,7 +220,7 @@ async def test_the_last_is_acknowledged_soon() -> None:
 
 
 async def test_bye_is_acknowledged_at_once_and_so_is_all_before_the_core_stops() -> None:
-    hub, agent, other = await a_hub(), Agent(), Agent(run="other")
+    hub, agent, other = await open_hub(), Agent(), Agent(run="other")
     await agent.connect(hub)
     await other.connect(hub)
     agent.reach("b", waits=False)
@@ -246,7 +246,7 @@ async def go(hub: Hub) -> None:
 @pytest.mark.parametrize("durability", Durability)
 async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -> None:
     machine, agent = Machine(), Agent()
-    hub = await a_hub(open_store(tmp_path, durability), machine)
+    hub = await open_hub(open_store(tmp_path, durability), machine)
     await agent.connect(hub)
     agent.reach("a", {"z": 1.0})
     await hub.wait_recorded()
@@ -260,7 +260,7 @@ async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durabil
     await hub.wait_recorded()
     await go(hub)
 
-    hub = await a_hub(open_store(tmp_path, durability), machine)
+    hub = await open_hub(open_store(tmp_path, durability), machine)
     (run,) = hub.runs()
     assert (run.state, run.pending, run.tags) == (RunState.DETACHED, ("b",), ("mine",))
     assert hub.debugger.pending("r")[0].edit == '"kept"'
@@ -287,7 +287,7 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
     """Agents of version 1 can't come back, and the process of the other is gone."""
 
     machine, agent = Machine(), Agent()
-    hub = await a_hub(open_store(tmp_path), machine)
+    hub = await open_hub(open_store(tmp_path), machine)
     old = hub.connect_agent(Line(), 1)
     old.receive(
         '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
@@ -299,7 +299,7 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
     await hub.wait_recorded()
     await go(hub)
     machine.processes.clear()
-    hub = await a_hub(open_store(tmp_path), machine)
+    hub = await open_hub(open_store(tmp_path), machine)
     ended = {run.program: run for run in hub.runs()}
     assert (ended["Old"].ending, ended["P"].ending) == ("lost", "crashed")
     assert ended["P"].last_event == "tool call run_tests (row 1)"
@@ -312,7 +312,7 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_what_the_store_has_lost_is_said_at_the_end_and_nobody_waits_for_ever() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.begin("e", kind="program_started")
     # As if the rest had been kept, and acknowledged, and were gone now.

@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.data_model import Commit
 from agentstepper_nb.protocol.ui import FindRows
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import ContentPredicate, RowConsumer
-from tests.hub.harness import Agent, Person, a_hub
+from tests.hub.harness import Agent, Person, open_hub
 
 LOOK = 7
 
@@ -39,7 +39,7 @@ class Noting(MemoryStore):
 
 async def begun(store: MemoryStore | None = None) -> tuple[Hub, Agent, Person]:
     """A run of twenty messages, “x1” and so on, that a person has open."""
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     agent = Agent()
     await agent.connect(hub)
     for number in range(1, 21):

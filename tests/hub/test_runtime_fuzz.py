@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
-from tests.hub.runtime_hosts import hosted
-from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
+from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
+from tests.hub.runtime_hosts import open_runtime_host
 
 
 def messages(turn: int) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def messages(turn: int) -> list[dict[str, Any]]:
 
 def fuzz(count: int) -> None:
     async def test() -> None:
-        async with hosted() as core:
+        async with open_runtime_host() as core:
             ear = CountingTransport()
             session = core.host.connect(ear, MethodRight.CONTROL)
             session.receive(

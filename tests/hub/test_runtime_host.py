@@ -21,14 +21,20 @@ from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.runtime.remote_store import answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle
-from tests.hub.runtime_hosts import LOG, Client, Hosted, Starting, hosted
+from tests.hub.runtime_hosts import (
+    LOG,
+    Client,
+    FakeWorkerStarter,
+    RuntimeHostHarness,
+    open_runtime_host,
+)
 
 
 def refused(code: str) -> Any:
     return pytest.raises(CommandError, check=lambda error: error.code == code)
 
 
-async def settled(core: Hosted) -> None:
+async def settled(core: RuntimeHostHarness) -> None:
     """Wait until what a worker's end set off is done."""
     await settle()
     await core.host._dispatchers.wait_notified()
@@ -38,7 +44,7 @@ async def settled(core: Hosted) -> None:
 
 
 async def test_each_line_may_what_its_right_says() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         made = await core.client().create()
         assert made.is_new
         watcher = core.client(MethodRight.WATCH)
@@ -62,7 +68,7 @@ async def test_each_line_may_what_its_right_says() -> None:
 
 
 async def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         made = await core.client().create()
         worker, now = core.worker(), time.time()
         await worker.dispatch()
@@ -77,7 +83,7 @@ async def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
 
 
 async def test_a_process_that_ends_leaves_its_claims_at_once() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         made = await core.client().create()
         await core.starting.came.wait()
         worker, now = core.worker(), time.time()
@@ -92,7 +98,7 @@ async def test_a_process_that_ends_leaves_its_claims_at_once() -> None:
 
 
 async def test_one_that_is_back_has_its_claims() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         made = await core.client().create()
         worker, now = core.worker(), time.time()
         await worker.dispatch()
@@ -109,7 +115,7 @@ async def test_one_that_is_back_has_its_claims() -> None:
 
 
 async def test_one_that_stopped_to_dispatch_is_known_too() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         made = await core.client().create()
         worker, now = core.worker(), time.time()
         await worker.dispatch()
@@ -130,7 +136,7 @@ async def test_one_that_stopped_to_dispatch_is_known_too() -> None:
 
 
 async def test_the_first_use_starts_a_worker_and_another_where_it_dies() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         assert core.starting.started == 0
         await core.client().create()
         await core.starting.came.wait()
@@ -145,7 +151,7 @@ async def test_the_first_use_starts_a_worker_and_another_where_it_dies() -> None
 
 
 async def test_a_worker_by_hand_is_enough() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         worker = core.worker()
         await worker.dispatch()
         await core.client().create()
@@ -158,7 +164,7 @@ async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
     await host.start()
     await Client(host, MethodRight.CONTROL).create()
     await host.close()
-    starting = Starting()
+    starting = FakeWorkerStarter()
     host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG, starting)
     await host.start()
     await starting.came.wait()
@@ -169,7 +175,7 @@ async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
 
 
 async def test_clients_hear_that_the_core_is_stopping() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         client, gone = core.client(), core.client()
         gone.session.on_closed()
         gone.session.on_closed()
@@ -202,7 +208,7 @@ class Keeping:
 
 
 async def test_the_rows_may_be_a_workers() -> None:
-    async with hosted("lance:somewhere") as core:
+    async with open_runtime_host("lance:somewhere") as core:
         await core.starting.came.wait()  # it is asked whether there is work
         keeping = Keeping()
         core.worker(runtime_store=keeping)
@@ -224,7 +230,7 @@ def test_a_place_that_is_none(place: str) -> None:
 
 
 async def test_before_hello_nothing_is_asked() -> None:
-    async with hosted() as core:
+    async with open_runtime_host() as core:
         said: list[Any] = []
 
         class Ear:

@@ -11,7 +11,7 @@ from agentstepper_nb.core.timeline_rows import make_row
 from agentstepper_nb.protocol.data_model import AgentLabel
 from agentstepper_nb.protocol.v1.runfile import dump_run, load_run
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
-from tests.hub.harness import Agent, a_hub
+from tests.hub.harness import Agent, open_hub
 
 LABEL = {"name": "writer", "node": None, "parent": "editor"}
 SCOPE = ["agent:editor:1", "tool:call_1", "agent:writer:1"]
@@ -19,7 +19,7 @@ SCOPE = ["agent:editor:1", "tool:call_1", "agent:writer:1"]
 
 async def key_of(store: Store, agent: Agent) -> str:
     """The key that an agent is given, with the same after it was away."""
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     key = (await agent.connect(hub))["hash_key"]
     agent.begin("e", scope=SCOPE, label=LABEL, content_hash="5ca1ab1e")
     agent.reach("b", event="e")
@@ -37,7 +37,7 @@ async def test_a_run_has_one_key_of_its_own() -> None:
 
 
 async def test_an_agent_that_asks_for_no_key_gets_none() -> None:
-    hub = await a_hub()
+    hub = await open_hub()
     assert "hash_key" not in await Agent().connect(hub)
     await hub.close()
 
@@ -45,7 +45,7 @@ async def test_an_agent_that_asks_for_no_key_gets_none() -> None:
 async def test_the_key_outlives_the_core_and_no_export_has_it(tmp_path: Path) -> None:
     agent = Agent(wants_hash_key=True)
     key = await key_of(open_store(tmp_path), agent)
-    hub = await a_hub(open_store(tmp_path))
+    hub = await open_hub(open_store(tmp_path))
     assert (await agent.connect(hub, waiting=["b"]))["hash_key"] == key
     history = await hub.history("r")
     for data in (archive.dump_archive(history), dump_run(history)):
@@ -55,7 +55,7 @@ async def test_the_key_outlives_the_core_and_no_export_has_it(tmp_path: Path) ->
 
 async def test_an_event_s_scope_agent_and_hash_are_kept(tmp_path: Path) -> None:
     await key_of(open_store(tmp_path), Agent(wants_hash_key=True))
-    hub = await a_hub(open_store(tmp_path))
+    hub = await open_hub(open_store(tmp_path))
     history = await hub.history("r")
     imported = [
         archive.load_archive(archive.dump_archive(history)),
@@ -71,7 +71,7 @@ async def test_an_event_s_scope_agent_and_hash_are_kept(tmp_path: Path) -> None:
 
 
 async def test_a_row_without_them_says_nothing_of_them() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.reach("b")
     (point,) = hub.debugger.pending("r")
@@ -81,7 +81,7 @@ async def test_a_row_without_them_says_nothing_of_them() -> None:
 
 
 async def test_a_path_beyond_its_bounds_is_refused() -> None:
-    hub, agent = await a_hub(), Agent()
+    hub, agent = await open_hub(), Agent()
     await agent.connect(hub)
     agent.begin("e", scope=["task:1"] * 101)
     assert "scope" in (await agent.line.expect("error"))["message"]

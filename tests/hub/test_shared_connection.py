@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from tests.hub.harness import Agent, a_hub
+from tests.hub.harness import Agent, open_hub
 
 Json = Any
 
@@ -40,7 +40,7 @@ async def said(hub: Hub, run: str) -> list[str]:
 
 
 async def test_each_run_hears_and_says_its_own() -> None:
-    hub, agent = await a_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), Agent("a", shares=True)
     assert (await agent.connect(hub))["shares"] is True
     greet(agent, "b")
     assert (await agent.line.expect("welcome", run="b"))["shares"] is True
@@ -54,7 +54,7 @@ async def test_each_run_hears_and_says_its_own() -> None:
 
 
 async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
-    hub, agent = await a_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), Agent("a", shares=True)
     await agent.connect(hub)
     greet(agent, "b")
     await agent.line.expect("welcome", run="b")
@@ -68,7 +68,7 @@ async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
 
 
 async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
-    hub, agent = await a_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), Agent("a", shares=True)
     await agent.connect(hub)
     greet(agent, "b")
     await agent.line.expect("welcome", run="b")

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.data_model import Commit, Event, HaltPoint
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
-from tests.hub.harness import Agent, Line, Person, a_hub, a_run
+from tests.hub.harness import Agent, Line, Person, a_run, open_hub
 from tests.hub.test_slow_reads import settle
 
 # ---- the store -------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class Told(MemoryStore):
 
 async def test_what_has_to_outlive_a_power_cut() -> None:
     store = Told()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     agent = Agent()
     await agent.connect(hub)
 
@@ -79,7 +79,7 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
 
 async def test_damage_is_named_and_the_rest_goes_on() -> None:
     store = Told()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     await a_run(hub)
     person = Person(hub)
     store.damaged = True
@@ -104,7 +104,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
 
 async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
     store = Told()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     agent = await a_run(hub)
     agent.bye()
     hub.delete("r")
@@ -137,7 +137,7 @@ class Full(MemoryStore):
 
 async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins() -> None:
     store = Full()
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     agent = await a_run(hub)
     person = Person(hub)
     store.on_write_trouble(StoreInfo(kind="sqlite", trouble="some of a run wasn't kept."))
@@ -161,7 +161,7 @@ async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins(
 
 
 async def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
-    hub = await a_hub(open_store(tmp_path))
+    hub = await open_hub(open_store(tmp_path))
     person = Person(hub)
     kept = (await person.line.expect("hello"))["store"]
     assert kept == {
@@ -195,7 +195,7 @@ class Old(MemoryStore):
 
 async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
     store = Old("r", "tagged", "live", "gone")
-    hub = await a_hub(store)
+    hub = await open_hub(store)
     for run in ("r", "tagged", "live"):
         agent = await a_run(hub, run)
         if run != "live":
@@ -217,7 +217,7 @@ async def test_it_happens_at_the_start() -> None:
     assert hub.runs() == []
     assert store.asked == [(None, 2**30)]
     await hub.close()
-    plain = await a_hub(Old("r"))
+    plain = await open_hub(Old("r"))
     assert isinstance(plain.store, Old)
     await settle()
     assert plain.store.asked == []

@@ -11,7 +11,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from tests.helpers.sampling import sampled
-from tests.kernels.front import Front
+from tests.kernels.front import Frontend
 from tests.widgets.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
@@ -54,9 +54,9 @@ def kernel(
 
 
 @pytest.fixture
-def front(kernel: Kernel) -> Front:
+def front(kernel: Kernel) -> Frontend:
     """A front end at a kernel that has loaded the magics."""
-    front = Front(kernel)
+    front = Frontend(kernel)
     assert front.run("%load_ext agentstepper_nb").status == "ok"
     return front
 
@@ -68,6 +68,6 @@ def series(kernel: Kernel) -> str:
 
 
 @pytest.fixture
-def subshell(front: Front, series: str) -> str | None:
+def subshell(front: Frontend, series: str) -> str | None:
     """Where a front end sends comm messages: to a subshell where the kernel has them."""
     return None if series == "6.31" else front.make_subshell()

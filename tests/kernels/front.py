@@ -8,12 +8,12 @@ from typing import Any
 
 import zmq
 
-from tests.widgets.kernel import TIMEOUT_S, Kernel, Ran
+from tests.widgets.kernel import TIMEOUT_S, CellResult, Kernel
 
 Message = dict[str, Any]
 
 
-class Front:
+class Frontend:
     """Reads all that comes from a kernel while something is waited for.
 
     Args:
@@ -22,7 +22,7 @@ class Front:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.cells: dict[str, Ran] = defaultdict(Ran)  # by the request's id
+        self.cells: dict[str, CellResult] = defaultdict(CellResult)  # by the request's id
         self.models: dict[str, Message] = {}  # the state of each widget, by its comm's id
         self.said: dict[tuple[str, str], deque[Message]] = defaultdict(deque)  # by comm and link
         self.asked: deque[str] = deque()  # prompts of input()
@@ -45,19 +45,19 @@ class Front:
         """Send a cell; gives its id."""
         return str(self._client.execute(code, stop_on_error=False, allow_stdin=can_ask))
 
-    def run_aside(self, code: str, subshell: str) -> Ran:
+    def run_aside(self, code: str, subshell: str) -> CellResult:
         """Run code in a subshell, while a cell keeps the main thread."""
         content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False}
         return self.ended(self._send("execute_request", content, subshell))
 
-    def ended(self, id: str) -> Ran:
+    def ended(self, id: str) -> CellResult:
         """Wait until a cell's reply and its last output before that came."""
         self.until(lambda: id in self._replies and id in self._idle)
         ran, reply = self.cells[id], self._replies[id]["content"]
         ran.status, ran.error = reply["status"], reply.get("ename")
         return ran
 
-    def run(self, code: str) -> Ran:
+    def run(self, code: str) -> CellResult:
         """Run a cell to its end."""
         return self.ended(self.start(code))
 
@@ -163,7 +163,7 @@ class Front:
             self.said[comm, said["link"]].append(said)
 
 
-class CommLine:
+class CommConnection:
     """A link of a view, which a person sits at.
 
     Args:
@@ -174,7 +174,7 @@ class CommLine:
     """
 
     def __init__(
-        self, front: Front, comm: str, subshell: str | None = None, link: str = "view"
+        self, front: Frontend, comm: str, subshell: str | None = None, link: str = "view"
     ) -> None:
         self._front = front
         self._comm = comm

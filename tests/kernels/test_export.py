@@ -8,11 +8,11 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.v1 import runfile
-from tests.kernels.front import Front
+from tests.kernels.front import Frontend
 
 
 @pytest.fixture
-def front(front: Front) -> Front:
+def front(front: Frontend) -> Frontend:
     """A kernel in whose Core two agents ran, the later one without an end."""
     front.run("%agentstepper --kernel")
     front.run("%%step 'first one'\ndbg.post_debug_message('hello')")
@@ -21,7 +21,7 @@ def front(front: Front) -> Front:
     return front
 
 
-def test_the_newest_and_a_named_one(front: Front, tmp_path: Path) -> None:
+def test_the_newest_and_a_named_one(front: Frontend, tmp_path: Path) -> None:
     newest, named = tmp_path / "newest.run", tmp_path / "with space.run"
     told = front.run(f"%agentstepper --export {newest}").text
     assert "agentstepper serve --runs" in told
@@ -34,7 +34,7 @@ def test_the_newest_and_a_named_one(front: Front, tmp_path: Path) -> None:
     assert newest.stat().st_mode & 0o077 == 0
 
 
-def test_what_can_not_be(front: Front, tmp_path: Path) -> None:
+def test_what_can_not_be(front: Frontend, tmp_path: Path) -> None:
     def refused(line: str) -> str:
         ran = front.run(f"%agentstepper --export {line}")
         assert ran.error == "UsageError"

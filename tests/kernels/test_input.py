@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentstepper_nb.protocol.data_model import RunEnding
-from tests.kernels.front import CommLine, Front
+from tests.kernels.front import CommConnection, Frontend
 from tests.widgets.person import Person
 
 ASK = """
@@ -12,7 +12,7 @@ with dbg.llm({"q": 1}) as query:
 """
 
 
-def test_a_step_and_an_edit(front: Front) -> None:
+def test_a_step_and_an_edit(front: Frontend) -> None:
     cell = front.start(f"%%step asked --input\n{ASK}\nquery.response")
     assert front.answer("e").startswith("[n]ext")
     assert "as a line of JSON" in front.answer('{"q": 1.0}')
@@ -24,7 +24,7 @@ def test_a_step_and_an_edit(front: Front) -> None:
     assert not [kind for kind, _ in ran.outputs if kind == "display_data"]  # no view
 
 
-def test_high_risk_is_approved_by_the_key_and_the_tools_name(front: Front) -> None:
+def test_high_risk_is_approved_by_the_key_and_the_tools_name(front: Frontend) -> None:
     call = 'dbg.tool("shell", "rm", approval=agentstepper_nb.Approval("It deletes.", "high"))'
     source = f"import agentstepper_nb\nwith {call} as t:\n    t.result = 'ran'\nt.result"
     cell = front.start(f"%%step --input\n{source}")
@@ -40,7 +40,7 @@ def test_high_risk_is_approved_by_the_key_and_the_tools_name(front: Front) -> No
     assert ran.text.count("Nothing was approved.") == 3
 
 
-def test_what_means_nothing(front: Front) -> None:
+def test_what_means_nothing(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     for typed in ("", "walk", "?", "v", "c"):
         front.answer(typed)
@@ -50,7 +50,7 @@ def test_what_means_nothing(front: Front) -> None:
     assert ran.status == "ok"
 
 
-def test_stop(front: Front) -> None:
+def test_stop(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     front.answer("stop")
     ran = front.ended(cell)
@@ -58,7 +58,7 @@ def test_stop(front: Front) -> None:
     assert "Stopped by you at line 3 of this cell." in ran.text
 
 
-def test_an_interrupt_while_it_asks(front: Front) -> None:
+def test_an_interrupt_while_it_asks(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     front.until(lambda: bool(front.asked))
     front.kernel.interrupt()
@@ -66,14 +66,14 @@ def test_an_interrupt_while_it_asks(front: Front) -> None:
     assert front.run("dbg").value == "<AgentStepper 'My notebook', closed>"
 
 
-def test_an_exception(front: Front) -> None:
+def test_an_exception(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}\n1 / 0")
     front.answer("s")
     front.answer("s")
     assert front.ended(cell).error == "ZeroDivisionError"
 
 
-def test_leaving_and_coming_back(front: Front) -> None:
+def test_leaving_and_coming_back(front: Frontend) -> None:
     """`q` leaves the agent as it is; `%agentstepper --input` goes on with it."""
     cell = front.start(f"%%step left --input\n{ASK}\nprint('done')")
     front.answer("q")
@@ -90,13 +90,13 @@ def test_leaving_and_coming_back(front: Front) -> None:
     assert front.run("%agentstepper --input").text == "No agent is running.\n"
 
 
-def test_a_front_end_that_cannot_ask(front: Front) -> None:
+def test_a_front_end_that_cannot_ask(front: Frontend) -> None:
     """As nbclient: the agent isn't lost, and its view can be shown."""
     cell = front.start(f"%%step mute --input\n{ASK}", can_ask=False)
     ran = front.ended(cell)
     assert ran.status == "ok"
     assert "This front end doesn't support input()" in ran.text
-    person = Person(CommLine(front, front.shows("%agentstepper")))
+    person = Person(CommConnection(front, front.shows("%agentstepper")))
     run = person.halted()
     assert run.program == "mute"
     person.answer(run)

@@ -13,8 +13,8 @@ from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import sampled
-from tests.kernels.front import CommLine, Front
-from tests.widgets.kernel import Ran
+from tests.kernels.front import CommConnection, Frontend
+from tests.widgets.kernel import CellResult
 from tests.widgets.person import Person, connect_person
 
 ASK = """
@@ -35,12 +35,12 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def shown(ran: Ran) -> list[dict[str, Any]]:
+def shown(ran: CellResult) -> list[dict[str, Any]]:
     """What a cell displayed."""
     return [c["data"] for kind, c in ran.outputs if kind == "display_data"]
 
 
-def test_the_kernel_is_the_one_that_is_meant(front: Front, series: str) -> None:
+def test_the_kernel_is_the_one_that_is_meant(front: Frontend, series: str) -> None:
     version = front.run("import ipykernel; ipykernel.__version__").value
     assert version is not None
     assert version.strip("'").startswith(f"{series}.")
@@ -51,9 +51,9 @@ def test_the_kernel_is_the_one_that_is_meant(front: Front, series: str) -> None:
 
 @BLOCKS
 @pytest.mark.parametrize("option", ["", "--main"])
-def test_a_step_while_the_cell_waits(front: Front, subshell: str, option: str) -> None:
+def test_a_step_while_the_cell_waits(front: Frontend, subshell: str, option: str) -> None:
     cell = front.start(f"%%step agent {option}\n{ASK}\nquery.response")
-    person = Person(CommLine(front, front.model_of(cell), subshell))
+    person = Person(CommConnection(front, front.model_of(cell), subshell))
     person.answer(person.halted(), '{"q": 1.0}')
     assert not front.has_ended(cell)
     person.step()
@@ -62,7 +62,7 @@ def test_a_step_while_the_cell_waits(front: Front, subshell: str, option: str) -
 
 
 @pytest.fixture
-def impatient(front: Front) -> Iterator[None]:
+def impatient(front: Frontend) -> Iterator[None]:
     """A kernel that waits for a view hardly at all."""
     front.run(
         "import agentstepper_nb.magics.view_wait as w; "
@@ -74,10 +74,10 @@ def impatient(front: Front) -> Iterator[None]:
 
 @BLOCKS
 @pytest.mark.usefixtures("impatient")
-def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Front, subshell: str) -> None:
+def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Frontend, subshell: str) -> None:
     front.run("import threading; go = threading.Event()")
     cell = front.start(f"%%step\n_ = go.wait()\n{ASK}")
-    person = Person(CommLine(front, front.model_of(cell), subshell))
+    person = Person(CommConnection(front, front.model_of(cell), subshell))
     front.run_aside("go.set()", subshell)
     run = person.halted()
     # What the Core's loop was to do by then is done when this is: timers are run in their order.
@@ -94,9 +94,9 @@ def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Front, subshell: st
 
 
 @BLOCKS
-def test_interrupt_while_the_cell_waits(front: Front, subshell: str) -> None:
+def test_interrupt_while_the_cell_waits(front: Frontend, subshell: str) -> None:
     cell = front.start(f"%%step\n{ASK}")
-    person = Person(CommLine(front, front.model_of(cell), subshell))
+    person = Person(CommConnection(front, front.model_of(cell), subshell))
     person.halted()
     front.kernel.interrupt()
     assert front.ended(cell).error == "KeyboardInterrupt"
@@ -107,7 +107,7 @@ def test_interrupt_while_the_cell_waits(front: Front, subshell: str) -> None:
 
 
 @DEAF
-def test_a_kernel_without_subshells_is_left_free(front: Front) -> None:
+def test_a_kernel_without_subshells_is_left_free(front: Frontend) -> None:
     """It could not hear the view, so the cell returns at its first halt, and says so."""
     cell = front.start(f"%%step agent\nprint('before')\n{ASK}\nquery.response")
     ran = front.ended(cell)
@@ -117,7 +117,7 @@ def test_a_kernel_without_subshells_is_left_free(front: Front) -> None:
     )
     assert ran.text.count("\n") == 2
     assert front.run("dbg").value == "<AgentStepper 'agent', open>"
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     person.answer(person.halted(), '{"q": 1.0}')
     person.step()
     assert person.when_over().ending is RunEnding.FINISHED
@@ -126,12 +126,12 @@ def test_a_kernel_without_subshells_is_left_free(front: Front) -> None:
 
 
 @DEAF
-def test_a_cell_that_never_halts_is_waited_for(front: Front) -> None:
+def test_a_cell_that_never_halts_is_waited_for(front: Frontend) -> None:
     assert front.run("%%step\n6 * 7").value == "42"
 
 
 @DEAF
-def test_main_where_nobody_could_be_heard(front: Front) -> None:
+def test_main_where_nobody_could_be_heard(front: Frontend) -> None:
     ran = front.run("%%step --main\nprint('ran all the same')")
     assert (ran.status, ran.error) == ("error", "UsageError")
     assert "ipykernel 6.31.0 can't receive messages of the view while its main thread waits" in str(
@@ -142,22 +142,22 @@ def test_main_where_nobody_could_be_heard(front: Front) -> None:
 
 @BLOCKS
 @pytest.mark.usefixtures("impatient")
-def test_nobody_was_heard(front: Front) -> None:
+def test_nobody_was_heard(front: Frontend) -> None:
     """The front end uses no subshells, or shows no view: the main thread is left free."""
     cell = front.start(f"%%step\n{ASK}")
     assert "no view answered while the cell waited" in front.ended(cell).text
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     person.answer(person.halted())
     person.step()
     assert person.when_over().ending is RunEnding.FINISHED
 
 
-def test_background(front: Front) -> None:
+def test_background(front: Frontend) -> None:
     """On any kernel: other cells run meanwhile, and its output is its own."""
     cell = front.start(f"%%step agent --background\n{ASK}\nprint('late')\nquery.response")
     ran = front.ended(cell)
     assert (ran.status, ran.text, ran.value) == ("ok", "", None)
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     run = person.halted()
     other = front.run("1 + 1")
     assert other.value == "2"
@@ -168,7 +168,7 @@ def test_background(front: Front) -> None:
 
 
 @BLOCKS
-def test_the_value_of_a_cell_in_the_background(front: Front) -> None:
+def test_the_value_of_a_cell_in_the_background(front: Frontend) -> None:
     """ipykernel 6 shows it below whichever cell runs then."""
     front.run("import threading; go = threading.Event()")
     cell = front.start("%%step --background\ngo.wait()\n6 * 7")
@@ -178,10 +178,10 @@ def test_the_value_of_a_cell_in_the_background(front: Front) -> None:
     assert shown(ran)[-1]["text/plain"] == "42"
 
 
-def test_an_exception_in_the_background(front: Front) -> None:
+def test_an_exception_in_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\nasync def work():\n    1 / 0\n{ASK}\nawait work()")
     ran = front.ended(cell)
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     run = person.halted()
     front.run("pass")
     person.answer(run)
@@ -193,30 +193,30 @@ def test_an_exception_in_the_background(front: Front) -> None:
     assert person.when_over().ending is RunEnding.CRASHED
 
 
-def test_an_exception_by_which_a_framework_waits_is_no_crash(front: Front) -> None:
+def test_an_exception_by_which_a_framework_waits_is_no_crash(front: Frontend) -> None:
     front.run("kind = type('GraphBubbleUp', (Exception,), {'__module__': 'langgraph.errors'})")
     cell = front.start(f"%%step --background\n{ASK}\nraise kind('Really?')")
     front.ended(cell)
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     person.answer(person.halted())
     person.step()
     front.prints(cell, "Really?")
     assert person.when_over().ending is RunEnding.FINISHED
 
 
-def test_stop_in_the_background(front: Front) -> None:
+def test_stop_in_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\n{ASK}")
     front.ended(cell)
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     person.do(v2.StopRun(run=person.halted().id))
     front.prints(cell, "Stopped by you at line 3 of this cell.\n")
     assert person.when_over().ending is RunEnding.STOPPED
 
 
-def test_an_interrupt_does_not_reach_the_background(front: Front) -> None:
+def test_an_interrupt_does_not_reach_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\n{ASK}")
     front.ended(cell)
-    person = Person(CommLine(front, front.model_of(cell)))
+    person = Person(CommConnection(front, front.model_of(cell)))
     run = person.halted()
     other = front.start("print('busy')\nimport time\nwhile True: time.sleep(0.01)")
     front.prints(other, "busy")
@@ -230,20 +230,20 @@ def test_an_interrupt_does_not_reach_the_background(front: Front) -> None:
 # ---- links ------------------------------------------------------------------------------------------
 
 
-def test_a_second_link_gets_the_snapshot(front: Front) -> None:
+def test_a_second_link_gets_the_snapshot(front: Frontend) -> None:
     """As after a reload: the page before left its link without a word."""
     cell = front.start(f"%%step reloaded --background\n{ASK}")
     front.ended(cell)
     model = front.model_of(cell)
-    run = Person(CommLine(front, model, link="before")).halted()
-    person = Person(CommLine(front, model, link="after"))
+    run = Person(CommConnection(front, model, link="before")).halted()
+    person = Person(CommConnection(front, model, link="after"))
     assert person.runs[run.id].pending == run.pending
     person.answer(person.runs[run.id])
     person.step()
     assert person.when_over().program == "reloaded"
 
 
-def test_what_is_no_view(front: Front) -> None:
+def test_what_is_no_view(front: Frontend) -> None:
     """Whatever comes is answered where it can be, and the kernel goes on."""
     model = front.shows("%agentstepper")
     for content in (None, 7, [], "text", {}, {"link": 1, "op": "open"}, {"op": "open"}):
@@ -264,12 +264,12 @@ def test_what_is_no_view(front: Front) -> None:
     assert (ran.value, ran.text) == ("1", "")
 
 
-def test_closing_the_widget_closes_its_sessions(front: Front) -> None:
+def test_closing_the_widget_closes_its_sessions(front: Frontend) -> None:
     uis = "__import__('agentstepper_nb.widgets.kernel_core').widgets.kernel_core.get_kernel_core()"
     count = f"len({uis}._core.hub._views)"
     model = front.shows("%agentstepper")
     before = int(str(front.run(count).value))
-    Person(CommLine(front, model))
+    Person(CommConnection(front, model))
     assert int(str(front.run(count).value)) == before + 1
     front.close_comm(model)
     front.run("import time")
@@ -280,14 +280,14 @@ def test_closing_the_widget_closes_its_sessions(front: Front) -> None:
 # ---- what is said -----------------------------------------------------------------------------------
 
 
-def test_how_the_view_reaches_the_core(front: Front, series: str) -> None:
+def test_how_the_view_reaches_the_core(front: Frontend, series: str) -> None:
     via = front.models[front.shows("%agentstepper")]["via"]
     assert via["name"] == "through the kernel"
     assert f"ipykernel {series}" in via["why"]
     assert ("only between cells" in via["why"]) == (series == "6.31")
 
 
-def test_the_view_is_the_widget_alone(front: Front) -> None:
+def test_the_view_is_the_widget_alone(front: Frontend) -> None:
     """The extension's view would look for the Core in the server."""
     data = shown(front.run("%agentstepper"))[0]
     assert VIEW in data
@@ -295,8 +295,8 @@ def test_the_view_is_the_widget_alone(front: Front) -> None:
     assert "%agentstepper --input" in data["text/plain"]
 
 
-def test_the_token_is_in_the_environment_alone(front: Front) -> None:
-    Person(CommLine(front, front.shows("%agentstepper")))
+def test_the_token_is_in_the_environment_alone(front: Frontend) -> None:
+    Person(CommConnection(front, front.shows("%agentstepper")))
     ran = front.run("import os; os.environ['AGENTSTEPPER_URL'], os.environ['AGENTSTEPPER_TOKEN']")
     url, token = re.findall(r"'([^']+)'", str(ran.value))
     assert url.startswith("ws://127.0.0.1:")
@@ -306,7 +306,7 @@ def test_the_token_is_in_the_environment_alone(front: Front) -> None:
         assert token not in repr(said)
 
 
-def test_processes_find_it(front: Front) -> None:
+def test_processes_find_it(front: Frontend) -> None:
     code = (
         "from agentstepper_nb import AgentStepper\n"
         "with AgentStepper('child', stop_on_entry=False): pass"
@@ -315,15 +315,15 @@ def test_processes_find_it(front: Front) -> None:
         f"import subprocess, sys\nsubprocess.check_call([sys.executable, '-c', {code!r}])"
     )
     assert ran.value == "0", ran
-    person = Person(CommLine(front, front.shows("%agentstepper")))
+    person = Person(CommConnection(front, front.shows("%agentstepper")))
     assert any(run.program == "child" for run in person.runs.values())
 
 
 @BLOCKS
-def test_a_large_message(front: Front, subshell: str) -> None:
+def test_a_large_message(front: Frontend, subshell: str) -> None:
     """A command larger than the server's socket takes at once comes in parts."""
     cell = front.start(f"%%step\n{ASK}\nlen(query.response['q'])")
-    person = Person(CommLine(front, front.model_of(cell), subshell))
+    person = Person(CommConnection(front, front.model_of(cell), subshell))
     person.answer(person.halted(), json.dumps({"q": "x" * 3_000_000}))
     person.step()
     assert front.ended(cell).value == "3000000"
@@ -333,7 +333,7 @@ def test_a_large_message(front: Front, subshell: str) -> None:
 
 
 @pytest.fixture
-def elsewhere(front: Front) -> Iterator[str]:
+def elsewhere(front: Frontend) -> Iterator[str]:
     """A kernel whose environment names another Core than its own, as a Jupyter server's does."""
     url = "ws://127.0.0.1:9"
     front.run(
@@ -344,21 +344,21 @@ def elsewhere(front: Front) -> Iterator[str]:
     front.run("os.environ.pop('AGENTSTEPPER_URL', None)")
 
 
-def test_the_servers_core_comes_first(front: Front, elsewhere: str) -> None:
+def test_the_servers_core_comes_first(front: Frontend, elsewhere: str) -> None:
     assert front.run("%agentstepper").displayed(VIEW_MIME)
     ran = front.run("%%step\nprint('ran all the same')")
     assert (ran.error, "ran all the same" in ran.text) == ("UsageError", False)
     assert elsewhere in str(ran.outputs)
 
 
-def test_asking_for_one_in_the_kernel(front: Front, elsewhere: str) -> None:
+def test_asking_for_one_in_the_kernel(front: Frontend, elsewhere: str) -> None:
     via = front.models[front.shows("%agentstepper --kernel")]["via"]
     assert via["why"].startswith("A Core was requested in the kernel")
     assert front.run(f"os.environ['AGENTSTEPPER_URL'] == '{elsewhere}'").value == "False"
     assert front.run("%%step\n6 * 7").value == "42"
 
 
-def test_input_has_one_in_the_kernel(front: Front, elsewhere: str) -> None:
+def test_input_has_one_in_the_kernel(front: Frontend, elsewhere: str) -> None:
     ran = front.run("%agentstepper --input")
     assert (ran.error, "%%step --input" in ran.text) == ("UsageError", True)
     cell = front.start(f"%%step --input\n{ASK}\nquery.response")
@@ -366,7 +366,7 @@ def test_input_has_one_in_the_kernel(front: Front, elsewhere: str) -> None:
     assert front.ended(cell).value == "{'q': 1}"
 
 
-def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
+def test_a_cell_in_the_background_with_the_servers_core(front: Frontend) -> None:
     """As anywhere: the main thread is free, and the view is the server's."""
     front.run(
         "from agentstepper_nb.hub import AgentStepperCore\n"
@@ -390,7 +390,7 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
         front.run("server.stop(); del os.environ['AGENTSTEPPER_URL']")
 
 
-def test_doctor(front: Front, series: str) -> None:
+def test_doctor(front: Frontend, series: str) -> None:
     ran = front.run("%agentstepper doctor")
     assert ran.status == "ok"
     assert f"ipykernel {series}" in ran.text

@@ -15,7 +15,7 @@ from agentstepper_nb.models.scripted import ScriptedServer
 
 
 @dataclass(frozen=True)
-class Heard:
+class CollectedAnswer:
     """An answer, as a client of any API understands it."""
 
     text: str
@@ -25,14 +25,14 @@ class Heard:
     usage: tuple[int, int]
 
 
-class Asker(Protocol):
+class ApiClient(Protocol):
     """Asks through one client. A conversation is a list of (role, text)."""
 
     def __init__(self, server: ScriptedServer, max_retries: int) -> None: ...
 
-    def whole(self, talk: list[tuple[str, str]]) -> Heard: ...
+    def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer: ...
 
-    def streamed(self, talk: list[tuple[str, str]]) -> Heard: ...
+    def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer: ...
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]: ...
 
@@ -49,10 +49,10 @@ class _Chat:
     def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
         return {"model": "m", "messages": [{"role": r, "content": t} for r, t in talk]}
 
-    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+    def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         return self._heard(self._client.chat.completions.create(**self._asked(talk)))
 
-    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+    def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         options: Any = {"stream_options": {"include_usage": True}}
         with self._client.chat.completions.stream(**self._asked(talk), **options) as stream:
             return self._heard(stream.get_final_completion())
@@ -60,10 +60,10 @@ class _Chat:
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
         return iter(self._client.chat.completions.create(**self._asked(talk), stream=True))
 
-    def _heard(self, said: Any) -> Heard:
+    def _heard(self, said: Any) -> CollectedAnswer:
         (choice,) = said.choices
         calls = choice.message.tool_calls or ()
-        return Heard(
+        return CollectedAnswer(
             choice.message.content or "",
             [(call.id, call.function.name, json.loads(call.function.arguments)) for call in calls],
             choice.finish_reason,
@@ -81,20 +81,20 @@ class _Responses:
     def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
         return {"model": "m", "input": [{"role": r, "content": t} for r, t in talk]}
 
-    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+    def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         return self._heard(self._client.responses.create(**self._asked(talk)))
 
-    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+    def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         with self._client.responses.stream(**self._asked(talk)) as stream:
             return self._heard(stream.get_final_response())
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
         return iter(self._client.responses.create(**self._asked(talk), stream=True))
 
-    def _heard(self, said: Any) -> Heard:
+    def _heard(self, said: Any) -> CollectedAnswer:
         calls = [item for item in said.output if item.type == "function_call"]
         assert said.status == "completed"
-        return Heard(
+        return CollectedAnswer(
             said.output_text,
             [(call.call_id, call.name, json.loads(call.arguments)) for call in calls],
             "tool_calls" if calls else "stop",
@@ -116,18 +116,18 @@ class _Messages:
             "messages": [{"role": r, "content": t} for r, t in talk],
         }
 
-    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+    def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         return self._heard(self._client.messages.create(**self._asked(talk)))
 
-    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+    def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         with self._client.messages.stream(**self._asked(talk)) as stream:
             return self._heard(stream.get_final_message())
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
         return iter(self._client.messages.create(**self._asked(talk), stream=True))
 
-    def _heard(self, said: Any) -> Heard:
-        return Heard(
+    def _heard(self, said: Any) -> CollectedAnswer:
+        return CollectedAnswer(
             "".join(block.text for block in said.content if block.type == "text"),
             [(b.id, b.name, b.input) for b in said.content if b.type == "tool_use"],
             {"end_turn": "stop", "tool_use": "tool_calls"}[said.stop_reason],
@@ -135,11 +135,15 @@ class _Messages:
         )
 
 
-CLIENTS: dict[str, type[Asker]] = {"chat": _Chat, "responses": _Responses, "messages": _Messages}
+CLIENTS: dict[str, type[ApiClient]] = {
+    "chat": _Chat,
+    "responses": _Responses,
+    "messages": _Messages,
+}
 
 
 @contextmanager
-def asking(api: str, server: ScriptedServer, max_retries: int = 0) -> Iterator[Asker]:
+def asking(api: str, server: ScriptedServer, max_retries: int = 0) -> Iterator[ApiClient]:
     """The client of an API, at a server."""
     client = CLIENTS[api](server, max_retries)
     try:

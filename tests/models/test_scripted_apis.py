@@ -26,7 +26,7 @@ from agentstepper_nb.models.scripted import (
     tool_says,
     turn,
 )
-from tests.models.scripted_clients import CLIENTS, Heard, asking
+from tests.models.scripted_clients import CLIENTS, CollectedAnswer, asking
 
 LOOK = ScriptedCall("read_file", {"path": "ü.py"})
 SCRIPT = Script(
@@ -68,7 +68,7 @@ def faulty(fault: Any) -> ScriptedServer:
 def test_every_api_gives_the_same_answer(
     server: ScriptedServer, talk: list[tuple[str, str]]
 ) -> None:
-    heard: list[Heard] = []
+    heard: list[CollectedAnswer] = []
     for api in CLIENTS:
         with asking(api, server) as client:
             heard += [client.whole(talk), client.streamed(talk)]

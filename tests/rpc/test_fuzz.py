@@ -15,8 +15,8 @@ from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.protocol.worker import RpcRequest, worker_messages
 from agentstepper_nb.rpc.peer import MAX_OPEN_REQUESTS
 from agentstepper_nb.rpc.session import RpcSession
-from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
-from tests.worker.worker_pair import LOG, Echo, Said, Wire
+from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
+from tests.worker.worker_pair import LOG, Echo, Said, WorkerConnection
 
 
 def messages(turn: int) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def at_the_core(count: int) -> None:
         assert {"malformed", "unknown_message", "invalid_message", "already_open"} <= set(ear.codes)
         assert {"answered", "internal", "worker_lost"} <= set(ends)
         assert ear.codes["unknown_service"] > 0  # a Core serves nothing
-        Wire(workers, {"echo": Echo()}, pid=2)
+        WorkerConnection(workers, {"echo": Echo()}, pid=2)
         assert await workers.call("echo", "echo", Said("well"), Said) == Said("well")
 
     asyncio.run(test())

@@ -47,7 +47,7 @@ class Clock:
         return self.now
 
 
-class Counting(Moniker):
+class CountingMoniker(Moniker):
     """Counts its steps, and says what it was told; each step waits for leave.
 
     Attributes:
@@ -84,20 +84,20 @@ class Monikers:
     lost: bool = False
 
     def find(self, name: str) -> MonikerFactory:
-        if name != Counting.name or self.lost:
+        if name != CountingMoniker.name or self.lost:
             raise CommandError("invalid_message", f"There is no moniker {name!r}.")
         return self.make
 
     def check(self, name: str, config: Any) -> None:
         self.find(name)
         try:
-            Counting.check(config)
+            CountingMoniker.check(config)
         except ValueError as error:
             raise CommandError("invalid_message", str(error)) from None
 
     def make(self, task: MonikerContext) -> Moniker:
         task.config = {"leave": self.permit(task.session_id)}
-        return Counting(task)
+        return CountingMoniker(task)
 
     def permit(self, session_id: str, steps: int = 0) -> asyncio.Semaphore:
         """Let so many more steps of a session end."""
@@ -189,7 +189,9 @@ class Core:
 
     # ---- asking -------------------------------------------------------------------------------------
 
-    async def create(self, session_id: str, moniker: str = Counting.name, **payload: Any) -> Action:
+    async def create(
+        self, session_id: str, moniker: str = CountingMoniker.name, **payload: Any
+    ) -> Action:
         """Create a session."""
         given = {"moniker": moniker} | payload
         return await self.act(ActionKind.CREATE, session_id, payload=given, agent_id="a")

@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller, maintain_connection
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 from tests.runtime.queues import LOG
 
 #: Seconds of a worker's lease, and of its poll: short, so that a killed one is missed soon.
@@ -65,7 +65,7 @@ class Place:
     def core(self) -> Iterator[subprocess.Popen[str]]:
         """Start it; at the end it is killed."""
         agents, uis = self._ports
-        served = Served(
+        served = ServeProcess(
             [
                 *(sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(self.data)),
                 *("--client-port", agents, "--ui-port", uis),

@@ -34,7 +34,7 @@ class Answers:
         return self._answer if point.approval is not None else ResumeAnswer()
 
 
-class Arbiter:
+class ApprovalDecider:
     """A Core that takes the agent's own decision for an answer."""
 
     def __init__(self, core: ScriptedCore) -> None:

@@ -23,7 +23,7 @@ Scenario = Callable[[Any], Awaitable[Any]]
 both = pytest.mark.parametrize("stepper_kind", ["sync", "async"])
 
 
-class Awaited:
+class AwaitingStepper:
     """An AgentStepper whose methods are awaited."""
 
     def __init__(self, dbg: AgentStepper) -> None:
@@ -73,7 +73,7 @@ def run(stepper_kind: str, core: ScriptedCore, scenario: Scenario, **options: An
     async def main() -> Any:
         if stepper_kind == "sync":
             with AgentStepper("Tester", "127.0.0.1", core.port, **options) as dbg:
-                return await scenario(Awaited(dbg))
+                return await scenario(AwaitingStepper(dbg))
         async with AsyncAgentStepper("Tester", "127.0.0.1", core.port, **options) as adbg:
             return await scenario(adbg)
 

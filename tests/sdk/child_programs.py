@@ -21,7 +21,7 @@ def python(program: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", program, *arguments]
 
 
-class Heard(io.StringIO):
+class CollectedOutput(io.StringIO):
     """An output that hands on what is written as it comes."""
 
     def __init__(self) -> None:

@@ -16,9 +16,9 @@ from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import Run, RunMode
 from tests.sdk.scripted_core import TIMEOUT_S, Peer
 
-GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
+CONTINUE_LEASE = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
-NOBODY = Run(id="r", name="", program="P", started_at=0)
+NO_VIEW_LEASE = Run(id="r", name="", program="P", started_at=0)
 
 
 def continued(*breakpoints: BreakpointRule) -> LeaseMessage:
@@ -35,7 +35,7 @@ def answering(lease: LeaseMessage) -> Any:
 
     def answer(peer: Peer, message: GetTimeline) -> Struct:
         peer.say(lease)
-        return Timeline(run=NOBODY, rows=(), commits=())
+        return Timeline(run=NO_VIEW_LEASE, rows=(), commits=())
 
     return answer
 

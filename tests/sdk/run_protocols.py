@@ -44,7 +44,7 @@ class RecordingListener:
         self.ended_with.append(lost)
 
 
-def a_run(
+def make_run_protocol(
     waiting: PendingFutures,
     id: str = "r",
     listener: Any = None,

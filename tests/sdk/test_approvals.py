@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.data_model import (
     RunMode,
 )
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
-from tests.sdk.approval_helpers import Answers, Arbiter, approves, call
+from tests.sdk.approval_helpers import Answers, ApprovalDecider, approves, call
 from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, waiting
 
@@ -124,7 +124,7 @@ def test_how_a_run_begins_is_said_in_its_hello(stepper_kind: str, core: Scripted
 
 @both
 def test_somebody_elsewhere_is_asked_once_it_waits(stepper_kind: str, core: ScriptedCore) -> None:
-    arbiter = Arbiter(core)
+    arbiter = ApprovalDecider(core)
     asked = threading.Event()
     approval = Approval("It deletes files.", on_waiting=asked.set)
     with ThreadPoolExecutor(1) as pool:
@@ -147,7 +147,7 @@ def test_somebody_elsewhere_is_asked_once_it_waits(stepper_kind: str, core: Scri
 def test_what_was_decided_before_follows_at_once(
     stepper_kind: str, how: str, core: ScriptedCore
 ) -> None:
-    arbiter, asked = Arbiter(core), threading.Event()
+    arbiter, asked = ApprovalDecider(core), threading.Event()
     approval = Approval("It deletes files.", on_waiting=asked.set)
     if how == "approve":
         approval.approve()

@@ -24,7 +24,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
-from tests.sdk.approval_helpers import Arbiter, call
+from tests.sdk.approval_helpers import ApprovalDecider, call
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
@@ -40,7 +40,7 @@ def test_secrets_stay_here_and_come_back(
     stepper_kind: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
-    arbiter = Arbiter(core)
+    arbiter = ApprovalDecider(core)
     with ThreadPoolExecutor(1) as pool:
         approval = Approval(f"It sends {SECRET}." + "x" * 2000, rule=f"curl {SECRET}")
         approval.approve(f"curl -H {SECRET} other")
@@ -69,7 +69,7 @@ def test_redact_sees_what_is_asked_and_why_it_is_denied(
             return dict.fromkeys(value, "hidden")
         return value
 
-    arbiter = Arbiter(core)
+    arbiter = ApprovalDecider(core)
     approval = Approval("It deletes files.")
     approval.deny("It would delete mine.")
     with ThreadPoolExecutor(1) as pool:

@@ -25,7 +25,7 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from tests.sdk.hostile import Pair
-from tests.sdk.traced_values import Thing, mark
+from tests.sdk.traced_values import FrameworkObject, mark
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -154,7 +154,7 @@ def test_a_datetime_keeps_its_time_zone() -> None:
 
 
 def test_a_field_deep_inside_is_edited_and_all_else_stays_the_same_object() -> None:
-    thing, other = Thing(), Pair("other", Thing())
+    thing, other = FrameworkObject(), Pair("other", FrameworkObject())
     value = {"orders": (Order("bob", [Pair(thing, 1), other]),), "by": {"x": other}}
 
     def change(shown: Any) -> Any:
@@ -172,7 +172,7 @@ def test_a_field_deep_inside_is_edited_and_all_else_stays_the_same_object() -> N
 
 
 def test_what_is_not_edited_is_the_same_object() -> None:
-    value = {"b": [Order("x"), {1, 2}], "a": Thing()}
+    value = {"b": [Order("x"), {1, 2}], "a": FrameworkObject()}
     assert edited(value, lambda shown: shown) is value
     assert edited(value, lambda shown: dict(reversed(shown.items())))["b"] is value["b"]
 
@@ -234,8 +234,13 @@ def test_what_redact_hides_is_kept() -> None:
 
 
 REFUSED: list[tuple[str, Any, Any, str]] = [
-    ("repr", {"a": Thing()}, {"a": mark("<no thing>", 1)}, "a is read-only, since its type, Thing"),
-    ("replaced", {"a": [Thing()]}, {"a": ["x"]}, r"a\[0\] is read-only"),
+    (
+        "repr",
+        {"a": FrameworkObject()},
+        {"a": mark("<no thing>", 1)},
+        "a is read-only, since its type, FrameworkObject",
+    ),
+    ("replaced", {"a": [FrameworkObject()]}, {"a": ["x"]}, r"a\[0\] is read-only"),
     ("no mark", {"a": 1}, {"a": mark("<a thing>", 1)}, "a is read-only"),
     (
         "no object",
@@ -297,7 +302,7 @@ scalars = plain | st.one_of(
     st.binary(),
     st.sampled_from(Colour),
     st.text(alphabet="ab/").map(PurePosixPath),
-    st.builds(Thing),
+    st.builds(FrameworkObject),
     st.frozensets(st.text() | st.integers()),
 )
 values = st.recursive(

@@ -40,7 +40,7 @@ from agentstepper_nb.sdk.send_queue import (
 from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
-from tests.sdk.run_protocols import a_run
+from tests.sdk.run_protocols import make_run_protocol
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 SAID = 600
@@ -136,7 +136,7 @@ class Written:
     """A run that a Core takes, and what is written of it on its connection."""
 
     def __init__(self) -> None:
-        self.run = a_run(PendingFutures())
+        self.run = make_run_protocol(PendingFutures())
         self.protocol = AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
         self.protocol.add(self.run)
         self.connect(received=1)

@@ -21,7 +21,7 @@ from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_encoder import encode_value
 from agentstepper_nb.sdk.value_hooks import ValueHooks
 from tests.sdk.hostile import HOSTILE, Pair, thicket
-from tests.sdk.traced_values import Thing, mark
+from tests.sdk.traced_values import FrameworkObject, mark
 
 
 class Colour(Enum):
@@ -137,7 +137,7 @@ def test_the_same_object_twice_is_no_circle() -> None:
 
 
 def test_a_mark_stands_for_its_object() -> None:
-    one, two = Thing(), Thing()
+    one, two = FrameworkObject(), FrameworkObject()
     shown = encode_value([one, {"x": two}])
     assert shown.json == [mark("<a thing>", 1), {"x": mark("<a thing>", 2)}]
     assert list(shown.objects_by_mark.values()) == [one, two]
@@ -161,13 +161,15 @@ def test_a_hook_that_fails_leaves_a_mark_that_names_it(error: Exception, said: s
     def show_thing(value: Any) -> Any:
         raise error
 
-    shown = encode_value([Thing(), 1], ValueHooks(show_thing)).json
+    shown = encode_value([FrameworkObject(), 1], ValueHooks(show_thing)).json
     assert shown == [mark("<a thing>", 1, f"to_json=show_thing raised {said}"), 1]
 
 
 def test_a_hook_that_gives_what_it_got_comes_to_an_end() -> None:
-    assert encode_value(Thing(), ValueHooks(lambda value: value)).json == mark("<a thing>", 1)
-    shown = encode_value(Thing(), ValueHooks(lambda value: Pair(value, value))).json
+    assert encode_value(FrameworkObject(), ValueHooks(lambda value: value)).json == mark(
+        "<a thing>", 1
+    )
+    shown = encode_value(FrameworkObject(), ValueHooks(lambda value: Pair(value, value))).json
     assert "$repr" in json.dumps(shown)
 
 
@@ -178,7 +180,7 @@ def test_what_redact_gives_is_shown_too() -> None:
         seen.append(value)
         return {**value, "pair": {**value["pair"], "left": {1, 2}}}
 
-    value = {"pair": Pair("secret", Thing())}
+    value = {"pair": Pair("secret", FrameworkObject())}
     packed = PayloadEncoder(redact).encode_for_display("prompt", value)
     assert seen == [{"pair": {"left": "secret", "right": mark("<a thing>", 1)}}]
     assert json.loads(bytes(packed.raw)) == {

@@ -19,7 +19,7 @@ from tests.sdk.hostile import HOSTILE
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import Thing, mark
+from tests.sdk.traced_values import FrameworkObject, mark
 
 tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
 
@@ -58,10 +58,10 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
         tenant.set("acme")
 
         @dbg.traced_tool
-        def buy(order: Order, thing: Thing) -> Order:
+        def buy(order: Order, thing: FrameworkObject) -> Order:
             return order
 
-        return buy(order, Thing())
+        return buy(order, FrameworkObject())
 
     working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.answers import StopAnswer
 from agentstepper_nb.protocol.data_model import RunEnding, RunMode
 from tests.sdk.both_steppers import both, run, transcript
-from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, hear, told
+from tests.sdk.lease_helpers import CONTINUE_LEASE, HALT, answering, ask, hear, told
 from tests.sdk.resume.agents import FINISHED
 from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
 
@@ -24,7 +24,7 @@ from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
 
 @both
 def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: ScriptedCore) -> None:
-    core.lease, core.policy = GO_ON, only_the_start
+    core.lease, core.policy = CONTINUE_LEASE, only_the_start
     prompt, arguments, result = ["p"], {"a": 1}, ["result"]
 
     async def scenario(dbg: Any) -> None:
@@ -47,7 +47,7 @@ def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: Scripte
 
 
 def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     passed: list[int] = []
 
     async def work() -> None:
@@ -83,7 +83,7 @@ def test_both_agentsteppers_say_the_same(stepper_kind: str, core: ScriptedCore) 
             tool.result = 1
 
     run(stepper_kind, core, scenario)
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     run(stepper_kind, core, scenario)
     waiting, leased = transcript(core.peer()), transcript(core.peer())
     for _, message in waiting + leased:
@@ -109,7 +109,7 @@ def test_where_it_steps_it_waits_everywhere(stepper_kind: str, core: ScriptedCor
 def test_after_a_revoke_was_read_the_next_breakpoint_waits(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
@@ -130,7 +130,7 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(
 def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     core.requests = answering(HALT)
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else StopAnswer()
 

@@ -27,7 +27,7 @@ from agentstepper_nb.sdk import outbox, run_session
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
 from tests.sdk.both_steppers import both, run
-from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, continued, hear, told
+from tests.sdk.lease_helpers import CONTINUE_LEASE, HALT, answering, ask, continued, hear, told
 from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit
 from tests.sdk.test_decision_order import Wire
 
@@ -87,7 +87,7 @@ def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
 def test_what_was_used_before_a_breakpoint_was_set_counts(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     budget = BreakpointRule(id="s", watch=TokenBudget(limit=25))
     core.requests = answering(LeaseMessage(epoch=2, mode=RunMode.CONTINUE, breakpoints=(budget,)))
     answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
@@ -149,7 +149,7 @@ def test_an_event_is_as_deep_as_its_core_has_it(
         return BreakpointResult()
 
     monkeypatch.setattr(BreakpointEngine, "evaluate", reach)
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         with dbg.event("outer"), dbg.llm("p", model="m"):
             pass
@@ -168,7 +168,7 @@ def test_an_event_is_as_deep_as_its_core_has_it(
 def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         peer = core.peer()
         peer.next(HaltPointReached)
@@ -190,7 +190,7 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
 def test_a_finalizer_may_reach_a_breakpoint_inside_another(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         reach = BreakpointEngine.evaluate
 
@@ -213,7 +213,7 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
 
     def policy(peer: Peer, point: HaltPointReached) -> Answer:
         if point.data == Raw(b'"inner"'):
-            peer.say(GO_ON)
+            peer.say(CONTINUE_LEASE)
         return ResumeAnswer()
 
     core.lease, core.policy = HALT, policy
@@ -267,7 +267,7 @@ def test_each_lease_that_came_is_taken_up(
     leasehold.accept_lease(continued(breakpoint))
     assert (reach(1), reach(2)) == (("s",), ())
     with ThreadPoolExecutor(1) as reader, leasehold._lock:
-        reader.submit(leasehold.accept_lease, GO_ON).result(TIMEOUT_S)
+        reader.submit(leasehold.accept_lease, CONTINUE_LEASE).result(TIMEOUT_S)
         reader.submit(leasehold.accept_lease, continued(breakpoint)).result(TIMEOUT_S)
     assert (reach(3), reach(4)) == (("s",), ())
 
@@ -288,7 +288,7 @@ def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyP
 def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core.lease, core.acknowledges = GO_ON, False
+    core.lease, core.acknowledges = CONTINUE_LEASE, False
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     peer, link = core.peer(), dbg._current_session().link
     heard, acknowledge = threading.Event(), ResendBuffer.acknowledge

@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.killing.core_hosts import Serve
-from tests.killing.faults import Point
+from tests.crash_recovery.core_hosts import Serve
+from tests.crash_recovery.faults import Point
 
 #: Opens so many runs; each line that comes is said by all of them; then all say goodbye.
 AGENT = """

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.data_model import AnswerKind, RunEnding, RunState
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -31,7 +31,7 @@ class CoreProcess:
     def start(self, *, elsewhere: bool = False) -> None:
         """Start a Core; on the same ports, or on others."""
         agents, uis = ("0", "0") if elsewhere else self.ports
-        self.core = Served(
+        self.core = ServeProcess(
             [
                 *(sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(self._folder)),
                 *("--client-port", agents, "--ui-port", uis, "--log-level", "warning"),

@@ -28,7 +28,7 @@ from agentstepper_nb.sdk.agent_protocol import MAX_PART_CHARS, AgentProtocol
 from agentstepper_nb.sdk.connection_state import RunConnectionState
 from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
-from tests.sdk.run_protocols import RecordingListener, a_run
+from tests.sdk.run_protocols import RecordingListener, make_run_protocol
 
 NAMES = ("a", "b", "c")
 LONG = Raw(b'"' + b"x" * (2 * MAX_PART_CHARS + 1) + b'"')  # goes in three parts
@@ -120,7 +120,7 @@ class SharedConnection(RuleBasedStateMachine):
         self.now = 0.0
         self.told = {name: RecordingListener() for name in NAMES}
         self.runs: dict[str, RunProtocol] = {
-            name: a_run(PendingFutures(), name, self.told[name]) for name in NAMES
+            name: make_run_protocol(PendingFutures(), name, self.told[name]) for name in NAMES
         }
         for each in self.runs.values():
             self.protocol.add(each)
@@ -235,8 +235,8 @@ TestSharedConnection.settings = settings(stateful_step_count=50)
 def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
     waiting, endpoint = PendingFutures(), CoreEndpoint("ws://127.0.0.1:1")
     stays, moves = RecordingListener(), RecordingListener()
-    first = a_run(waiting, "a", stays)
-    second = a_run(waiting, "b", moves)
+    first = make_run_protocol(waiting, "a", stays)
+    second = make_run_protocol(waiting, "b", moves)
     old, new = (AgentProtocol(endpoint, lambda: None) for _ in range(2))
     old.add(first)
     old.add(second)

@@ -24,7 +24,7 @@ from agentstepper_nb import (
 )
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.both_steppers import both, run
-from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
+from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -91,7 +91,7 @@ def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Perso
 
 def test_output_comes_as_it_is_written(dbg: AgentStepper) -> None:
     program = "import signal; print('no line', end=''); print('more'); signal.pause()"
-    with redirect_stdout(Heard()) as heard:
+    with redirect_stdout(CollectedOutput()) as heard:
         child = dbg.spawn(python(program))
     assert heard.until("more\n") == "no linemore\n"  # where it was printed to when it began
     assert child.returncode is None
@@ -135,7 +135,7 @@ def test_an_output_that_fails_does_not_hold_the_child(
 
 def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
     """The grandchild has the child's output open, and goes on."""
-    with redirect_stdout(Heard()) as heard:
+    with redirect_stdout(CollectedOutput()) as heard:
         assert dbg.spawn(["sh", "-c", "sleep 600 & echo $!"]).wait(TIMEOUT_S) == 0
     os.kill(int(heard.until("\n")), signal.SIGKILL)
 
@@ -251,7 +251,7 @@ print("again:", signal.sigtimedwait([signal.SIGINT], 0.1), flush=True)
 def test_a_cancelled_task_ends_the_child(core: ScriptedCore) -> None:
     async def main() -> int | None:
         async with AsyncAgentStepper("parent", "127.0.0.1", core.port) as dbg:
-            with redirect_stdout(Heard()) as heard:
+            with redirect_stdout(CollectedOutput()) as heard:
                 child = await dbg.spawn(python(FOREVER))
             waiting = asyncio.ensure_future(child)
             await asyncio.to_thread(heard.until, "ready")

@@ -21,7 +21,7 @@ from agentstepper_nb import (
 )
 from agentstepper_nb.protocol.data_model import Run, RunEnding
 from tests.sdk.both_steppers import both, run
-from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
+from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -60,7 +60,7 @@ def test_leaving_by_an_exception_ends_the_children(
     children: list[Any] = []
 
     async def scenario(dbg: Any) -> None:
-        with redirect_stdout(Heard()) as heard:
+        with redirect_stdout(CollectedOutput()) as heard:
             children.append(await dbg.spawn(python(FOREVER)))
         await asyncio.to_thread(heard.until, "ready")
         raise error("the agent ends")

@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
 from agentstepper_nb.protocol.data_model import EventOutcome
 from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
-from tests.sdk.traced_values import Thing, data, edits, mark
+from tests.sdk.traced_values import FrameworkObject, data, edits, mark
 
 
 def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> None:
@@ -45,7 +45,7 @@ def test_edited_arguments_arrive(dbg: AgentStepper, core: ScriptedCore) -> None:
 
 
 def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedCore) -> None:
-    thing, things, numbers = Thing(), [Thing(), {"x": Thing()}], [1]
+    thing, things, numbers = FrameworkObject(), [FrameworkObject(), {"x": FrameworkObject()}], [1]
     got: list[Any] = []
 
     @dbg.traced_tool
@@ -84,7 +84,7 @@ def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedC
 
 def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
     def to_json(value: Any) -> Any:
-        if isinstance(value, Thing):
+        if isinstance(value, FrameworkObject):
             if value is other:
                 raise TypeError
             return {"thing": {1}}
@@ -92,7 +92,7 @@ def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
             return sorted(value)
         raise TypeError
 
-    thing, other = Thing(), Thing()
+    thing, other = FrameworkObject(), FrameworkObject()
     with AgentStepper("T", "127.0.0.1", core.port, to_json=to_json) as dbg:
 
         @dbg.traced_tool

@@ -25,7 +25,7 @@ from tests.instrument.queries import halted_body, replace_text
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import TIMEOUT_S, Script, ScriptedCore
 from tests.sdk.test_exact_edits import refused
-from tests.sdk.traced_values import Thing, data, mark
+from tests.sdk.traced_values import FrameworkObject, data, mark
 
 both = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 TEXT = "one two three"
@@ -138,7 +138,7 @@ def test_items_come_as_they_are_made_where_nothing_may_halt(
 def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
     is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
 ) -> None:
-    thing = Thing()
+    thing = FrameworkObject()
     got: list[Any] = []
 
     def stream() -> Iterator[Any]:

@@ -18,7 +18,7 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import Thing, data, edits, mark
+from tests.sdk.traced_values import FrameworkObject, data, edits, mark
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_plain_function_that_runs_an_async_one(dbg: AgentStepper) -> None:
 
 
 def test_generators(dbg: AgentStepper, core: ScriptedCore) -> None:
-    thing = Thing()
+    thing = FrameworkObject()
 
     @dbg.traced_llm
     def stream(n: int) -> Any:

@@ -19,7 +19,7 @@ from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import Thing, mark
+from tests.sdk.traced_values import FrameworkObject, mark
 
 
 class User:
@@ -67,7 +67,7 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     def show_thing(value: Any) -> Any:
         raise error
 
-    thing = Thing()
+    thing = FrameworkObject()
 
     async def scenario(dbg: Any) -> Any:
         got = []
@@ -84,7 +84,7 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     call = person.body(person.rows()[-1])
     assert call["Argument"] == {"thing": mark("<a thing>", 1, why), "n": 1}
     assert debug_messages(person) == [
-        f"A value of the type Thing is shown by its repr and can't be edited: {why}."
+        f"A value of the type FrameworkObject is shown by its repr and can't be edited: {why}."
     ]
     call["Argument"]["n"] = 2
     person.step(call)
@@ -199,7 +199,7 @@ def test_a_value_that_must_be_json_names_the_hook_that_failed() -> None:
 
     encoder = PayloadEncoder(hooks=ValueHooks(show_thing))
     with pytest.raises(NotJSONError, match="to_json=show_thing raised LookupError: no such thing"):
-        encoder.encode("tool_call", {"a": Thing()})
+        encoder.encode("tool_call", {"a": FrameworkObject()})
 
 
 def test_hooks_that_can_not_be_called_are_refused(core: ScriptedCore) -> None:

@@ -8,14 +8,16 @@ from typing import Any
 from tests.sdk.scripted_core import STEP, Peer, Script, ScriptedCore, edit
 
 
-class Thing:
+class FrameworkObject:
     """Nothing that JSON has."""
 
     def __repr__(self) -> str:
         return "<a thing>"
 
 
-def mark(text: str, number: int, why: str = "its type, Thing, has no fields") -> dict[str, Any]:
+def mark(
+    text: str, number: int, why: str = "its type, FrameworkObject, has no fields"
+) -> dict[str, Any]:
     """What a value without fields is shown as."""
     return {"$repr": text, "$ref": number, "$why": why}
 

@@ -23,7 +23,7 @@ class Event:
     id: str | None = None
 
 
-class Blocks:
+class EventStreamReader:
     """Reads a stream's blocks: what lies between two empty lines."""
 
     def __init__(self, stream: IOStream) -> None:
@@ -120,7 +120,7 @@ class Client:
     @asynccontextmanager
     async def stream(
         self, session: str, last: str | None = None, **headers: str
-    ) -> AsyncIterator[Blocks]:
+    ) -> AsyncIterator[EventStreamReader]:
         """Read a session's events, which have to be there."""
         status, blocks = await self.open_stream(session, last)
         assert status == 200
@@ -129,7 +129,9 @@ class Client:
         finally:
             blocks.stream.close()
 
-    async def open_stream(self, session: str, last: str | None = None) -> tuple[int, Blocks]:
+    async def open_stream(
+        self, session: str, last: str | None = None
+    ) -> tuple[int, EventStreamReader]:
         """Ask for a session's events: the status, and what follows."""
         stream = await TCPClient().connect("127.0.0.1", self._port)
         path = f"{self._base_url}agentstepper/api/coding/sessions/{session}/stream"
@@ -145,7 +147,7 @@ class Client:
             assert "transfer-encoding: chunked\r\n" in head
         else:
             stream.close()
-        return status, Blocks(stream)
+        return status, EventStreamReader(stream)
 
 
 async def turns(count: int = 50) -> None:

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.worker import (
 )
 from agentstepper_nb.rpc.session import RpcSession
 from agentstepper_nb.worker.services import ServiceContext
-from tests.helpers.scripted_conversations import Leader
+from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
@@ -24,9 +24,9 @@ LOG = logging.getLogger("agentstepper_nb.test")
 class Worker:
     """A worker on a real socket."""
 
-    def __init__(self, socket: Any, leader: Leader, data_dir: Path) -> None:
+    def __init__(self, socket: Any, opener: ScriptedSessionOpener, data_dir: Path) -> None:
         self.socket = socket
-        service = CodingService(leader, ServiceContext(data_dir, LOG))
+        service = CodingService(opener, ServiceContext(data_dir, LOG))
         self.line = RpcSession(
             lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
         )

@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.helpers.scripted_conversations import Leader
+from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 from tests.server.agents import Api, ManualSessions
 from tests.server.coding import Client
 from tests.server.coding_worker import Worker
@@ -30,7 +30,7 @@ CONTROL_TOKEN = "the-persons-own"
 Connect = Callable[..., Awaitable[WebSocketClientConnection]]
 
 
-class Granting(Authorizer):
+class GrantingAuthorizer(Authorizer):
     """Allows the actions it was given on our resource, and all on the others."""
 
     actions = Set({"read", "execute"}).tag(config=True)
@@ -66,7 +66,7 @@ def jp_server_config(
             "ServerApp": {
                 "jpserver_extensions": {"agentstepper_nb.server_ext": True},
                 "allow_unauthenticated_access": False,
-                "authorizer_class": Granting,
+                "authorizer_class": GrantingAuthorizer,
             },
             "Granting": {"actions": granted},
             "AgentStepperExtension": {
@@ -151,17 +151,20 @@ def manual_sessions(extension: AgentStepperExtension) -> ManualSessions:
 
 
 @pytest.fixture
-def leader() -> Leader:
-    return Leader()
+def opener() -> ScriptedSessionOpener:
+    return ScriptedSessionOpener()
 
 
 @pytest.fixture
 def worker(
-    extension: Any, connect: Any, leader: Leader, jp_asyncio_loop: asyncio.AbstractEventLoop
+    extension: Any,
+    connect: Any,
+    opener: ScriptedSessionOpener,
+    jp_asyncio_loop: asyncio.AbstractEventLoop,
 ) -> Iterator[Worker]:
     async def connected() -> Worker:
         token = {"Authorization": f"Bearer {extension.tokens.worker}"}
-        worker = Worker(await connect("worker", token), leader, Path(extension.data_dir))
+        worker = Worker(await connect("worker", token), opener, Path(extension.data_dir))
         await worker.serve()
         return worker
 

@@ -52,7 +52,7 @@ script = Script(
 """
 
 
-class Live:
+class LiveServer:
     """A server and what a person knows of it."""
 
     def __init__(self, home: Path) -> None:

@@ -13,16 +13,16 @@ from tornado.httpclient import HTTPClientError
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.llm_wire.events import TextDelta
 from agentstepper_nb.server_ext.coding_handlers import CodingStreamHandler
-from tests.helpers.scripted_conversations import Leader
+from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 from tests.server.coding import Client, Event, opened, turns
 from tests.server.coding_worker import Worker
 
 
 async def test_the_workflow(
-    api: Client, worker: Worker, leader: Leader, how: Any, root: Path
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path
 ) -> None:
     id = await opened(api, how)
-    assert leader.led[id].opening.request.workspace_path == str((root / "repo").resolve())
+    assert opener.led[id].opening.request.workspace_path == str((root / "repo").resolve())
     async with api.stream(id) as stream:
         assert (await api("POST", id, "chat", message="say Hello you")).code == 202
         events = await stream.until("completed")
@@ -68,7 +68,9 @@ async def test_the_workflow(
     assert json.loads((await api("POST", id, "resume", **how)).body)["id"] == id
 
 
-async def test_refusals(api: Client, worker: Worker, leader: Leader, how: Any) -> None:
+async def test_refusals(
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
+) -> None:
     id = await opened(api, how)
     assert await api.refused("POST", "never", "chat", message="x") == (404, "unknown_session")
     assert await api.refused("POST", "never", "cancel") == (404, "unknown_session")
@@ -95,13 +97,13 @@ async def test_refusals(api: Client, worker: Worker, leader: Leader, how: Any) -
             "unknown_call",
         )
         assert await api.refused("POST", *approvals) == (400, "invalid_message")
-        leader.led[id].elsewhere.set()  # the view was first
+        opener.led[id].elsewhere.set()  # the view was first
         await stream.until("completed")
         assert await api.refused("POST", *approvals, approved=True) == (409, "stale")
 
 
 async def test_nothing_approves_by_accident(
-    api: Client, worker: Worker, leader: Leader, how: Any
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     id = await opened(api, how)
     async with api.stream(id) as stream:
@@ -128,31 +130,31 @@ async def test_nothing_approves_by_accident(
         for once in ({}, {"confirmed": False}, {"always": True}, {"editedArgs": {"command": "ls"}}):
             refused = await api.refused(*approve, approved=True, **once)
             assert refused == (409, "needs_confirmation"), once
-        assert leader.led[id].decisions == []
+        assert opener.led[id].decisions == []
         assert json.loads((await api("GET")).body)["sessions"][0]["waiting"] == ["c1"]
         assert (await api(*approve, approved=False, reason="no")).code == 204
         await stream.until("completed")
-    (decision,) = leader.led[id].decisions
+    (decision,) = opener.led[id].decisions
     assert (decision.approved, decision.reason) == (False, "no")
 
 
 @pytest.mark.parametrize("risk", ["low", "medium"])
 async def test_lesser_risks_are_approved_as_before(
-    api: Client, worker: Worker, leader: Leader, how: Any, risk: str
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, risk: str
 ) -> None:
     id = await opened(api, how)
-    leader.led[id].risk = Risk(risk)
+    opener.led[id].risk = Risk(risk)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="ask c1")
         (asked,) = await stream.until("approval_required")
         assert asked.data["risk"] == risk
         assert (await api("POST", id, "approvals", "c1", approved=True)).code == 204
         await stream.until("completed")
-    assert leader.led[id].decisions[0].approved
+    assert opener.led[id].decisions[0].approved
 
 
 async def test_workspaces_lie_under_the_roots(
-    api: Client, worker: Worker, leader: Leader, how: Any, root: Path, tmp_path: Path
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -167,7 +169,7 @@ async def test_workspaces_lie_under_the_roots(
         body = {**how, "workspacePath": str(path)}
         assert await api.refused("POST", **body) == (400, "invalid_message"), path
     id = await opened(api, {**how, "workspacePath": "repo"})
-    assert leader.led[id].opening.request.workspace_path == str((root / "repo").resolve())
+    assert opener.led[id].opening.request.workspace_path == str((root / "repo").resolve())
 
 
 @pytest.fixture
@@ -184,7 +186,7 @@ async def test_further_roots(another_root: Path, api: Client, worker: Worker, ho
 
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_who_may_read_may_watch(
-    api: Client, worker: Worker, leader: Leader, how: Any, granted: set[str]
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, granted: set[str]
 ) -> None:
     assert json.loads((await api("GET")).body) == {"sessions": []}
     assert (await api.open_stream("never"))[0] == 404
@@ -277,14 +279,18 @@ async def test_silence_is_filled(
 
 
 async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
-    api: Client, worker: Worker, leader: Leader, how: Any, monkeypatch: pytest.MonkeyPatch
+    api: Client,
+    worker: Worker,
+    opener: ScriptedSessionOpener,
+    how: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(CodingStreamHandler, "stall_timeout_s", 0.2)
     id = await opened(api, how)
     async with api.stream(id):
         for number in range(300):
-            leader.led[id].say(TextDelta(f"{number} {'x' * 50_000}"))
-        feed = leader.led[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
+            opener.led[id].say(TextDelta(f"{number} {'x' * 50_000}"))
+        feed = opener.led[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
         while feed._reader is not None:
             await asyncio.sleep(0.01)
     async with api.stream(id) as again:

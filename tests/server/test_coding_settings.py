@@ -11,7 +11,7 @@ from traitlets import TraitError
 
 from agentstepper_nb.protocol.coding_settings import select_given_settings
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.helpers.scripted_conversations import Leader
+from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 from tests.server.agents import Api
 from tests.server.coding import Client, opened
 from tests.server.coding_worker import Worker
@@ -21,13 +21,13 @@ FULL: Any = {"sandboxMode": "danger-full-access"}
 CONTROL = "X-AgentStepper-Control-Token"
 
 
-def settings(leader: Leader, id: str) -> dict[str, Any]:
+def settings(opener: ScriptedSessionOpener, id: str) -> dict[str, Any]:
     """What a session was opened with."""
-    return select_given_settings(leader.led[id].opening.request)
+    return select_given_settings(opener.led[id].opening.request)
 
 
 async def test_both_posts_take_every_setting(
-    api: Client, worker: Worker, leader: Leader, how: Any, root: Path
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path
 ) -> None:
     asked = {
         "autoApprove": True,
@@ -50,7 +50,7 @@ async def test_both_posts_take_every_setting(
         "processes": 7,
     }
     id = await opened(api, {**how, **asked})
-    first = settings(leader, id)
+    first = settings(opener, id)
     assert list(first.values()) == [
         *list(asked.values())[:-4],
         (str((root / "repo").resolve()),),
@@ -60,7 +60,7 @@ async def test_both_posts_take_every_setting(
     ]
     await api("DELETE", id)
     await api("POST", id, "resume", **how, **asked)
-    assert settings(leader, id) == first
+    assert settings(opener, id) == first
 
 
 @pytest.mark.parametrize(
@@ -78,26 +78,26 @@ async def test_both_posts_take_every_setting(
     ids=str,
 )
 async def test_what_cant_be_is_refused(
-    api: Client, worker: Worker, leader: Leader, how: Any, wrong: Any
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, wrong: Any
 ) -> None:
     assert await api.refused("POST", **how, **wrong) == (400, "invalid_message")
     assert await api.refused("POST", "s1", "resume", **how, **wrong) == (400, "invalid_message")
-    assert leader.led == {}
+    assert opener.led == {}
 
 
 @pytest.mark.parametrize("name", ["readable", "writable"])
 async def test_folders_lie_in_the_roots(
-    api: Client, worker: Worker, leader: Leader, how: Any, root: Path, name: str
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path, name: str
 ) -> None:
     for path in ("/", "..", "~", str(root / ".." / "x")):
         asked: Any = {name: [path]}
         assert await api.refused("POST", **how, **asked) == (403, "outside_roots")
-    assert leader.led == {}
+    assert opener.led == {}
 
 
 @pytest.mark.parametrize("asked", [FULL, {"sandbox": "none"}], ids=str)
 async def test_leaving_the_sandbox_takes_the_control_token(
-    api: Client, worker: Worker, leader: Leader, how: Any, asked: Any
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, asked: Any
 ) -> None:
     assert await api.refused("POST", **how, **asked) == (403, "needs_control_token")
     assert await api.refused("POST", "s1", "resume", **how, **asked) == (403, "needs_control_token")
@@ -105,10 +105,10 @@ async def test_leaving_the_sandbox_takes_the_control_token(
         headers = {CONTROL: token}
         refused = await api.refused("POST", headers=headers, **how, **asked)
         assert refused == (401, "unauthorized"), token
-    assert leader.led == {}
+    assert opener.led == {}
     response = await api("POST", headers={CONTROL: CONTROL_TOKEN}, **how, **asked)
     assert select_given_settings(
-        leader.led[json.loads(response.body)["id"]].opening.request
+        opener.led[json.loads(response.body)["id"]].opening.request
     ).items() >= {("sandbox_mode", "danger-full-access") if asked is FULL else ("sandbox", "none")}
 
 
@@ -135,10 +135,10 @@ LIMITED = {
 
 @pytest.mark.parametrize("coding_traits", [LIMITED])
 async def test_the_servers_defaults_and_limits(
-    api: Client, worker: Worker, leader: Leader, how: Any
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     id = await opened(api, how)
-    assert settings(leader, id) == {
+    assert settings(opener, id) == {
         "temperature": 0.0,
         "sandbox_mode": "read-only",
         "max_iterations": 10,
@@ -151,17 +151,17 @@ async def test_the_servers_defaults_and_limits(
     id = await opened(
         api, {**how, "maxIterations": 4, "temperature": 1, "sandboxMode": "read-only"}
     )
-    assert settings(leader, id)["max_iterations"] == 4
-    assert settings(leader, id)["temperature"] == 1.0
+    assert settings(opener, id)["max_iterations"] == 4
+    assert settings(opener, id)["temperature"] == 1.0
 
 
 @pytest.mark.parametrize(
     "coding_traits", [{"coding_defaults": {"sandbox_mode": "danger-full-access"}}]
 )
 async def test_whoever_runs_the_server_may_take_the_sandbox_away(
-    api: Client, worker: Worker, leader: Leader, how: Any
+    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
-    assert settings(leader, await opened(api, how)) == {"sandbox_mode": "danger-full-access"}
+    assert settings(opener, await opened(api, how)) == {"sandbox_mode": "danger-full-access"}
 
 
 @pytest.mark.parametrize("trait", ["coding_defaults", "coding_limits"])

@@ -21,13 +21,13 @@ from agentstepper_nb.llm_wire.conversation import (
 from agentstepper_nb.protocol import ui as ui_wire
 from tests.e2e.jupyter import running
 from tests.server.coding import Event
-from tests.server.live import Live, hang_up
+from tests.server.live import LiveServer, hang_up
 from tests.worker.processes import gone
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    live = Live(tmp_path_factory.mktemp("jupyter"))
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("jupyter"))
     with running(live.server):
         yield live
 
@@ -41,7 +41,7 @@ def only(events: list[Event], kind: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_session_from_create_to_resume(live: Live) -> None:
+def test_a_session_from_create_to_resume(live: LiveServer) -> None:
     """The whole workflow; run, log and stream tell the same."""
 
     async def test() -> None:
@@ -97,7 +97,7 @@ def test_a_session_from_create_to_resume(live: Live) -> None:
     asyncio.run(test())
 
 
-def test_the_session_says_what_holds_its_commands(live: Live) -> None:
+def test_the_session_says_what_holds_its_commands(live: LiveServer) -> None:
     async def test() -> None:
         api = live.api
         created = json.loads((await api("POST", **live.how)).body)
@@ -114,7 +114,7 @@ def test_the_session_says_what_holds_its_commands(live: Live) -> None:
     asyncio.run(test())
 
 
-async def the_run_tells_it_too(live: Live, session: str, returned: dict[str, Any]) -> None:
+async def the_run_tells_it_too(live: LiveServer, session: str, returned: dict[str, Any]) -> None:
     """The debugger's run has the same question, call and result."""
     run = await live.run_of(session)
     whole = json.loads((await live.fetch("agentstepper", "api", "runs", run, method="GET")).body)
@@ -134,7 +134,7 @@ async def the_run_tells_it_too(live: Live, session: str, returned: dict[str, Any
     await hang_up(view)
 
 
-def test_the_view_was_first(live: Live) -> None:
+def test_the_view_was_first(live: LiveServer) -> None:
     async def test() -> None:
         api, id, view = live.api, await live.create(), await live.view()
         async with api.stream(id) as stream:
@@ -161,7 +161,7 @@ def test_the_view_was_first(live: Live) -> None:
     asyncio.run(test())
 
 
-def test_a_worker_that_is_killed_in_the_middle_of_an_answer(live: Live) -> None:
+def test_a_worker_that_is_killed_in_the_middle_of_an_answer(live: LiveServer) -> None:
     async def test() -> None:
         api, id = live.api, await live.create()
         async with api.stream(id) as stream:
@@ -187,7 +187,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_an_answer(live: Live) -> None:
     asyncio.run(test())
 
 
-def test_twenty_sessions_at_once(live: Live) -> None:
+def test_twenty_sessions_at_once(live: LiveServer) -> None:
     async def conversation() -> str:
         id = await live.create()
         async with live.api.stream(id) as stream:
@@ -209,7 +209,7 @@ def test_twenty_sessions_at_once(live: Live) -> None:
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
 )
-def test_the_worker_ends_with_its_server(live: Live, how: signal.Signals) -> None:
+def test_the_worker_ends_with_its_server(live: LiveServer, how: signal.Signals) -> None:
     """The last of this page: it takes the server away, and puts it back."""
 
     async def busy() -> str:

@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb import Agents
 from agentstepper_nb.protocol.runtime import AgentState
 from tests.e2e.jupyter import running
-from tests.server.live import Live
+from tests.server.live import LiveServer
 from tests.worker.processes import gone
 
 #: Seconds in which something has to happen that takes one or two.
@@ -20,14 +20,14 @@ SOON = 60.0
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    live = Live(tmp_path_factory.mktemp("jupyter"))
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("jupyter"))
     with running(live.server):
         yield live
 
 
 @pytest.fixture
-def agents(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
+def agents(live: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
     """As a program on the server's machine has them: found, with the control token."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(live.jupyter.runtime))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN"):
@@ -37,7 +37,7 @@ def agents(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
 
 
 @pytest.mark.soak
-def test_what_is_killed_comes_back(live: Live, agents: Agents) -> None:
+def test_what_is_killed_comes_back(live: LiveServer, agents: Agents) -> None:
     """First the worker, then the server: the session goes on, and each iteration stands once."""
     assert live.workers() == []
     session = agents.create_agent("joker", "joke", {"interval_s": 0.01})
@@ -60,7 +60,7 @@ def taken_over(epoch: int, state: AgentState) -> bool:
     return state.epoch > epoch
 
 
-def restarted(live: Live) -> int:
+def restarted(live: LiveServer) -> int:
     """Kill the server, and start it again; gives its worker of before, which ends with it."""
     worker = live.workers()[-1]
     live.server.stop(signal.SIGKILL)

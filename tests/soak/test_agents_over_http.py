@@ -18,19 +18,19 @@ from agentstepper_nb.runtime.client import AsyncAgents
 from tests.docs.pages import GUIDE, write_files
 from tests.e2e.jupyter import running
 from tests.server.agents import Api
-from tests.server.live import Live
+from tests.server.live import LiveServer
 
 JOKES = {"subject": "otters", "interval_s": 0.05}
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    live = Live(tmp_path_factory.mktemp("jupyter"))
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("jupyter"))
     with running(live.server):
         yield live
 
 
-async def test_an_agents_life(live: Live) -> None:
+async def test_an_agents_life(live: LiveServer) -> None:
     """It is created, guided, loses its worker, comes back, and is ended; each step stands once."""
 
     api = over_http(live)
@@ -72,7 +72,7 @@ async def test_an_agents_life(live: Live) -> None:
     assert (session["status"], session["iteration"]) == ("stopped", ended.iteration)
 
 
-def test_the_pages_line(live: Live, tmp_path: Path) -> None:
+def test_the_pages_line(live: LiveServer, tmp_path: Path) -> None:
     """The page's program in another language, here in Python, by either token."""
     write_files(GUIDE / "background-agents.md", tmp_path)
     url = f"{live.jupyter.url.replace('http', 'ws', 1)}agentstepper/runtime"
@@ -92,11 +92,11 @@ def test_the_pages_line(live: Live, tmp_path: Path) -> None:
     assert "InvalidStatus" in refused.stderr
 
 
-def control_token(live: Live) -> str:
+def control_token(live: LiveServer) -> str:
     return (live.jupyter.data / "agentstepper" / discover.CONTROL_TOKEN_FILE).read_text().strip()
 
 
-def over_http(live: Live) -> Api:
+def over_http(live: LiveServer) -> Api:
     address = urlsplit(live.jupyter.url)
 
     async def fetch(path: str, **sent: Any) -> Any:

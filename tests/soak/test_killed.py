@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.killing.core_hosts import Jupyter, Serve
-from tests.killing.faults import Point
-from tests.killing.person import CONTINUED, STEPPED
-from tests.killing.session import Session
+from tests.crash_recovery.core_hosts import Jupyter, Serve
+from tests.crash_recovery.faults import Point
+from tests.crash_recovery.person import CONTINUED, STEPPED
+from tests.crash_recovery.session import Session
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -22,7 +22,7 @@ import pytest
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.killing.writer import point
+from tests.crash_recovery.writer import point
 
 _SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 _WITHOUT_FLUSH = 2
@@ -84,7 +84,14 @@ def test_what_was_called_durable_is_there_after_the_cut(
     journal = tmp_path / "journal"
     enough = random.Random(seed).randint(20, 2000)
     writer = subprocess.Popen(
-        [sys.executable, "-m", "tests.killing.writer", str(disk.path), durability, str(journal)],
+        [
+            sys.executable,
+            "-m",
+            "tests.crash_recovery.writer",
+            str(disk.path),
+            durability,
+            str(journal),
+        ],
         stderr=subprocess.DEVNULL,
     )
     try:

@@ -14,7 +14,7 @@ TIMEOUT_S = 60
 
 
 @dataclass
-class Ran:
+class CellResult:
     """What a cell came to.
 
     Args:
@@ -68,7 +68,7 @@ class Kernel:
             self.close()
             raise
 
-    def run(self, code: str, *during: Callable[[], object], on: str = "READY") -> Ran:
+    def run(self, code: str, *during: Callable[[], object], on: str = "READY") -> CellResult:
         """Run a cell to its end.
 
         Args:
@@ -78,7 +78,7 @@ class Kernel:
         """
         todo = list(during)
         id = self.client.execute(code, stop_on_error=False)
-        ran = Ran()
+        ran = CellResult()
         while True:
             message = self.client.get_iopub_msg(timeout=TIMEOUT_S)
             if message["parent_header"].get("msg_id") != id:

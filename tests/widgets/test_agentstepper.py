@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agentstepper_nb.widgets import VIEW_MIME
-from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.person import Person
 
 
-def shown_run(ran: Ran) -> str:
+def shown_run(ran: CellResult) -> str:
     """The run that the shown view has selected."""
     views = [c["data"] for kind, c in ran.outputs if kind == "display_data"]
     assert len(views) == 1

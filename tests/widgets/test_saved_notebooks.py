@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.sdk import BaseStepper
 from agentstepper_nb.widgets import DisplayedView
 from tests.widgets import hostile
-from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.pages import Page
 from tests.widgets.person import Person, connect_person
 
@@ -46,7 +46,7 @@ def let_go(person: Person) -> None:
     person.do(v2.ContinueRun(run=person.when_halted().id))
 
 
-def pages(ran: Ran) -> list[str]:
+def pages(ran: CellResult) -> list[str]:
     """The pages that stood under a cell's view, one after the other."""
     shown = [content["data"] for kind, content in ran.outputs if "display_data" in kind]
     return [data["text/html"] for data in shown if VIEW in data]
@@ -117,7 +117,7 @@ def test_each_run_of_the_kernel_is_kept_under_the_last_view(kernel: Kernel) -> N
     assert "hello" in Page(pages(awaited)[-1]).text
 
 
-def shown_as(ran: Ran) -> str:
+def shown_as(ran: CellResult) -> str:
     """The display id of a cell's view."""
     (id,) = {c["transient"]["display_id"] for kind, c in ran.outputs if "display_data" in kind}
     return str(id)

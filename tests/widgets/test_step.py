@@ -8,7 +8,7 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
-from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.person import Person
 
 #: Reaches one halt point and shows what came back.
@@ -396,7 +396,7 @@ def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     assert "continues in the background" in plain(ran.traceback)
     assert "line 3" in plain(ran.traceback)
     assert person.when_over().ending is RunEnding.STOPPED
-    freed: Ran = kernel.run(
+    freed: CellResult = kernel.run(
         "import threading\n"
         "worker = next(t for t in threading.enumerate() if t.name == 'agentstepper cell')\n"
         "_ = os.write(p, b'x')\nworker.join()\n"

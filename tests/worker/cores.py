@@ -18,10 +18,10 @@ from agentstepper_nb.rpc.session import RpcService
 from tests.worker.worker_pair import LOG, Echo
 
 #: What a test's Core answers a handshake with; None: it takes it.
-Refuse = Callable[[ServerConnection, Request], Response | None]
+RefuseHandler = Callable[[ServerConnection, Request], Response | None]
 
 
-def refuse(status: int, text: str) -> Refuse:
+def refuse(status: int, text: str) -> RefuseHandler:
     """Answer each handshake so."""
     return lambda connection, request: connection.respond(HTTPStatus(status), text)
 
@@ -43,7 +43,7 @@ class Core:
         self.echo = Echo()
         self._services = services or {"echo": self.echo}
         self.tokens: list[str | None] = []
-        self.refuse: Refuse = lambda connection, request: None
+        self.refuse: RefuseHandler = lambda connection, request: None
         self.greets: str | None = None
         self.sessions: list[RpcPeerSession] = []
         self.came = asyncio.Event()

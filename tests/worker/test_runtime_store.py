@@ -28,7 +28,7 @@ from agentstepper_nb.store.runtime.remote_store import RemoteRuntimeStore, answe
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from agentstepper_nb.store.runtime.sqlite.row_codec import STATES
 from agentstepper_nb.worker.services import ENTRY_POINT_GROUP, ServiceContext
-from tests.worker.worker_pair import LOG, Wire
+from tests.worker.worker_pair import LOG, WorkerConnection
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
@@ -51,7 +51,7 @@ class Far(RemoteRuntimeStore):
         self.near = SqliteRuntimeStore(None)
         self.service = RuntimeStoreService(self.opened)
         workers = Workers(LOG)
-        self.wire = Wire(workers, {SERVICE: self.service})
+        self.wire = WorkerConnection(workers, {SERVICE: self.service})
         super().__init__(lambda *asked: workers.call(SERVICE, *asked))
 
     async def opened(self) -> RuntimeStore:

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.rpc.peer import WINDOW_ITEMS
-from tests.worker.worker_pair import LOG, Echo, Said, Wire
+from tests.worker.worker_pair import LOG, Echo, Said, WorkerConnection
 
 
 def run(test: Any) -> None:
@@ -33,7 +33,7 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
         workers = Workers(LOG)
         with refused("unknown_service"):
             await told(workers, "echo")
-        Wire(workers, {"echo": Echo()})
+        WorkerConnection(workers, {"echo": Echo()})
         assert workers.is_serving("echo")
         assert await told(workers, "echo") == Said("hello")
         assert await workers.call("echo", "nothing", None, type(None)) is None
@@ -57,16 +57,18 @@ async def test_workers_of_two_hosts_may_have_one_pid() -> None:
     """As in two containers: neither takes the other for an older connection of its own."""
 
     workers = Workers(LOG)
-    one, other = (Wire(workers, {"echo": Echo()}, host=host) for host in ("one", "other"))
+    one, other = (
+        WorkerConnection(workers, {"echo": Echo()}, host=host) for host in ("one", "other")
+    )
     assert (one.closed_with, other.closed_with) == (None, None)
-    again = Wire(workers, {"echo": Echo()}, host="one")
+    again = WorkerConnection(workers, {"echo": Echo()}, host="one")
     assert one.closed_with == (1000, "replaced by a newer connection")
     assert (other.closed_with, again.closed_with) == (None, None)
 
 
 async def test_answers_may_overtake_each_other() -> None:
     workers, echo = Workers(LOG), Echo()
-    Wire(workers, {"echo": echo})
+    WorkerConnection(workers, {"echo": echo})
     slow = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
     said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
@@ -84,7 +86,7 @@ async def items(stream: AsyncGenerator[Said, None]) -> list[str]:
 
 async def test_streams() -> None:
     workers = Workers(LOG)
-    Wire(workers, {"echo": Echo()})
+    WorkerConnection(workers, {"echo": Echo()})
     assert await items(workers.stream("echo", "three", None, Said)) == ["0", "1", "2"]
     with refused("unknown_run"):
         await items(workers.stream("echo", "refuse", None, Said))
@@ -93,7 +95,7 @@ async def test_streams() -> None:
 
 async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
     workers, echo = Workers(LOG), Echo()
-    Wire(workers, {"echo": echo})
+    WorkerConnection(workers, {"echo": echo})
     async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
         assert await anext(stream) == Said("0")
         for _ in range(10 * WINDOW_ITEMS):
@@ -110,7 +112,7 @@ async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
 
 async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
     workers, echo = Workers(LOG), Echo()
-    wire = Wire(workers, {"echo": echo})
+    wire = WorkerConnection(workers, {"echo": echo})
     call = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
     stream = workers.stream("echo", "endless", None, Said)
@@ -128,8 +130,8 @@ async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
 
 async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> None:
     workers, first, second = Workers(LOG), Echo(), Echo()
-    one = Wire(workers, {"echo": first}, pid=1)
-    Wire(workers, {"echo": second}, pid=2)
+    one = WorkerConnection(workers, {"echo": first}, pid=1)
+    WorkerConnection(workers, {"echo": second}, pid=2)
     call = asyncio.create_task(told(workers, "never"))
     await first.reached.wait()
     one.break_off()
@@ -142,10 +144,10 @@ async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> Non
 
 async def test_a_process_that_connects_again_is_asked_there() -> None:
     workers, echo = Workers(LOG), Echo()
-    one = Wire(workers, {"echo": echo})
+    one = WorkerConnection(workers, {"echo": echo})
     call = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
-    Wire(workers, {"echo": echo})
+    WorkerConnection(workers, {"echo": echo})
     with refused("worker_lost"):
         await call
     assert one.closed_with is not None
@@ -170,7 +172,7 @@ class Starting:
         if self.dies:
             asyncio.get_running_loop().call_soon(ended.set_result, "exited with 3")
         elif self.started == 1:
-            asyncio.get_running_loop().call_soon(Wire, self.workers, {"echo": Echo()})
+            asyncio.get_running_loop().call_soon(WorkerConnection, self.workers, {"echo": Echo()})
         return ended
 
 

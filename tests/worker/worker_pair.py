@@ -83,7 +83,7 @@ class Echo:
         self.closed = True
 
 
-class Wire:
+class WorkerConnection:
     """A connection of a Core's whose other end is a line.
 
     Args:

@@ -23,7 +23,7 @@ from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import PolicyRulesError
 
-from .tools import AllSaved
+from .tools import AllRecoverable
 
 SECRET = "KEY=canary-51d0"
 
@@ -41,7 +41,7 @@ class Place:
         os.link(self.root / ".env", self.root / "src" / "hard.txt")
         self.book = book
         self.workspace = LocalWorkspace(self.root, FileDenials(book, self.root))
-        self.engine = DefaultPolicyEngine(book, self.workspace, recoverable_files=AllSaved())
+        self.engine = DefaultPolicyEngine(book, self.workspace, recoverable_files=AllRecoverable())
         self.tools = make_default_tools(images=True)
 
     def judged(self, name: str, **args: Any) -> PolicyDecision:

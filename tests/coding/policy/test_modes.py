@@ -13,7 +13,7 @@ from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.docs.pages import GUIDE
 
-from .tools import ASKING, READ, RUN, WRITE, AllSaved, judged
+from .tools import ASKING, READ, RUN, WRITE, AllRecoverable, judged
 
 PAGE = GUIDE / "policy.md"
 COLUMNS = [
@@ -192,10 +192,10 @@ def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
 
 def test_a_sandbox_that_holds_no_signals_lets_none_be_sent(workspace: LocalWorkspace) -> None:
     args = {"command": "ls; pkill python"}
-    held = DefaultPolicyEngine(workspace=workspace, recoverable_files=AllSaved())
+    held = DefaultPolicyEngine(workspace=workspace, recoverable_files=AllRecoverable())
     assert judged(held, RUN, **args).decision is PolicyDecision.ALLOWED
     loose = DefaultPolicyEngine(
-        workspace=workspace, recoverable_files=AllSaved(), can_send_signals=True
+        workspace=workspace, recoverable_files=AllRecoverable(), can_send_signals=True
     )
     said = judged(loose, RUN, **args)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL

@@ -13,7 +13,7 @@ from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .bypass_commands import SHELL, WORDS
 from .commands import CONTAINED, CONTAINED_SHELL
-from .tools import RUN, AllSaved
+from .tools import RUN, AllRecoverable
 
 READS = [
     *("ls", "ls -la src", "cat a.txt", "head -n 5 a.txt", "tail a.txt", "wc -l a.txt", "pwd"),
@@ -70,7 +70,7 @@ def decided(workspace: LocalWorkspace, command: str, granted: bool = False) -> P
     grants = SessionGrants()
     grants.project_code = granted
     engine = DefaultPolicyEngine(
-        workspace=workspace, is_confined=False, recoverable_files=AllSaved(), grants=grants
+        workspace=workspace, is_confined=False, recoverable_files=AllRecoverable(), grants=grants
     )
     return asyncio.run(engine.evaluate(RUN, json.dumps({"command": command}))).decision
 
@@ -102,7 +102,7 @@ def test_full_access_asks_about_none_of_them(filled: LocalWorkspace) -> None:
         workspace=filled,
         mode=SandboxMode.DANGER_FULL_ACCESS,
         is_confined=False,
-        recoverable_files=AllSaved(),
+        recoverable_files=AllRecoverable(),
     )
     for command in (*READS, "curl x", "cat /etc/passwd", "python -c 1", "touch ../x"):
         said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))

@@ -16,7 +16,7 @@ from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git
 
-from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllSaved, judged
+from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllRecoverable, judged
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command
 
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
-    engine = DefaultPolicyEngine(workspace=repository, recoverable_files=AllSaved())
+    engine = DefaultPolicyEngine(workspace=repository, recoverable_files=AllRecoverable())
     said = judged(engine, RUN, command=command)
     assert said.decision is PolicyDecision.ALLOWED
 
@@ -150,5 +150,5 @@ def test_too_many_files_count_as_unsaved(tmp_path: Path) -> None:
     for number in range(FILES_LIMIT + 1):
         (tmp_path / str(number)).touch()
     files = sorted(tmp_path.iterdir())
-    assert find_unrecoverable_file(files[:FILES_LIMIT], AllSaved()) is None
-    assert find_unrecoverable_file(files, AllSaved()) == files[FILES_LIMIT]
+    assert find_unrecoverable_file(files[:FILES_LIMIT], AllRecoverable()) is None
+    assert find_unrecoverable_file(files, AllRecoverable()) == files[FILES_LIMIT]

@@ -35,7 +35,7 @@ ASKING = Said("deploy", requires_approval=True)
 RISKY = Said("format", risk=Risk.HIGH)
 
 
-class AllSaved:
+class AllRecoverable:
     """Snapshots that hold every file."""
 
     def is_recoverable(self, path: Path) -> bool:

@@ -27,7 +27,7 @@ os.write(held, b"c")
 """
 
 
-class Held:
+class FileHolders:
     """A pipe in the file system that processes of a test open and never close.
 
     Args:

@@ -14,7 +14,7 @@ from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
 from tests.coding.sandbox.home_folder import SECRET, Scene
-from tests.coding.sandbox.process_holders import DAEMON, Held
+from tests.coding.sandbox.process_holders import DAEMON, FileHolders
 from tests.coding.sandbox.users import ROOT
 
 
@@ -304,7 +304,7 @@ def test_a_link_in_a_folder_of_the_search_path_shows_nothing(scene: Scene) -> No
 def test_commands_end_with_the_agent_that_is_killed(scene: Scene) -> None:
     for name in ("home", "tmp"):
         (scene.workspace.parent / name).mkdir()
-    held = Held(scene.workspace / "pipe")
+    held = FileHolders(scene.workspace / "pipe")
     scene.write("person/project/daemon.py", DAEMON)
     scene.user.own(scene.root)
     command = "python3 daemon.py pipe; sleep 600"

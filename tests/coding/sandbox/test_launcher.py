@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
-from tests.coding.sandbox.process_holders import DAEMON, Held
+from tests.coding.sandbox.process_holders import DAEMON, FileHolders
 from tests.coding.sandbox.sandboxes import access_to, sandbox_named
 
 PYTHON: Final = sys.executable
@@ -29,8 +29,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def held(workspace: Path) -> Held:
-    return Held(workspace / "pipe")
+def held(workspace: Path) -> FileHolders:
+    return FileHolders(workspace / "pipe")
 
 
 async def arun(workspace: Path, *words: str, cancel: asyncio.Event | None = None) -> CommandResult:
@@ -79,13 +79,13 @@ def test_a_script_without_its_interpreter_is_a_failure_that_says_so(workspace: P
     assert result.output == "agentstepper: './run' was not started: No such file or directory\n"
 
 
-def test_a_daemon_ends_with_the_command_that_made_it(workspace: Path, held: Held) -> None:
+def test_a_daemon_ends_with_the_command_that_made_it(workspace: Path, held: FileHolders) -> None:
     assert ended(workspace, PYTHON, "daemon.py", "pipe").exit_code == 0
     held.wait_for(2)
     held.wait_until_free()
 
 
-def cancelled(workspace: Path, held: Held, count: int, line: str) -> CommandResult:
+def cancelled(workspace: Path, held: FileHolders, count: int, line: str) -> CommandResult:
     """Run a line of a shell, and cancel it when so many bytes were written to the pipe."""
 
     async def scene() -> CommandResult:
@@ -98,13 +98,13 @@ def cancelled(workspace: Path, held: Held, count: int, line: str) -> CommandResu
     return asyncio.run(scene())
 
 
-def test_a_cancelled_command_takes_its_daemon_with_it(workspace: Path, held: Held) -> None:
+def test_a_cancelled_command_takes_its_daemon_with_it(workspace: Path, held: FileHolders) -> None:
     line = f"trap '' TERM; {PYTHON} daemon.py pipe; sleep 1000"
     assert cancelled(workspace, held, 2, line).exit_code is None
     held.wait_until_free()
 
 
-def test_who_is_asked_to_end_has_the_time_to_do_so(workspace: Path, held: Held) -> None:
+def test_who_is_asked_to_end_has_the_time_to_do_so(workspace: Path, held: FileHolders) -> None:
     line = "trap 'echo cleaned; exit' TERM; echo ready >pipe; while :; do sleep 0.01; done"
     assert cancelled(workspace, held, 6, line).output.endswith("cleaned\n")
 
@@ -112,7 +112,7 @@ def test_who_is_asked_to_end_has_the_time_to_do_so(workspace: Path, held: Held) 
 @pytest.mark.parametrize("sandbox", ["none", "landlock", "bubblewrap"])
 @pytest.mark.parametrize("victim", ["agent", "launcher"])
 def test_a_killed_agent_or_launcher_takes_all_of_a_command_with_it(
-    workspace: Path, held: Held, sandbox: str, victim: str
+    workspace: Path, held: FileHolders, sandbox: str, victim: str
 ) -> None:
     sandbox_named(sandbox)  # or it is skipped
     line = f"{PYTHON} daemon.py pipe; exec sleep 1000"

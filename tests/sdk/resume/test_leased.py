@@ -25,7 +25,7 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.resume.agents import FINISHED, Agent, await_log
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, edit
 
-GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
+CONTINUE_LEASE = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 
 
 async def ask(dbg: Any, prompt: Any) -> None:
@@ -45,7 +45,7 @@ def test_the_lease_outlives_its_connection(
     policy: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    core.lease = GO_ON
+    core.lease = CONTINUE_LEASE
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg, "before")
@@ -107,7 +107,7 @@ def test_it_waits_for_a_core_that_keeps_nothing(
     agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 50_000)
-    core.lease, core.acknowledges = GO_ON, False
+    core.lease, core.acknowledges = CONTINUE_LEASE, False
     passed: list[int] = []
     crowded, expect = threading.Event(), PendingFutures.expect
 
@@ -139,7 +139,7 @@ def test_a_cancelled_task_waits_for_no_room(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 8_000)
-    core.lease, core.acknowledges = GO_ON, False
+    core.lease, core.acknowledges = CONTINUE_LEASE, False
 
     async def scenario(dbg: Any) -> None:
         peer = core.peer()
@@ -165,7 +165,7 @@ def test_who_waits_for_room_hears_that_the_run_is_over(
 ) -> None:
     for limit in ("MAX_CONNECTED_BYTES", "MAX_DISCONNECTED_BYTES"):
         monkeypatch.setattr(outbox, limit, 8_000)
-    core.lease, core.acknowledges = GO_ON, False
+    core.lease, core.acknowledges = CONTINUE_LEASE, False
     dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")
     peer = core.peer()
     with ThreadPoolExecutor(1) as pool:

@@ -16,7 +16,7 @@ from agentstepper_nb.store.backup import back_up
 from agentstepper_nb.store.checkup import examine_folder
 from agentstepper_nb.store.runtime.conformance.base_suite import create_session, read_snapshot
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
-from tests.helpers.damage import LIVE, RUNS, build, histories
+from tests.helpers.damaged_folders import LIVE, RUNS, build, histories
 
 
 async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(

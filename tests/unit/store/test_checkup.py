@@ -24,19 +24,28 @@ from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.row_codec import RunRow, make_select
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
-from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named, rules
+from tests.helpers.damaged_folders import (
+    ENDED,
+    LIVE,
+    RUNS,
+    CoreFolderFiles,
+    build,
+    histories,
+    named,
+    rules,
+)
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
 FIRST, *_ = ENDED
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory) -> CoreFolderFiles:
     return build(tmp_path_factory.mktemp("built"), emptied=True)
 
 
 @pytest.fixture
-def folder(built: Built, tmp_path: Path) -> Path:
+def folder(built: CoreFolderFiles, tmp_path: Path) -> Path:
     return built.lay_out(tmp_path / "data")
 
 
@@ -95,7 +104,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, other)] == [0o755, 0o644]
 
 
-def test_beside_a_store_too_other_files_are_left_alone(built: Built, folder: Path) -> None:
+def test_beside_a_store_too_other_files_are_left_alone(
+    built: CoreFolderFiles, folder: Path
+) -> None:
     other = folder / "film.part"
     other.write_bytes(b"half")
     other.chmod(0o644)
@@ -104,7 +115,7 @@ def test_beside_a_store_too_other_files_are_left_alone(built: Built, folder: Pat
     assert stat.S_IMODE(other.stat().st_mode) == 0o644
 
 
-def test_the_folders_of_other_cores_are_named(built: Built, folder: Path) -> None:
+def test_the_folders_of_other_cores_are_named(built: CoreFolderFiles, folder: Path) -> None:
     built.lay_out(folder / "2")
     (folder / "3").mkdir()
     about = examine_folder(folder)
@@ -151,7 +162,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
     ids=lambda value: str(value).partition(" WHERE")[0],
 )
 def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
-    built: Built, folder: Path, statement: str, damage: str
+    built: CoreFolderFiles, folder: Path, statement: str, damage: str
 ) -> None:
     harm(folder, statement, number(folder, FIRST))
     (hurt,) = examine_folder(folder).damaged
@@ -178,7 +189,7 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
 # ---- repairing --------------------------------------------------------------------------------------
 
 
-def test_a_lost_row_is_replaced_by_one_that_says_so(built: Built, folder: Path) -> None:
+def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
     told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
@@ -192,7 +203,7 @@ def test_a_lost_row_is_replaced_by_one_that_says_so(built: Built, folder: Path) 
     assert [point for point in truth.halt_points if point.id in kept] == list(back.halt_points)
 
 
-def test_a_lost_content_is_replaced_by_words(built: Built, folder: Path) -> None:
+def test_a_lost_content_is_replaced_by_words(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "UPDATE blobs SET bytes = x'00' WHERE run = ?", number(folder, FIRST))
     said = told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
@@ -202,7 +213,9 @@ def test_a_lost_content_is_replaced_by_words(built: Built, folder: Path) -> None
     assert "contents" in said
 
 
-def test_a_lost_event_is_made_again_of_its_breakpoints(built: Built, folder: Path) -> None:
+def test_a_lost_event_is_made_again_of_its_breakpoints(
+    built: CoreFolderFiles, folder: Path
+) -> None:
     harm(folder, "DELETE FROM events WHERE run = ?", number(folder, FIRST))
     told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
@@ -212,7 +225,7 @@ def test_a_lost_event_is_made_again_of_its_breakpoints(built: Built, folder: Pat
     assert all(known[e.id] == e.kind for e in back.events if e.id in known)
 
 
-def test_a_live_run_stays_live_and_its_agent_finds_it(built: Built, folder: Path) -> None:
+def test_a_live_run_stays_live_and_its_agent_finds_it(built: CoreFolderFiles, folder: Path) -> None:
     (run, *_) = LIVE
     was = run_row(folder, run)
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", was.n)
@@ -227,7 +240,7 @@ def test_a_live_run_stays_live_and_its_agent_finds_it(built: Built, folder: Path
 
 
 def test_what_a_model_said_and_which_files_were_taken_in_come_along(
-    built: Built, folder: Path
+    built: CoreFolderFiles, folder: Path
 ) -> None:
     with contextlib.closing(database.open_writer(folder / "store.sqlite")) as connection:
         tables = RecordWriter(connection)
@@ -245,7 +258,7 @@ def test_what_a_model_said_and_which_files_were_taken_in_come_along(
 
 
 def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
-    built: Built, folder: Path, tmp_path: Path
+    built: CoreFolderFiles, folder: Path, tmp_path: Path
 ) -> None:
     path = folder / "store.sqlite"
     data = path.read_bytes()
@@ -259,7 +272,9 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     assert told(folder) == ""  # and nothing is left to do
 
 
-def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
+def test_damaged_breakpoints_are_named_and_the_others_come_back(
+    built: CoreFolderFiles, folder: Path
+) -> None:
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
     about = examine_folder(folder)
     assert (about.damaged_config_rows, about.damaged, about.damaged_store) == (1, (), True)
@@ -270,7 +285,9 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, fo
     assert not examine_folder(folder).damaged_store
 
 
-def test_what_was_set_since_stays_where_breakpoints_come_back(built: Built, folder: Path) -> None:
+def test_what_was_set_since_stays_where_breakpoints_come_back(
+    built: CoreFolderFiles, folder: Path
+) -> None:
     path = folder / "store.sqlite"
     path.rename(folder / f"store.sqlite{database.DAMAGED_SUFFIX}1")
     since = BreakpointSaved(breakpoint=BreakpointRule(id="second", once=True)), PricesSet(prices=())
@@ -295,7 +312,9 @@ def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     assert aside.problem
 
 
-def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder: Path) -> None:
+def test_what_the_journal_lost_is_named_and_its_run_says_so(
+    built: CoreFolderFiles, folder: Path
+) -> None:
     marks = TransactionCounters(folder / "marks")
     marks.set(FIRST, run_row(folder, FIRST).changes + 3)
     marks.set("gone", 2)
@@ -374,7 +393,7 @@ def interrupt(folder: Path) -> None:
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_other_files_are_looked_at_and_put_right(
-    built: Built, folder: Path, spoil: Callable[[Path], None], field: str
+    built: CoreFolderFiles, folder: Path, spoil: Callable[[Path], None], field: str
 ) -> None:
     assert not getattr(examine_folder(folder), field)
     spoil(folder)

@@ -18,7 +18,7 @@ from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import records_by_chance, rows_of, with_every_field
-from tests.helpers.tables import Tabled, tabled
+from tests.helpers.store_tables import StoreTables, open_store_tables
 
 KINDS: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),
@@ -130,7 +130,7 @@ def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
 
 
 @pytest.fixture
-def hurt(tmp_path: Path) -> Iterator[Tabled]:
+def hurt(tmp_path: Path) -> Iterator[StoreTables]:
     """A run of prompts that begin alike, of which something is going to be hurt."""
     harness = DebuggerHarness()
     harness.start()
@@ -142,7 +142,7 @@ def hurt(tmp_path: Path) -> Iterator[Tabled]:
         harness.resume()
         harness.reach(event, EventSide.END, data=f'"answer {turn}"')
     harness.commit(id="c")
-    with tabled(tmp_path) as store:
+    with open_store_tables(tmp_path) as store:
         store.keep(harness.records)
         yield store
 
@@ -161,18 +161,18 @@ def hurt(tmp_path: Path) -> Iterator[Tabled]:
         ("UPDATE runs SET header = x'00'", 1, "its header is damaged"),
     ],
 )
-def test_what_is_hurt_is_named(hurt: Tabled, harm: str, first: int, what: str) -> None:
+def test_what_is_hurt_is_named(hurt: StoreTables, harm: str, first: int, what: str) -> None:
     assert hurt.connection.execute(harm).rowcount > 0
     with pytest.raises(DamagedRunError, match=what):
         hurt.reader.page("run", first, 100)
 
 
-def test_a_page_beside_the_damage_is_given(hurt: Tabled) -> None:
+def test_a_page_beside_the_damage_is_given(hurt: StoreTables) -> None:
     hurt.connection.execute("DELETE FROM breakpoints WHERE seq = 3")
     assert [row.seq for row in hurt.reader.page("run", 4, 6).rows] == [4, 5, 6]
 
 
-def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: Tabled) -> None:
+def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: StoreTables) -> None:
     asked: list[str] = []
     connection = hurt.reader._connection
     connection.set_trace_callback(asked.append)
@@ -188,7 +188,7 @@ def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: Tabled) -> None:
         assert not wide, (statement, plan)
 
 
-def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
+def test_contents_that_are_not_needed_are_not_read(hurt: StoreTables) -> None:
     asked: list[str] = []
     shown: list[HaltPoint | Event] = []
     connection = hurt.reader._connection
@@ -204,7 +204,7 @@ def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
     assert len(shown) == len(whole)
 
 
-def test_what_prompts_share_is_read_once(hurt: Tabled) -> None:
+def test_what_prompts_share_is_read_once(hurt: StoreTables) -> None:
     asked: list[str] = []
     connection = hurt.reader._connection
     connection.set_trace_callback(asked.append)

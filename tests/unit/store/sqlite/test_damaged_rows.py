@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.helpers.tables import Tabled, tabled
+from tests.helpers.store_tables import StoreTables, open_store_tables
 from tests.unit.store.sqlite.run_records import told
 
 DAMAGE = {
@@ -39,7 +39,7 @@ DAMAGE = {
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two")
-    with tabled(folder) as kept:
+    with open_store_tables(folder) as kept:
         kept.keep(told("one").records)
         kept.keep(told("two").records)
         kept.journal.checkpoint()
@@ -47,14 +47,14 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def damaged(two_runs: Path, tmp_path: Path) -> Iterator[Tabled]:
+def damaged(two_runs: Path, tmp_path: Path) -> Iterator[StoreTables]:
     (tmp_path / STORE_FILE).write_bytes(two_runs.read_bytes())
-    with tabled(tmp_path) as kept:
+    with open_store_tables(tmp_path) as kept:
         yield kept
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_damage_is_named_and_hurts_one_run(damaged: Tabled, damage: str) -> None:
+def test_damage_is_named_and_hurts_one_run(damaged: StoreTables, damage: str) -> None:
     assert damaged.reader.history("one").run.id == "one"
     damaged.connection.execute(damage)
     with pytest.raises(DamagedRunError) as error:
@@ -64,7 +64,7 @@ def test_damage_is_named_and_hurts_one_run(damaged: Tabled, damage: str) -> None
         assert damaged.reader.history("two").run.id == "two"
 
 
-def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: Tabled) -> None:
+def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: StoreTables) -> None:
     damaged.connection.execute(DAMAGE["a hurt header"])
     listed = damaged.reader.list_runs()
     assert [(each.run.id, each.damaged, each.run.state) for each in listed] == [
@@ -75,7 +75,7 @@ def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: Tabled) -> None:
     assert damaged.reader.list_headers()[0].name == "Damaged run 1"
 
 
-def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> None:
+def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: StoreTables) -> None:
     damaged.connection.execute(DAMAGE["a hurt count"])
     stage = told("one")
     before = len(stage.records)
@@ -88,7 +88,7 @@ def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> No
     assert [run.id for run in damaged.reader.list_headers()] == ["two"]
 
 
-def test_a_hurt_sentence_is_asked_for_again(damaged: Tabled) -> None:
+def test_a_hurt_sentence_is_asked_for_again(damaged: StoreTables) -> None:
     key = "key of A sentence: hello."
     assert damaged.reader.find_model_summary(key) == "A sentence: hello."
     damaged.connection.execute("UPDATE sentences SET text = 'other' WHERE run = 1")

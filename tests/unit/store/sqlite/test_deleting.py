@@ -25,7 +25,7 @@ from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.growing_agent import grow, size
-from tests.helpers.tables import tabled
+from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import keep, told
 
 
@@ -59,7 +59,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
     assert await store.search("Xyzzyverysecret") == []
     store.close()
     assert [files_with(tmp_path, data) for data in [*secret, b"Xyzzy", b"xyzzy"]] == [[]] * 5
-    with tabled(tmp_path) as kept:
+    with open_store_tables(tmp_path) as kept:
         assert kept.reader.history("other").notes[0].text == "plain"
         assert list(kept.connection.execute("SELECT run FROM blobs WHERE run = 1")) == []
 
@@ -71,7 +71,7 @@ async def journal_emptied(folder: Path, emptied: threading.Event) -> None:
 
 
 def test_deleting_gives_room_back(tmp_path: Path) -> None:
-    with tabled(tmp_path) as kept:
+    with open_store_tables(tmp_path) as kept:
         kept.journal.checkpoint()
         empty = kept.path.stat().st_size
         stage = told()

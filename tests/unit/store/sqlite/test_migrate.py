@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store.checkup import examine_folder
 from agentstepper_nb.store.sqlite import database, migrations
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.helpers.damage import histories
+from tests.helpers.damaged_folders import histories
 from tests.helpers.histories import rows_of
 
 #: A store as the first version wrote it, and what was in it; neither is to be made again.

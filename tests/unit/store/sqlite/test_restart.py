@@ -14,14 +14,14 @@ from agentstepper_nb.core.run_state import RunStates
 from agentstepper_nb.protocol.records import EndedRunLoaded, Record
 from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.tables import tabled
+from tests.helpers.store_tables import open_store_tables
 from tests.unit.core.test_state_invariants import Anything
 
 
 def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
     """The state after a restart, the records having been kept in transactions of chance."""
     chance = random.Random(len(records))
-    with tabled(folder) as store:
+    with open_store_tables(folder) as store:
         while records:
             some = chance.randint(1, 8)
             store.keep(records[:some])
@@ -79,7 +79,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
     event, asked = harness.query()
     harness.step(asked)
     harness.query()
-    with tabled(tmp_path) as store:
+    with open_store_tables(tmp_path) as store:
         store.keep(harness.records)
         debugger = Debugger()
         records = list(read_restart_records(store.reader, store.reader.list_runs()))
@@ -99,7 +99,7 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
         harness.start(run)
         harness.query(run)
         harness.commit(run)
-    with tabled(tmp_path) as store:
+    with open_store_tables(tmp_path) as store:
         store.keep(harness.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")

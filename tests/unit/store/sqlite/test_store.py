@@ -25,7 +25,7 @@ from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.tables import tabled
+from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import keep, told
 
 ROOT = Path(__file__).parents[4]
@@ -71,7 +71,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     harness = told()
     if ended:
         harness.finish()
-    with tabled(tmp_path) as kept:
+    with open_store_tables(tmp_path) as kept:
         kept.keep(harness.records)
         kept.keep(told("other").records)
     marks = TransactionCounters(tmp_path / "marks")
@@ -90,7 +90,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
 
 
 def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
-    with tabled(tmp_path) as kept:
+    with open_store_tables(tmp_path) as kept:
         kept.keep(told().records)
         ((root,),) = kept.connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'"

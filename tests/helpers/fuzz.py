@@ -53,7 +53,7 @@ WEIRD: list[Json] = [
 ]
 
 
-class Breaker:
+class MessageFuzzer:
     """Breaks messages, the same way for the same seed."""
 
     def __init__(self, seed: int) -> None:
@@ -138,7 +138,7 @@ async def flood(
         messages: What the other side might say in a turn, whole.
         receive: Takes one message's text.
     """
-    breaker = Breaker(seed)
+    breaker = MessageFuzzer(seed)
     for first in batches(count):
         for turn in range(first, first + BATCH):
             receive(breaker.broken(breaker.chance.choice(messages(turn))))

@@ -1,6 +1,6 @@
 """Damaged files: what is hurt is named, everything else is as it was, nothing is silently wrong.
 
-A seeded sample; tests/soak/test_damage.py has the many.
+A seeded sample; tests/soak/test_damaged_folders.py has the many.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.damage import (
+from tests.helpers.damaged_folders import (
     OTHERS,
-    Built,
-    Harm,
+    CoreFolderFiles,
+    DamageKind,
     build,
-    endure,
-    harmed,
+    check_damage_is_reported,
+    damage_bytes,
     histories,
     named,
-    with_others,
+    with_other_files,
 )
 
 FILES = ("store.sqlite", "store.sqlite-wal", "marks", *OTHERS)
@@ -27,12 +27,12 @@ SAMPLE = 2
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CoreFolderFiles]:
     """For each kind of file a store in which it counts."""
     folder = tmp_path_factory.mktemp("stores")
     emptied = build(folder / "emptied", emptied=True)
     journaled = build(folder / "journaled", emptied=False)
-    others = with_others(emptied, folder / "others")
+    others = with_other_files(emptied, folder / "others")
     return {
         "store.sqlite": emptied,
         "store.sqlite-wal": journaled,
@@ -41,43 +41,49 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
     }
 
 
-@pytest.mark.parametrize("harm", Harm, ids=lambda harm: harm.value)
+@pytest.mark.parametrize("harm", DamageKind, ids=lambda harm: harm.value)
 @pytest.mark.parametrize("file", FILES)
 def test_nothing_is_silently_wrong(
-    stores: dict[str, Built], file: str, harm: Harm, tmp_path: Path
+    stores: dict[str, CoreFolderFiles], file: str, harm: DamageKind, tmp_path: Path
 ) -> None:
     built = stores[file]
     for seed in range(SAMPLE):
-        data = harmed(built.files[file], harm, random.Random(f"{file} {harm} {seed}"))
-        about = endure(built, tmp_path / "data", file, data)
+        data = damage_bytes(built.files[file], harm, random.Random(f"{file} {harm} {seed}"))
+        about = check_damage_is_reported(built, tmp_path / "data", file, data)
         if file in OTHERS:
             assert not about.damaged_store and not about.missing
 
 
 @pytest.mark.parametrize("size", [0, 99, 2000, 4095, 4096, 20_000, 60_000])
-def test_a_store_that_was_cut(stores: dict[str, Built], size: int, tmp_path: Path) -> None:
+def test_a_store_that_was_cut(
+    stores: dict[str, CoreFolderFiles], size: int, tmp_path: Path
+) -> None:
     built = stores["store.sqlite"]
-    about = endure(built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size])
+    about = check_damage_is_reported(
+        built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size]
+    )
     assert about.unopenable_store is not None
 
 
 @pytest.mark.parametrize("size", [0, 4096, 20_000])
 def test_where_the_list_of_runs_is_lost_the_search_names_them(
-    stores: dict[str, Built], size: int, tmp_path: Path
+    stores: dict[str, CoreFolderFiles], size: int, tmp_path: Path
 ) -> None:
     built = stores["search.sqlite"]
-    about = endure(built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size])
+    about = check_damage_is_reported(
+        built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size]
+    )
     assert named(about) == set(built.truth)
 
 
 @pytest.mark.parametrize("word", [b"runs", b"header", b"UNIQUE", b"CREATE INDEX"])
 def test_a_schema_whose_words_are_hurt(
-    stores: dict[str, Built], word: bytes, tmp_path: Path
+    stores: dict[str, CoreFolderFiles], word: bytes, tmp_path: Path
 ) -> None:
     built = stores["store.sqlite"]
     data = built.files["store.sqlite"]
     data = data[:4096].replace(word, word[::-1]) + data[4096:]
-    about = endure(built, tmp_path / "data", "store.sqlite", data)
+    about = check_damage_is_reported(built, tmp_path / "data", "store.sqlite", data)
     assert about.unopenable_store is not None
 
 
@@ -101,22 +107,24 @@ def test_a_schema_whose_words_are_hurt(
     ],
 )
 def test_a_header_that_is_hurt(
-    stores: dict[str, Built], at: int, bits: int, readable: bool | None, tmp_path: Path
+    stores: dict[str, CoreFolderFiles], at: int, bits: int, readable: bool | None, tmp_path: Path
 ) -> None:
     """What SQLite reads nevertheless comes back whole (None: in part)."""
     built = stores["store.sqlite"]
     data = bytearray(built.files["store.sqlite"])
     data[at] ^= bits
-    about = endure(built, tmp_path / "data", "store.sqlite", bytes(data))
+    about = check_damage_is_reported(built, tmp_path / "data", "store.sqlite", bytes(data))
     assert about.unopenable_store is not None or at == 36
     back = histories(tmp_path / "data")
     if readable is not None:
         assert back == (built.truth if readable else {})
 
 
-def test_a_store_that_was_not_harmed_is_as_it_was(stores: dict[str, Built], tmp_path: Path) -> None:
+def test_a_store_that_was_not_harmed_is_as_it_was(
+    stores: dict[str, CoreFolderFiles], tmp_path: Path
+) -> None:
     for built in stores.values():
-        about = endure(built, tmp_path / "data", "marks", built.files["marks"])
+        about = check_damage_is_reported(built, tmp_path / "data", "marks", built.files["marks"])
         assert (about.damaged, about.missing, about.structure_problems, about.unopenable_store) == (
             (),
             (),

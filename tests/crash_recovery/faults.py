@@ -1,6 +1,6 @@
 """`agentstepper serve` that kills itself, by SIGKILL, at a certain point of what it does.
 
-    python -m tests.killing.faults POINT COUNT serve …
+    python -m tests.crash_recovery.faults POINT COUNT serve …
 
 At the COUNTth time that it gets to the point it is gone: no handler, no flush.
 """

@@ -27,7 +27,7 @@ SANDBOX = SandboxReport(mode="workspace-write", name="bubblewrap")
 
 
 @dataclass
-class Led:
+class ScriptedCodingSession:
     """Answers a prompt as the prompt says.
 
     Attributes:
@@ -95,14 +95,14 @@ class Led:
 
 
 @dataclass
-class Leader:
+class ScriptedSessionOpener:
     """Opens conversations, and keeps those that were there.
 
     Attributes:
         led: All that are open, by id.
     """
 
-    led: dict[str, Led] = field(default_factory=dict)
+    led: dict[str, ScriptedCodingSession] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
     async def __call__(
@@ -114,5 +114,5 @@ class Leader:
             raise CommandError("unknown_session", f"There is no {kept}.")
         id = kept or f"s{len(self.kept) + 1}"
         self.kept.add(id)
-        self.led[id] = Led(id, opening)
+        self.led[id] = ScriptedCodingSession(id, opening)
         return self.led[id]

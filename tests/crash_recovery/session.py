@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.helpers.serve_process import SilentDeath
+from tests.helpers.serve_process import ServeExitedError
 
 from .core_hosts import Core, CoreHost
 from .faults import Point
@@ -107,7 +107,7 @@ class Session:
                 if point is Point.ANYWHERE:
                     core.process.kill()
                 assert core.process.wait(TIMEOUT_S) == -9, (point, core.process.communicate())
-        except SilentDeath:
+        except ServeExitedError:
             assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
 
     def _judge(self, person: Person) -> None:
@@ -136,7 +136,7 @@ class Session:
     @contextmanager
     def _agent(self, name: str, journal: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
         journal = journal or self.folder / f"{name}.journal"
-        command = [sys.executable, "-m", "tests.killing.agent", name]
+        command = [sys.executable, "-m", "tests.crash_recovery.agent", name]
         agent = subprocess.Popen(
             [*command, str(journal), str(self._enough)],
             env=self.host.environment(),

@@ -7,22 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.damage import OTHERS, Harm, build, endure, harmed, with_others
+from tests.helpers.damaged_folders import (
+    OTHERS,
+    DamageKind,
+    build,
+    check_damage_is_reported,
+    damage_bytes,
+    with_other_files,
+)
 
-TIMES = {Harm.FLIP: 50, Harm.CUT: 25}
+TIMES = {DamageKind.FLIP: 50, DamageKind.CUT: 25}
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("harm", Harm, ids=lambda harm: harm.value)
+@pytest.mark.parametrize("harm", DamageKind, ids=lambda harm: harm.value)
 @pytest.mark.parametrize("file", ["store.sqlite", "store.sqlite-wal", "marks", *OTHERS])
-def test_nothing_is_silently_wrong(file: str, harm: Harm, tmp_path: Path) -> None:
+def test_nothing_is_silently_wrong(file: str, harm: DamageKind, tmp_path: Path) -> None:
     built = build(tmp_path / "built", emptied=file in ("store.sqlite", *OTHERS))
     if file in OTHERS:
-        built = with_others(built, tmp_path / "others")
+        built = with_other_files(built, tmp_path / "others")
     chance = random.Random(f"{file} {harm}")
     hurt = 0
     for _ in range(TIMES[harm]):
-        data = harmed(built.files[file], harm, chance)
-        about = endure(built, tmp_path / "data", file, data)
+        data = damage_bytes(built.files[file], harm, chance)
+        about = check_damage_is_reported(built, tmp_path / "data", file, data)
         hurt += bool(about.damaged_store or about.missing or about.damaged_counters)
     assert bool(hurt) is (file not in OTHERS)  # some of it hit what counts

@@ -1,6 +1,6 @@
 """Runs rows of the table in a sandbox, as the user and on the machine that this process finds.
 
-`python -m tests.coding.sandbox.ways_around.run SANDBOX FOLDER PART PARTS BATCH EVERY`: prints a JSON
+`python -m tests.coding.sandbox.escape_attempts.run SANDBOX FOLDER PART PARTS BATCH EVERY`: prints a JSON
 document with the sandbox's name and what each row reached. Up to BATCH rows share a run; where such a
 run reaches anything, its rows are run again, each alone. See `sampled` for EVERY.
 """
@@ -19,8 +19,8 @@ from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.snapshots import Snapshots
-from tests.coding.sandbox.ways_around.stage import ALL_RAN, Stage
-from tests.coding.sandbox.ways_around.table import Row, sampled
+from tests.coding.sandbox.escape_attempts.attempt_runner import ALL_RAN, AttemptRunner
+from tests.coding.sandbox.escape_attempts.attempts import Row, sampled
 
 MIB: Final = 1024**2
 #: Less than the rows about limits want to have.
@@ -34,7 +34,7 @@ def main() -> None:
     choice, folder, part, parts, batch, every = sys.argv[1:7]
     rows_of_all = sampled(int(every))
     mine = [row for number, row in enumerate(rows_of_all) if number % int(parts) == int(part)]
-    with Stage(Path(folder)) as stage:
+    with AttemptRunner(Path(folder)) as stage:
         _set_environment(stage)
         sandbox = choose_sandbox(choice, LIMITS).sandbox  # type: ignore[arg-type]
         rows: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def _batches(rows: list[Row], size: int) -> Iterator[list[Row]]:
         yield together[at : at + size]
 
 
-def _set_environment(stage: Stage) -> None:
+def _set_environment(stage: AttemptRunner) -> None:
     """What a person's shell has, with a key and ways to services in it."""
     values = stage.values
     os.environ.update(
@@ -67,7 +67,7 @@ def _set_environment(stage: Stage) -> None:
     )
 
 
-def _ran(stage: Stage, sandbox: Sandbox, rows: list[Row]) -> dict[str, Any]:
+def _ran(stage: AttemptRunner, sandbox: Sandbox, rows: list[Row]) -> dict[str, Any]:
     """What rows reached, each with the end of what it printed; of several, only that it was nothing."""
     if rows[0].group == "work":
         reached, output = _with_snapshot(stage, sandbox, rows[0])
@@ -80,7 +80,7 @@ def _ran(stage: Stage, sandbox: Sandbox, rows: list[Row]) -> dict[str, Any]:
     return {row.command: said for row in rows}
 
 
-def _with_snapshot(stage: Stage, sandbox: Sandbox, row: Row) -> tuple[set[str], str]:
+def _with_snapshot(stage: AttemptRunner, sandbox: Sandbox, row: Row) -> tuple[set[str], str]:
     """A row that destroys work: a snapshot is taken before it, as a session takes one."""
     stage.renew()
     wanted = [_blob(stage.root / name) for name in ("draft.txt", "LICENSE")]

@@ -1,6 +1,6 @@
 """An agent that tells its own file what it got at each halt point, synced, before it goes on.
 
-    python -m tests.killing.agent NAME JOURNAL ENOUGH
+    python -m tests.crash_recovery.agent NAME JOURNAL ENOUGH
 
 The journal is what the Core is judged by: it was written where no Core could lose it. The agent ends
 once there is a file ENOUGH.

@@ -21,7 +21,7 @@ from agentstepper_nb.coding.tools.run_command import RunCommand
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.sandbox.without_userns import ROOT, without_userns
 
-from .table import ROWS, reaches, sampled
+from .attempts import ROWS, reaches, sampled
 
 #: Processes that share the rows, and rows that share a run in a sandbox.
 PARTS: Final = 2
@@ -71,7 +71,7 @@ class User:
     ) -> subprocess.Popen[str]:
         words = [
             "-m",
-            "tests.coding.sandbox.ways_around.run",
+            "tests.coding.sandbox.escape_attempts.run",
             choice,
             str(folder / f"stage{number}"),
         ]

@@ -39,7 +39,7 @@ RUNS = (*ENDED, *LIVE)
 
 
 @dataclass
-class Built:
+class CoreFolderFiles:
     """A folder's files as they were, and the truth about its runs."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Built:
 OTHERS = ("search.sqlite", "lock", "agent-token", "control-token")
 
 
-def with_others(built: Built, folder: Path) -> Built:
+def with_other_files(built: CoreFolderFiles, folder: Path) -> CoreFolderFiles:
     """The same store with other files beside it."""
     built.lay_out(folder)
     asyncio.run(index(folder))
@@ -72,7 +72,7 @@ def with_others(built: Built, folder: Path) -> Built:
         "agent-token": b"x" * 43 + b"\n",
         "control-token": b"y" * 43 + b"\n",
     }
-    return Built(folder, {**built.files, **others}, built.truth, built.rules)
+    return CoreFolderFiles(folder, {**built.files, **others}, built.truth, built.rules)
 
 
 async def index(folder: Path) -> None:
@@ -136,7 +136,7 @@ def records() -> list[list[Record]]:
     return found
 
 
-def build(folder: Path, *, emptied: bool) -> Built:
+def build(folder: Path, *, emptied: bool) -> CoreFolderFiles:
     """Make a store.
 
     Args:
@@ -165,23 +165,23 @@ def build(folder: Path, *, emptied: bool) -> Built:
     finally:
         marks.close()
         connection.close()
-    return Built(folder, files, truth, kept_rules)
+    return CoreFolderFiles(folder, files, truth, kept_rules)
 
 
 # ---- damage -------------------------------------------------------------------------------------
 
 
-class Harm(Enum):
+class DamageKind(Enum):
     """What may happen to a file."""
 
     FLIP = "flip"  # a byte is another
     CUT = "cut"  # it ends early
 
 
-def harmed(data: bytes, harm: Harm, chance: random.Random) -> bytes:
+def damage_bytes(data: bytes, harm: DamageKind, chance: random.Random) -> bytes:
     """A file's bytes after it."""
     at = chance.randrange(len(data))
-    if harm is Harm.CUT:
+    if harm is DamageKind.CUT:
         return data[:at]
     return data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :]
 
@@ -199,7 +199,7 @@ def seen(folder: Path) -> dict[str, RunHistory | None]:
             runs = run_ids(replayed(store))
             found = {run: await whole(store.history, run) for run in runs}
             for run, history in found.items():
-                await see_pages(store, run, history)
+                await check_pages(store, run, history)
             return found
         finally:
             store.close()
@@ -207,7 +207,7 @@ def seen(folder: Path) -> dict[str, RunHistory | None]:
     return asyncio.run(see())
 
 
-async def see_pages(store: SqliteStore, run: str, history: RunHistory | None) -> None:
+async def check_pages(store: SqliteStore, run: str, history: RunHistory | None) -> None:
     """See that a page of a run is right, or said to be damaged."""
     with contextlib.suppress(DamagedRunError):
         rows = (await store.page(run, 1, 10_000)).rows
@@ -255,7 +255,9 @@ def rules(folder: Path) -> tuple[Record, ...]:
         return reader.read_config_rows().records
 
 
-def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderReport:
+def check_damage_is_reported(
+    built: CoreFolderFiles, folder: Path, damaged_file: str, data: bytes
+) -> FolderReport:
     """Harm a file, and show that nothing is silently wrong, before and after a repair.
 
     Args:
@@ -267,7 +269,7 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
     Returns:
         What the doctor found.
     """
-    (built.lay_out(folder) / harmed_file).write_bytes(data)
+    (built.lay_out(folder) / damaged_file).write_bytes(data)
     about = examine_folder(folder)
     known = named(about)
     gone = (
@@ -282,17 +284,17 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
         assert "agentstepper doctor" in str(error)
         assert gone or about.structure_problems or about.damaged, error
     else:
-        if rules(core) != built.rules and "-wal" not in harmed_file:  # no mark counts stops
+        if rules(core) != built.rules and "-wal" not in damaged_file:  # no mark counts stops
             assert gone or about.structure_problems or about.damaged_config_rows, about
         put_aside = examine_folder(core).set_aside_stores
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
                 assert run in known or (gone and put_aside), (run, about)
-    see_repaired(built, folder, known, gone)
+    check_repaired(built, folder, known, gone)
     return about
 
 
-def see_repaired(built: Built, folder: Path, known: set[str], gone: bool) -> None:
+def check_repaired(built: CoreFolderFiles, folder: Path, known: set[str], gone: bool) -> None:
     """Repair a folder, and see that each run is whole or was said to be hurt."""
     repair_folder(folder)
     again = examine_folder(folder)

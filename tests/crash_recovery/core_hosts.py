@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentstepper_nb import discover
-from tests.helpers.serve_process import Served
+from tests.helpers.serve_process import ServeProcess
 
 from .faults import Point
 
@@ -64,9 +64,9 @@ class Serve:
     def core(self, point: Point, count: int) -> Iterator[Core]:
         """Start one; `SilentDeath` where it died before it listened."""
         agents, uis = self._ports
-        core = Served(
+        core = ServeProcess(
             [
-                *(sys.executable, "-m", "tests.killing.faults", point, str(count), "serve"),
+                *(sys.executable, "-m", "tests.crash_recovery.faults", point, str(count), "serve"),
                 *("--client-port", agents, "--ui-port", uis),
                 *("--data", str(self.data), "--log-level", "warning", *self._options),
             ]

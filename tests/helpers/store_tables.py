@@ -12,7 +12,7 @@ from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter, TransactionChanges
 
 
-class Tabled:
+class StoreTables:
     """A store's file in a folder, and what reads it.
 
     Args:
@@ -44,7 +44,7 @@ class Tabled:
 
 
 @contextmanager
-def tabled(folder: Path) -> Iterator[Tabled]:
+def open_store_tables(folder: Path) -> Iterator[StoreTables]:
     """A store's tables, closed at the end."""
-    with closing(Tabled(folder)) as found:
+    with closing(StoreTables(folder)) as found:
         yield found

@@ -1,6 +1,6 @@
 """A store that is written to until somebody ends it; what it called durable is told to another disk.
 
-python -m tests.killing.writer FOLDER DURABILITY JOURNAL
+python -m tests.crash_recovery.writer FOLDER DURABILITY JOURNAL
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 from agentstepper_nb.coding.sandbox import SandboxAccess
 from agentstepper_nb.coding.sandbox.launch import Sandbox
-from tests.coding.sandbox.ways_around.servers import Servers
+from tests.coding.sandbox.escape_attempts.servers import Servers
 
 #: Seconds that rows may take before they are killed.
 ROW_LIMIT_S: Final = 120.0
@@ -61,7 +61,7 @@ class Canaries:
                 yield f"read {what}"
 
 
-class Stage:
+class AttemptRunner:
     """A workspace and what lies around it.
 
     Args:
