@@ -53,11 +53,11 @@ class CodingConversation:
         async with aclosing(answer) as items:
             async for item in items:
                 self.said.append(item)
-        return joined(self.said)
+        return join_outputs(self.said)
 
 
 @asynccontextmanager
-async def talking(
+async def open_chat(
     folder: Path, model: Any, *choices: str | None, **options: Any
 ) -> AsyncGenerator[CodingConversation, None]:
     talk = CodingConversation(folder, model, *choices, **options)
@@ -67,7 +67,7 @@ async def talking(
         await talk.agent.close()
 
 
-def joined(items: Sequence[Item]) -> list[Item]:
+def join_outputs(items: Sequence[Item]) -> list[Item]:
     whole: list[Item] = []
     for item in items:
         last = whole[-1] if whole else None

@@ -155,16 +155,16 @@ async def way(tmp_path: Path, *agents: InterpreterABC) -> AsyncGenerator[DirectH
         yield DirectHarness(made, tmp_path)
 
 
-async def code_of(asking: Awaitable[Any]) -> str:
+async def read_error_code(call: Awaitable[Any]) -> str:
     """What a request is refused with."""
     with pytest.raises((CommandError, ProtocolError)) as caught:
-        await asking
+        await call
     return str(caught.value.code)
 
 
 def stream_refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
     """What a stream is refused with."""
-    return code_of(soon(anext(stream)))
+    return read_error_code(soon(anext(stream)))
 
 
 class RemotePoetAgent:
@@ -223,7 +223,7 @@ class RemotePoetAgent:
 
 
 @asynccontextmanager
-async def asking(
+async def open_asking_client(
     folder: Path, *scope: str, **attend: Any
 ) -> AsyncGenerator[tuple[DirectHarness, RemotePoetAgent, AgentTurnRequest], None]:
     """A chat in which somebody from outside is asked for a poem, and leaves at the end."""

@@ -13,14 +13,14 @@ from agentstepper_nb.chat.connectors.model_prompts import shorten_text
 from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from tests.chat.coding_chats import call, command, output, prompts, result, talking, text
+from tests.chat.coding_chats import call, command, open_chat, output, prompts, result, text
 from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails, says
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
-    async with talking(tmp_path, FakeProvider(says("Hello to you."))) as talk:
+    async with open_chat(tmp_path, FakeProvider(says("Hello to you."))) as talk:
         assert await talk.send("Hello.") == [text("Hellotoyou.")]
         assert [item.content for item in talk.said if isinstance(item, AgentOutput)] == [
             "Hello",
@@ -39,7 +39,7 @@ async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
         ),
         says("Done."),
     )
-    async with talking(tmp_path, model, auto_approve=True) as talk:
+    async with open_chat(tmp_path, model, auto_approve=True) as talk:
         (talk.workspace / "src").mkdir()
         assert await talk.send() == [
             text("Look: "),
@@ -65,7 +65,7 @@ async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path:
         ),
         says("Done."),
     )
-    async with talking(tmp_path, model, auto_approve=True) as talk:
+    async with open_chat(tmp_path, model, auto_approve=True) as talk:
         (talk.workspace / "a.txt").write_text("one\n")
         said = await talk.send()
     assert said[:2] == [
@@ -95,7 +95,7 @@ async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -
         ),
         says("Done."),
     )
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         first, _, second, *_ = await talk.send()
     assert isinstance(first, AgentOutput) and isinstance(second, AgentOutput)
     assert (len(first.call_id or ""), len(first.name or "")) == (200, 200)
@@ -108,7 +108,7 @@ async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
         calls(("1", "show_image", {"path": "a.png"}), ("2", "show_image", {"path": "gone.png"})),
         says("There."),
     )
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         (talk.workspace / "a.png").write_bytes(PNG)
         assert await talk.send() == [
             AgentOutput(type="IMAGE", path="a.png", media_type="image/png", content="a.png"),
@@ -123,7 +123,7 @@ async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.png").write_bytes(PNG)
-    async with talking(tmp_path, model, workspace=elsewhere) as talk:
+    async with open_chat(tmp_path, model, workspace=elsewhere) as talk:
         picture, _ = await talk.send()
     assert isinstance(picture, AgentOutput)
     assert (picture.path, picture.content) == (str(elsewhere / "a.png"), "a.png")
@@ -131,7 +131,7 @@ async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_
 
 async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: Path) -> None:
     model = FakeProvider(calls(("1", "list_files", {})), says("Done."))
-    async with talking(tmp_path, model, max_iterations=1) as talk:
+    async with open_chat(tmp_path, model, max_iterations=1) as talk:
         *_, told = await talk.send()
         assert isinstance(told, AgentOutput)
         assert (told.role, "after 1 question " in told.content) == ("system", True)
@@ -144,23 +144,23 @@ async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: 
 async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
-    async with talking(tmp_path, FakeProvider(fails("No money left."), says("Yes."))) as talk:
+    async with open_chat(tmp_path, FakeProvider(fails("No money left."), says("Yes."))) as talk:
         with pytest.raises(CodingSessionError, match="No money left"):
             await talk.send()
         assert await talk.send("Again?") == [text("Yes.")]
 
 
 async def test_without_a_folder_it_says_what_is_missing(tmp_path: Path) -> None:
-    async with talking(tmp_path, FakeProvider()) as talk:
+    async with open_chat(tmp_path, FakeProvider()) as talk:
         with pytest.raises(CodingSessionError, match="name one by `workspace=`"):
             await talk.send(workspace=None)
 
 
 async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> None:
-    async with talking(tmp_path, FakeProvider(says("One."))) as talk:
+    async with open_chat(tmp_path, FakeProvider(says("One."))) as talk:
         await talk.send("First.")
     second = FakeProvider(says("Two."))
-    async with talking(tmp_path, second) as talk:
+    async with open_chat(tmp_path, second) as talk:
         await talk.send("Second.")
         await talk.agent.on_session_closed("5d6a")
         await talk.agent.on_session_closed("another")
@@ -176,12 +176,12 @@ async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> 
 
 
 async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path: Path) -> None:
-    async with talking(tmp_path, FakeProvider(says("One."))) as talk:
+    async with open_chat(tmp_path, FakeProvider(says("One."))) as talk:
         await talk.send("First.")
     (log,) = (tmp_path / "data" / "coding" / "sessions").iterdir()
     lines = log.read_text().splitlines()
     log.write_text("\n".join([*lines[:2], "{ torn", *lines[2:]]) + "\n")
-    async with talking(tmp_path, FakeProvider(says("Two."), says("Three."))) as talk:
+    async with open_chat(tmp_path, FakeProvider(says("Two."), says("Three."))) as talk:
         warning, said = await talk.send("Second.")
         assert isinstance(warning, AgentOutput)
         assert (warning.role, said) == ("system", text("Two."))
@@ -192,7 +192,7 @@ async def test_two_sessions_are_answered_at_once_and_know_nothing_of_each_other(
     tmp_path: Path,
 ) -> None:
     model = FakeProvider([HANGS], says("Two."))
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         first = asyncio.create_task(talk.send("First."))
         await model.hanging.wait()
         answer = talk.agent.chat(talk.message("Second."), replace(talk.turn, session_id="77"))
@@ -212,7 +212,7 @@ async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> Non
 
     plan = f"1. Do it.{' ' * 30_000}2. Rest."
     window = (said("user", "planner", "Plan."), said("assistant", "planner", plan))
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         await talk.send("Do that.", window=window)
         own = (said("user", "coder", "Do that."), said("assistant", "coder", "I see."))
         await talk.send("Done?", window=(*window, *own))
@@ -233,7 +233,7 @@ async def test_the_provider_is_closed_with_the_agent_and_not_with_a_session(tmp_
             self.closed += 1
 
     model = Closing(says("One."))
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         await talk.send()
         await talk.agent.on_session_closed("5d6a")
         assert model.closed == 0

@@ -13,7 +13,7 @@ from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.errors import AgentStopped, ToolDeniedError
 from agentstepper_nb.protocol.data_model import EventKind
-from tests.chat.coding_chats import RISKY, call, command, output, result, risky, talking, text
+from tests.chat.coding_chats import RISKY, call, command, open_chat, output, result, risky, text
 from tests.coding.debugged_agent import View
 from tests.coding.scripted_parts import FakeProvider, calls, says
 
@@ -31,7 +31,7 @@ def run(core: AgentStepperCore) -> Run:
 
 
 async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: View) -> None:
-    async with talking(tmp_path, risky(), "Allow", "Yes, call it") as talk:
+    async with open_chat(tmp_path, risky(), "Allow", "Yes, call it") as talk:
         async with run() as dbg, dbg.tool("coder", {}) as turn:
             assert (await talk.send(dbg=dbg))[-1] == text("Done.")
             turn.result = "Done."
@@ -60,7 +60,7 @@ async def test_an_answer_that_a_person_edits_is_what_is_said(
             }
         ],
     }
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         (talk.workspace / "a").write_text("x\n")
         async with run("step") as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
@@ -81,7 +81,7 @@ async def test_an_answer_that_a_person_edits_is_what_is_said(
 
 
 async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, view: View) -> None:
-    async with talking(tmp_path, risky(), None) as talk:
+    async with open_chat(tmp_path, risky(), None) as talk:
         async with run() as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
             await view.at()
@@ -96,7 +96,7 @@ async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, v
 async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
     tmp_path: Path, run: Run, view: View
 ) -> None:
-    async with talking(tmp_path, risky(says("Again."), says("Bye.")), None) as talk:
+    async with open_chat(tmp_path, risky(says("Again."), says("Bye.")), None) as talk:
         dbg = run()
         with pytest.raises(AgentStopped):
             async with dbg:
@@ -117,7 +117,7 @@ async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
 async def test_a_denied_question_to_the_model_ends_the_turn(
     tmp_path: Path, run: Run, view: View
 ) -> None:
-    async with talking(tmp_path, risky()) as talk:
+    async with open_chat(tmp_path, risky()) as talk:
         async with run("step") as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
             await view.at()

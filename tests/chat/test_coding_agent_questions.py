@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.chat.connector import Item
 from agentstepper_nb.protocol.chat import AgentOutput
-from tests.chat.coding_chats import RISKY, call, command, output, result, risky, talking, text
+from tests.chat.coding_chats import RISKY, call, command, open_chat, output, result, risky, text
 from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
 
 # ---- what it asks ------------------------------------------------------------------------------------
@@ -21,7 +21,7 @@ from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
 async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) -> None:
     said_before: list[Item] = []
     asked: list[tuple[str, Sequence[str]]] = []
-    async with talking(tmp_path, risky()) as talk:
+    async with open_chat(tmp_path, risky()) as talk:
         (talk.workspace / "build").mkdir()
 
         async def confirm(question: str, choices: Sequence[str], *, details: Any = None) -> str:
@@ -59,7 +59,7 @@ async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
 ) -> None:
     again = calls(("2", "run_command", RISKY))
     model = risky(again, says("Done."))
-    async with talking(tmp_path, model, *choices, "Allow", "Yes, call it") as talk:
+    async with open_chat(tmp_path, model, *choices, "Allow", "Yes, call it") as talk:
         (talk.workspace / "build").mkdir()
         _, _, denied, _ = await talk.send()
         assert denied == result("1", "A person denied this.", ok=False)
@@ -72,7 +72,7 @@ async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
 
 
 async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
-    async with talking(tmp_path, risky(), "Deny") as talk:
+    async with open_chat(tmp_path, risky(), "Deny") as talk:
         (talk.workspace / "build").mkdir()
         assert await talk.send() == [
             text("I clean up."),
@@ -86,14 +86,14 @@ async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
 async def test_always_isnt_asked_again(tmp_path: Path) -> None:
     again = calls(("2", "run_command", RISKY))
     model = risky(again, says("Done."))
-    async with talking(tmp_path, model, "Always allow here", "Yes, call it") as talk:
+    async with open_chat(tmp_path, model, "Always allow here", "Yes, call it") as talk:
         await talk.send()
         await talk.send()
         assert len(talk.person.asked) == 2
 
 
 async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
-    async with talking(tmp_path, risky(), None, approval_timeout=0.01) as talk:
+    async with open_chat(tmp_path, risky(), None, approval_timeout=0.01) as talk:
         _, _, denied, _ = await talk.send()
         assert isinstance(denied, AgentOutput)
         assert "Nobody answered within 0.01 seconds." in denied.result
@@ -105,7 +105,7 @@ async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
 
 async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> None:
     model = FakeProvider([*says("Well, …")[:1], HANGS], says("Here."))
-    async with talking(tmp_path, model) as talk:
+    async with open_chat(tmp_path, model) as talk:
         answer = talk.agent.chat(talk.message("Go."), talk.turn)
         assert await anext(answer) == text("Well,")
         await answer.aclose()
@@ -116,7 +116,7 @@ async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> N
 async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
     line = "exec 3> pipe; echo here >&3; while true; do sleep 1; done"
     model = FakeProvider(calls(("1", "run_command", {"command": line})))
-    async with talking(tmp_path, model, auto_approve=True) as talk:
+    async with open_chat(tmp_path, model, auto_approve=True) as talk:
         pipe = talk.workspace / "pipe"
         os.mkfifo(pipe)
         turn = asyncio.create_task(talk.send())
@@ -129,7 +129,7 @@ async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
 
 
 async def test_cancelling_withdraws_what_it_asks(tmp_path: Path) -> None:
-    async with talking(tmp_path, risky(), None) as talk:
+    async with open_chat(tmp_path, risky(), None) as talk:
         turn = asyncio.create_task(talk.send())
         await talk.person.waits.wait()
         turn.cancel()

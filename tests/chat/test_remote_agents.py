@@ -21,7 +21,13 @@ from agentstepper_nb.protocol.chat import (
 )
 from tests.chat.chats import Agent, HeldAnswer, soon
 from tests.chat.harness import PNG, message
-from tests.chat.remote_harness import RemotePoetAgent, asking, code_of, stream_refused, way
+from tests.chat.remote_harness import (
+    RemotePoetAgent,
+    open_asking_client,
+    read_error_code,
+    stream_refused,
+    way,
+)
 
 
 def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
@@ -61,7 +67,7 @@ async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
 
 
 async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
-    async with asking(tmp_path) as (harness, poet, asked):
+    async with open_asking_client(tmp_path) as (harness, poet, asked):
         giving = asyncio.ensure_future(
             poet.give(asked, outputs.confirmation("Rhymed?", ("Y", "N")))
         )
@@ -74,7 +80,7 @@ async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
 
 
 async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
-    async with asking(tmp_path) as (harness, poet, asked):
+    async with open_asking_client(tmp_path) as (harness, poet, asked):
         await poet.give(asked, "Roses")
         await poet.done(asked, error="I am out of rhymes.")
         messages = await harness.until_stop()
@@ -83,20 +89,20 @@ async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
             ("system", "I am out of rhymes."),
         ]
         assert poet.info.ending is TurnEnding.ERROR
-        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
-        assert await code_of(poet.done(asked)) == "unknown_turn"
+        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(poet.done(asked)) == "unknown_turn"
 
 
 async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
-    async with asking(tmp_path) as (harness, poet, asked):
+    async with open_asking_client(tmp_path) as (harness, poet, asked):
         question = outputs.confirmation("Rhymed?")
         giving = asyncio.ensure_future(poet.give(asked, question))
         await poet.waits()
         await soon(harness.interpreter.stop(harness.session))
-        assert await code_of(giving) == "unknown_turn"
+        assert await read_error_code(giving) == "unknown_turn"
         back = await poet.next()
         assert (back.turn, back.cancelled) == (asked.turn, True)
-        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
         assert poet.info.ending is TurnEnding.STOPPED
 
 
@@ -116,7 +122,7 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
         assert (poet.info.ending, poet.info.waiting) == (TurnEnding.ERROR, None)
         assert [each.phase for each in poet.info.agents] == [ChatAgentPhase.CREATED]
         if giving is not None:
-            assert await code_of(giving) == "unknown_turn"
+            assert await read_error_code(giving) == "unknown_turn"
 
 
 async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
@@ -129,8 +135,8 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
         second_asked = asyncio.ensure_future(second.next())
         last = (await harness.until_stop())[-1]
         assert last.content == "Another client attends as poet now, with its token."
-        assert await code_of(first.next()) == "stream_taken"
-        assert await code_of(first.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(first.next()) == "stream_taken"
+        assert await read_error_code(first.give(asked, "late")) == "unknown_turn"
         harness.interpreter.update_session(harness.session, default_agent="poet")
         harness.interpreter.post(harness.session, "Another")
         again = await second_asked
@@ -144,7 +150,9 @@ async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
     async with way(tmp_path, Agent(name="poet")) as harness:
         token = harness.token("answer")
         assert await stream_refused(harness.stream(token, "attend")) == "invalid_message"
-        assert await code_of(harness.ask(token, "give", turn="t", piece={})) == "unknown_turn"
+        assert (
+            await read_error_code(harness.ask(token, "give", turn="t", piece={})) == "unknown_turn"
+        )
         assert [each.name for each in harness.interpreter.info(harness.session).agents] == ["poet"]
 
 
@@ -163,9 +171,9 @@ async def test_what_an_agent_from_outside_may_not_say(
     tmp_path: Path, piece: dict[str, Any]
 ) -> None:
     """It speaks for nobody else, and names no files: who reads the chat would be shown them."""
-    async with asking(tmp_path) as (harness, poet, asked):
+    async with open_asking_client(tmp_path) as (harness, poet, asked):
         giving = harness.ask(poet.token, "give", turn=asked.turn, piece=piece)
-        assert await code_of(giving) == "invalid_message"
+        assert await read_error_code(giving) == "invalid_message"
         await poet.give(asked, "It goes on.")
         await poet.done(asked)
         assert said(await harness.until_stop())[1:] == [("MESSAGE", "poet", "It goes on.")]
@@ -176,7 +184,7 @@ async def test_handing_on_is_talking(tmp_path: Path) -> None:
         poet = RemotePoetAgent(harness, role="SUPERVISOR")
         await poet.comes()
         asked = await poet.is_asked()
-        assert await code_of(poet.done(asked, hand_on="parrot")) == "out_of_scope"
+        assert await read_error_code(poet.done(asked, hand_on="parrot")) == "out_of_scope"
         await poet.leaves()
         await harness.until_stop()
         speaker = RemotePoetAgent(harness, "talk", role="SUPERVISOR")
@@ -189,10 +197,10 @@ async def test_handing_on_is_talking(tmp_path: Path) -> None:
 
 
 async def test_one_piece_at_a_time(tmp_path: Path) -> None:
-    async with asking(tmp_path) as (harness, poet, asked):
+    async with open_asking_client(tmp_path) as (harness, poet, asked):
         giving = asyncio.ensure_future(poet.give(asked, outputs.confirmation("Rhymed?")))
         await poet.waits()
-        assert await code_of(poet.give(asked, "and")) == "too_many"
+        assert await read_error_code(poet.give(asked, "and")) == "too_many"
         giving.cancel()
         await asyncio.wait((giving,))
         harness.interpreter.choose(harness.session, poet.info.waiting, "Yes")
@@ -244,6 +252,6 @@ async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
         await poet.comes()
         asked = await poet.is_asked()
         await soon(harness.interpreter.remove(harness.session))
-        assert await code_of(poet.next()) == "unknown_session"
-        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(poet.next()) == "unknown_session"
+        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
         assert await stream_refused(harness.stream(poet.token, "attend")) == "unknown_session"

@@ -17,7 +17,7 @@ from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import ChatSessionSnapshot, ClientAdmission, NumberedChatEvent
 from tests.chat.chats import interpreter, soon
 from tests.chat.harness import refused
-from tests.chat.remote_harness import code_of, forwarded, stream_refused, way
+from tests.chat.remote_harness import forwarded, read_error_code, stream_refused, way
 
 # ---- scopes -----------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
                 refusals[method] = error.code
         may = {each for each in ASKS if refusals.get(each) not in ("out_of_scope", "watch_only")}
         assert may == MAY[scope]
-        assert await code_of(harness.ask(token, "create")) in ("out_of_scope", "watch_only")
+        assert await read_error_code(harness.ask(token, "create")) in ("out_of_scope", "watch_only")
         for method in ("watch", "attend"):
             async with aclosing(harness.stream(token, method)) as stream:
                 if method in ("watch",) and set(scope) & {"watch", "talk"}:
@@ -68,7 +68,7 @@ async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -
         talk, answer = harness.token("talk"), harness.token("answer")
         for method in ("send", "stop", "set", "open", "remove", "earlier", "picture", "source"):
             params = {"content": "x", "message": "m", "before": "m", "session": harness.other}
-            assert await code_of(harness.ask(talk, method, **params)) == "out_of_scope"
+            assert await read_error_code(harness.ask(talk, method, **params)) == "out_of_scope"
         assert (
             await stream_refused(harness.stream(talk, "watch", session=harness.other))
             == "out_of_scope"
@@ -89,7 +89,7 @@ async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
         harness.tokens.revoke(revoked)
         for token in ("", foreign, revoked):
             for method in ("admit", *ASKS, "nonsense"):
-                assert await code_of(harness.ask(token, method)) == "invalid_token"
+                assert await read_error_code(harness.ask(token, method)) == "invalid_token"
             for method in ("watch", "attend", "nonsense"):
                 assert await stream_refused(harness.stream(token, method)) == "invalid_token"
 
@@ -97,10 +97,13 @@ async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("params", [b"", b"[", b"7", b'{"params": {}}', b"[" * 5000, b"\xff"])
 async def test_nonsense_is_refused(tmp_path: Path, params: bytes) -> None:
     async with way(tmp_path) as harness:
-        assert await code_of(harness.service.call("send", Raw(params))) == "invalid_message"
+        assert await read_error_code(harness.service.call("send", Raw(params))) == "invalid_message"
         inner = Raw(b'{"token": "%s", "params": %s}' % (harness.token("talk").encode(), b"7"))
-        assert await code_of(harness.service.call("send", inner)) == "invalid_message"
-        assert await code_of(harness.ask(harness.token("talk"), "nonsense")) == "unknown_service"
+        assert await read_error_code(harness.service.call("send", inner)) == "invalid_message"
+        assert (
+            await read_error_code(harness.ask(harness.token("talk"), "nonsense"))
+            == "unknown_service"
+        )
 
 
 async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
@@ -132,7 +135,7 @@ async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
             assert told.event.agent.name == "poet"
             revoking = asyncio.to_thread(harness.tokens.revoke_session, harness.session)
             await soon(revoking)
-            assert await code_of(soon(attending)) == "invalid_token"
+            assert await read_error_code(soon(attending)) == "invalid_token"
             with refused("invalid_token", "was revoked"):
                 while True:
                     await soon(anext(watched))

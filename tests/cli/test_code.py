@@ -17,7 +17,7 @@ import pytest
 
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.sdk.person import Person
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
@@ -313,7 +313,7 @@ def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -
     ends(terminal, 0)
 
 
-@pytest.mark.parametrize("how", sampled((signal.SIGHUP, signal.SIGTERM), signal.SIGHUP))
+@pytest.mark.parametrize("how", select_sample((signal.SIGHUP, signal.SIGTERM), signal.SIGHUP))
 def test_a_terminal_that_is_closed_leaves_no_command(
     start: Start, folder: Path, how: signal.Signals
 ) -> None:

@@ -17,11 +17,11 @@ from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.archive import render_run_text
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 
 from .conftest import COMMAND, RECORDED, ServeProcess
 
-EVERY = with_every_field()
+EVERY = make_full_history()
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.store.archive import render_run_text
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 
-HISTORY = with_every_field()
+HISTORY = make_full_history()
 FORGED = "mine\n— theirs: finished —\x1b[2J\u202e\u2028"
 SHOWN = "mine\\n— theirs: finished —\\x1b[2J\\u202e\\u2028"
 

@@ -19,7 +19,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
 from tests.helpers.auth_headers import as_ui, bearing
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .agent import Agent
 from .conftest import COMMAND, RECORDED, ServeProcess
@@ -40,7 +40,7 @@ def control_token() -> str | None:
     return discover.read_token(file=discover.CONTROL_TOKEN_FILE)
 
 
-@pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGINT))
+@pytest.mark.parametrize("number", select_sample((signal.SIGINT, signal.SIGTERM), signal.SIGINT))
 def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     served = serve()
     agent = Agent(served.agents, "demo")
@@ -75,7 +75,7 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     assert list(discover.list_announced_cores()) == []
 
 
-@pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
+@pytest.mark.parametrize("number", select_sample((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
 def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serve: Serve) -> None:
     """Code 1001 would be the usual end to them, after which they wait for their answer for ever."""
     served = serve()
@@ -175,7 +175,7 @@ def test_a_bad_run_file_is_a_warning(content: bytes | None, home: Path, serve: S
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize("option", sampled(("--client-port", "--ui-port"), "--ui-port"))
+@pytest.mark.parametrize("option", select_sample(("--client-port", "--ui-port"), "--ui-port"))
 def test_a_taken_port_is_named(option: str) -> None:
     other = "--ui-port" if option == "--client-port" else "--client-port"
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.data_model import (
     Risk,
     RunEnding,
 )
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .agent import Agent
 from .conftest import ServeProcess, Step
@@ -45,7 +45,7 @@ def agent(core: AgentStepperCore) -> Agent:
     return Agent(f"ws://127.0.0.1:{core.client_port}")
 
 
-@pytest.fixture(params=sampled(("terminal", "pipes"), "terminal"))
+@pytest.fixture(params=select_sample(("terminal", "pipes"), "terminal"))
 def start(request: pytest.FixtureRequest) -> Step:
     name = "on_terminal" if request.param == "terminal" else "through_pipes"
     found: Step = request.getfixturevalue(name)

@@ -16,7 +16,7 @@ from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from tests.coding.scripted_parts import FakeProvider
 
 
-async def opened(folder: Path, model: FakeProvider, **options: Any) -> CodingSession:
+async def open_session(folder: Path, model: FakeProvider, **options: Any) -> CodingSession:
     """Begin a session; no debugger is looked for unless the options say so."""
     (folder / "repo").mkdir(parents=True, exist_ok=True)
     given: dict[str, Any] = {"workspace": folder / "repo", "provider": model, "debugger": False}
@@ -25,7 +25,9 @@ async def opened(folder: Path, model: FakeProvider, **options: Any) -> CodingSes
     )
 
 
-async def resumed(folder: Path, id: str, model: FakeProvider, **options: Any) -> CodingSession:
+async def resume_session(
+    folder: Path, id: str, model: FakeProvider, **options: Any
+) -> CodingSession:
     """Go on with a session that was kept."""
     return await CodingSession.resume(
         id, provider=model, data_dir=folder / "data", **{"mode": "repl", **options}

@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
 from tests.coding import repair_scenarios
 from tests.coding.scripted_parts import FakeProvider, calls, says
-from tests.coding.session_helpers import opened
+from tests.coding.session_helpers import open_session
 from tests.coding.test_repos import unpacked
 
 #: In whatever repository: looking around, running tests, cleaning up.
@@ -107,7 +107,7 @@ async def asked(copy: Path, commands: list[str]) -> Counting:
     approver = Counting()
     most = len(turns) + 1
     model = FakeProvider(*turns, says("Done."))
-    async with await opened(
+    async with await open_session(
         copy.parent, model, workspace=copy, approver=approver, max_iterations=most
     ) as session:
         result = await session.run("Look around.")

@@ -16,7 +16,7 @@ from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
 from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
-from tests.coding.session_helpers import entries, opened
+from tests.coding.session_helpers import entries, open_session
 
 REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 
@@ -24,7 +24,7 @@ REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 async def decided(folder: Path, call: Any = REMOVE, **options: Any) -> list[dict[str, Any]]:
     """What the log has of approvals after a prompt whose answer makes a call."""
     (folder / "repo" / "build").mkdir(parents=True)
-    async with await opened(
+    async with await open_session(
         folder, FakeProvider(calls(call), says("I see.")), **options
     ) as session:
         assert (await session.run("Clean up.")).reason == "done"

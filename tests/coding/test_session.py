@@ -16,13 +16,13 @@ from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol.data_model import AgentActivity
 from tests.coding import session_helpers
 from tests.coding.scripted_parts import HANGS, FakeApprover, FakeProvider, calls, says
-from tests.coding.session_helpers import entries, resumed
+from tests.coding.session_helpers import entries, resume_session
 from tests.sdk.person import Person
 
 WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 
 
-opened = partial(session_helpers.opened, debugger=True)  # where one is found
+opened = partial(session_helpers.open_session, debugger=True)  # where one is found
 
 
 async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
@@ -53,7 +53,7 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
     async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
         before = (await first.run("Write a file.")).messages
     model = FakeProvider(says("Yes."))
-    async with await resumed(home, first.id, model) as second:
+    async with await resume_session(home, first.id, model) as second:
         assert second.id == first.id
         assert second.messages == before
         await second.run("And?")
@@ -76,7 +76,7 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
     path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
     heard: list[AgentEvent] = []
     model = FakeProvider(says("I look."))
-    async with await resumed(home, first.id, model, listener=heard.append) as second:
+    async with await resume_session(home, first.id, model, listener=heard.append) as second:
         assert isinstance(heard[0], TraceEvent)
         assert "can't be read" in heard[0].data["message"]
         lost = second.messages[-1]
@@ -84,7 +84,7 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
         assert "interrupted" in lost.content
         assert (await second.run("Go on.")).reason == "done"
         whole = second.messages
-    third = await resumed(home, first.id, FakeProvider())
+    third = await resume_session(home, first.id, FakeProvider())
     assert third.messages == whole
     await third.close()
 
@@ -92,7 +92,7 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
 async def test_a_session_is_open_once(home: Path) -> None:
     async with await opened(home, FakeProvider()) as session:
         with pytest.raises(CodingSessionError, match="open in another process"):
-            await resumed(home, session.id, FakeProvider())
+            await resume_session(home, session.id, FakeProvider())
         with pytest.raises(CodingSessionError, match="already exists: resume it"):
             await opened(home, FakeProvider(), session_id=session.id)
     with pytest.raises(CodingSessionError, match="closed: resume it"):
@@ -103,12 +103,12 @@ async def test_a_session_is_open_once(home: Path) -> None:
 @pytest.mark.parametrize("id", ["../x", "a/b", "", "." * 4, "x" * 200])
 def test_what_is_no_id(home: Path, id: str) -> None:
     with pytest.raises(CodingSessionError, match="isn't a valid session id"):
-        asyncio.run(resumed(home, id, FakeProvider()))
+        asyncio.run(resume_session(home, id, FakeProvider()))
 
 
 def test_what_is_not_there(home: Path) -> None:
     with pytest.raises(CodingSessionError, match="There is no session abc"):
-        asyncio.run(resumed(home, "abc", FakeProvider()))
+        asyncio.run(resume_session(home, "abc", FakeProvider()))
     with pytest.raises(CodingSessionError, match="can't be used"):
         asyncio.run(opened(home, FakeProvider(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):

@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Actor, EventKind
 from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
-from tests.coding.session_helpers import opened as opened_in
+from tests.coding.session_helpers import open_session as opened_in
 from tests.coding.session_helpers import traces
 from tests.sdk.person import Person
 from tests.sdk.workspace.helpers import git, make_repository

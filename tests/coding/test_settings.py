@@ -16,9 +16,9 @@ from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
-from tests.chat.coding_chats import talking
+from tests.chat.coding_chats import open_chat
 from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
-from tests.coding.session_helpers import opened, traces
+from tests.coding.session_helpers import open_session, traces
 
 LIST = ("1", "list_files", {})
 Parse = Callable[..., CodingSettings]
@@ -38,7 +38,7 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
     tmp_path: Path, choice: str | None, asked: list[str | None]
 ) -> None:
     model = FakeProvider(calls(LIST), says("Done."), says("Again."))
-    async with await opened(tmp_path, model, temperature=0.3, tool_choice=choice) as session:
+    async with await open_session(tmp_path, model, temperature=0.3, tool_choice=choice) as session:
         assert (await session.run("Look.")).reason == "done"
         assert (await session.run("Look again.")).reason == "done"
     assert [each.tool_choice for each in model.requests] == asked
@@ -47,7 +47,7 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
 
 async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CodingSessionError, match=r"'no_such'.* auto, none, required, list_files"):
-        await opened(tmp_path, FakeProvider(), tool_choice="no_such")
+        await open_session(tmp_path, FakeProvider(), tool_choice="no_such")
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
 async def test_python_is_refused_what_is_out_of_bounds(tmp_path: Path, wrong: Any) -> None:
     (name,) = wrong
     with pytest.raises(CodingSessionError, match=name):
-        await opened(tmp_path, FakeProvider(), **wrong)
+        await open_session(tmp_path, FakeProvider(), **wrong)
 
 
 async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path) -> None:
     model, heard = FakeProvider(), list[AgentEvent]()
     model.takes_temperature = False  # type: ignore[attr-defined]
-    async with await opened(tmp_path, model, temperature=0, listener=heard.append):
+    async with await open_session(tmp_path, model, temperature=0, listener=heard.append):
         pass
     (warning,) = traces(heard, "warning")
     assert "temperature has no effect, because the provider playing" in warning["message"]
@@ -70,7 +70,7 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
 
 async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Path) -> None:
     model = FakeProvider([HANGS])
-    async with await opened(tmp_path, model, model_timeout=0.05) as session:
+    async with await open_session(tmp_path, model, model_timeout=0.05) as session:
         result = await session.run("Say something.")
     assert (result.reason, result.error) == (
         "error",
@@ -164,7 +164,7 @@ def test_the_command_line_refuses_what_is_out_of_bounds(parse: Parse, words: str
 
 async def test_a_chat_asks_the_model_by_its_settings(tmp_path: Path) -> None:
     model = FakeProvider(calls(LIST), says("Done."))
-    async with talking(tmp_path, model, temperature=1.5, tool_choice="required") as talk:
+    async with open_chat(tmp_path, model, temperature=1.5, tool_choice="required") as talk:
         await talk.send()
     assert [(each.temperature, each.tool_choice) for each in model.requests] == [
         (1.5, "required"),

@@ -24,7 +24,7 @@ SECRET: Final = "canary-7c1f"
 TEXT: Final = "one\ntwo\nthree\n"
 
 
-def confined(
+def open_confined_workspace(
     workspace: Path, folder: Path, sandbox: Sandbox | None = None, **settings: Any
 ) -> SessionSandbox:
     """What holds commands in a workspace.
@@ -68,7 +68,7 @@ class ToolWorkspace:
             workspace=self.workspace,
             cancellation=asyncio.Event(),
             outputs=OutputStore(folder / "outputs"),
-            session_sandbox=confined(self.root, folder),
+            session_sandbox=open_confined_workspace(self.root, folder),
             **options,
         )
         self.tools = make_default_tools()

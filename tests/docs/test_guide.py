@@ -28,7 +28,7 @@ from tests.docs.conftest import (
 )
 from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, links, write_files
 from tests.e2e.jupyter import Jupyter, running_jupyter
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 ATTACH, PROCESSES, REMOTE, SAVED = (
     GUIDE / f"{name}.md" for name in ("attach", "processes", "remote", "saved")
@@ -294,7 +294,7 @@ def test_the_token_that_the_page_makes(home: Path) -> None:
     assert re.fullmatch(r"[\w-]{40,}\n", made.stdout), made.stderr
 
 
-@pytest.mark.parametrize("token", sampled(("another", ""), "another"))
+@pytest.mark.parametrize("token", select_sample(("another", ""), "another"))
 def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve) -> None:
     served = serve("agentstepper serve --host 0.0.0.0", AGENTSTEPPER_TOKEN=TOKEN)
     url = served.agents.replace("127.0.0.1", address())

@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.store import open_store
 from tests.docs.conftest import shell, stranger
 from tests.docs.pages import GUIDE, Block, blocks
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 
 PAGE = GUIDE / "history.md"
 
@@ -25,7 +25,7 @@ def printed(text: str) -> Block:
 
 async def keep(folder: Path) -> None:
     """One run, called as on the page."""
-    history = with_every_field()
+    history = make_full_history()
     run = replace(history.run, name="night run", failure=None)
     said = replace(history.events[1], data='"a timeout, again"')
     store = open_store(folder)

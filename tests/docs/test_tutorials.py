@@ -16,7 +16,7 @@ from agentstepper_nb import add_breakpoint, list_breakpoints, list_prices, set_p
 from agentstepper_nb.hub import AgentStepperCore
 from notebooks.driver import Driver
 from tests.docs.pages import ROOT
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 #: In the environment of all that a tutorial starts.
 MARK = "STARTED_BY_A_TUTORIAL"
@@ -72,7 +72,7 @@ def started(tmp_path: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("name", sampled(("03_breakpoints", "06_chat"), "03_breakpoints"))
+@pytest.mark.parametrize("name", select_sample(("03_breakpoints", "06_chat"), "03_breakpoints"))
 def test_a_tutorial_takes_away_only_what_it_has_set(
     core: AgentStepperCore, folder: Path, name: str
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .demo import running_demo
 from .gallery import Gallery, build_gallery
@@ -228,7 +228,7 @@ def new_notebook7(context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]
     yield from _own_tab(Notebook7, context, jupyter)
 
 
-@pytest.fixture(params=sampled(("new_lab", "new_notebook7"), "new_lab"))
+@pytest.fixture(params=select_sample(("new_lab", "new_notebook7"), "new_lab"))
 def new_tab(request: pytest.FixtureRequest) -> NewLab:
     """Opens a notebook of given cells in each application that reads notebooks.
 
@@ -238,7 +238,7 @@ def new_tab(request: pytest.FixtureRequest) -> NewLab:
     return opens
 
 
-@pytest.fixture(params=sampled(("own_lab", "new_notebook7"), "own_lab"))
+@pytest.fixture(params=select_sample(("own_lab", "new_notebook7"), "own_lab"))
 def own_tab(request: pytest.FixtureRequest) -> NewLab:
     """The same, for what reloads the tab."""
     opens: NewLab = request.getfixturevalue(request.param)

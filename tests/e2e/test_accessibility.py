@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .axe import AXE, expect_clean
 from .jupyter import Jupyter
@@ -27,7 +27,7 @@ PLACES = """() => Object.fromEntries(
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="the JavaScript was built without its tools")
-@pytest.mark.parametrize("theme", sampled(("light", "dark"), "light"))
+@pytest.mark.parametrize("theme", select_sample(("light", "dark"), "light"))
 def test_the_main_states_are_accessible(
     context: BrowserContext, jupyter: Jupyter, theme: Any
 ) -> None:
@@ -65,7 +65,7 @@ def test_the_main_states_are_accessible(
     expect_clean(page)
 
 
-@pytest.mark.parametrize("width", sampled((340, 1000), 340))
+@pytest.mark.parametrize("width", select_sample((340, 1000), 340))
 def test_nothing_in_the_header_moves(context: BrowserContext, jupyter: Jupyter, width: int) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 640})

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scripts import gallery as docs
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .axe import expect_clean
 from .gallery import BUILDABLE, HEIGHTS, LOOKS, PICTURED, Gallery, Theme, expect_good
@@ -88,7 +88,7 @@ CONTRASTED = (
 )
 
 
-@pytest.mark.parametrize("scene", sampled(CONTRASTED, "file", "approval", "chat"))
+@pytest.mark.parametrize("scene", select_sample(CONTRASTED, "file", "approval", "chat"))
 def test_jupyterlabs_high_contrast_is_accessible(
     gallery: Gallery, screenshots: Path, scene: str
 ) -> None:
@@ -138,7 +138,7 @@ def settle(page: Page) -> None:
     page.evaluate("() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 700))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 700))
 def test_nothing_moves_from_row_to_row(gallery: Gallery, width: int) -> None:
     """Whatever kind of row is looked at, the inspector's controls stand where they stood."""
     with opened(gallery, "halted-result", width) as page:
@@ -152,7 +152,7 @@ def test_nothing_moves_from_row_to_row(gallery: Gallery, width: int) -> None:
         assert page.evaluate("shifts") == []
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 340))
 def test_nothing_moves_while_commits_and_summaries_come(gallery: Gallery, width: int) -> None:
     """Rows and files that come leave what a person reads where it is."""
     with opened(gallery, "arriving", width) as page:
@@ -171,7 +171,7 @@ def test_nothing_moves_while_commits_and_summaries_come(gallery: Gallery, width:
         assert page.evaluate("shifts") == []
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 1400))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 1400))
 def test_what_differs_between_two_runs_is_in_sight(gallery: Gallery, width: int) -> None:
     with opened(gallery, "compare-changed", width) as page:
         differing = page.locator(".as-Diff td.d, .as-Diff td.a").first
@@ -193,7 +193,7 @@ TO_END = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 340))
 def test_nothing_moves_while_a_chat_goes_on(gallery: Gallery, width: int) -> None:
     """What is read stays where it is while more comes above and below; who is at the end stays there."""
     with opened(gallery, "chat-window", width) as page:

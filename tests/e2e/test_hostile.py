@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.widgets import hostile
 
 from .lab import DebuggerView
@@ -51,7 +51,7 @@ class Watched:
         assert view.root.evaluate(ACTIVE) == []
 
 
-@pytest.mark.parametrize("name", sampled(SHELLS, "lab-inline"))
+@pytest.mark.parametrize("name", select_sample(SHELLS, "lab-inline"))
 def test_a_hostile_run_is_harmless(
     request: pytest.FixtureRequest, pictures: Pictures, name: str
 ) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.widgets.kernel_core import KernelCore
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .axe import expect_clean
 from .hosts import HOSTS, kernel, show
@@ -43,7 +43,7 @@ def agent(core: KernelCore, calls: int) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("name", sampled(HOSTS, "vscode-dark"))
+@pytest.mark.parametrize("name", select_sample(HOSTS, "vscode-dark"))
 def test_the_view_is_readable_and_fetches_nothing(
     context: BrowserContext, screenshots: Path, name: str
 ) -> None:

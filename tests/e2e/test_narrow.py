@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .gallery import BUILDABLE, HEIGHTS, MARGIN, Gallery
 
@@ -28,7 +28,7 @@ def show(gallery: Gallery, page: Page, scene: str, width: int) -> None:
     gallery.show(page, scene, width, height=height)
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 340))
 @pytest.mark.parametrize(
     "scene", ["halted-call", "halted-result", "draft", "edited-diff", "edit-call", "edit-prompt"]
 )
@@ -39,14 +39,14 @@ def test_no_title_is_cut(gallery: Gallery, page: Page, scene: str, width: int) -
     assert shown >= whole
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 340))
 def test_why_it_is_halted_is_said_at_each_width(gallery: Gallery, page: Page, width: int) -> None:
     show(gallery, page, "halted-by-breakpoint", width)
     breakpoint = "at the breakpoint “Before a tool where"
     expect(page.get_by_text(breakpoint).locator("visible=true")).to_have_count(1)
 
 
-@pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
+@pytest.mark.parametrize("width", select_sample(HEIGHTS, 340))
 def test_step_and_continue_say_that_they_send_the_edit(
     gallery: Gallery, page: Page, width: int
 ) -> None:

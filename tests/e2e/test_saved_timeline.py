@@ -26,7 +26,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.widgets import VIEW_MIME
 from agentstepper_nb.widgets.saved_timeline import render_timeline
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.widgets import hostile, pages
 
 from .conftest import LabOf
@@ -128,7 +128,7 @@ def expect_harmless(shown: Locator) -> None:
     assert " ".join((shown.text_content() or "").split()) == " ".join(expected.split())
 
 
-@pytest.mark.parametrize("theme", sampled(("light", "dark"), "light"))
+@pytest.mark.parametrize("theme", select_sample(("light", "dark"), "light"))
 def test_an_export_in_a_browser(
     context: BrowserContext, tmp_path: Path, screenshots: Path, theme: str
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 
 from .lab import DebuggerView
 from .pictures import Pictures
@@ -27,7 +27,7 @@ def expect_once(shell: Shell) -> None:
     assert shell.errors() == []
 
 
-@pytest.mark.parametrize("name", sampled(SHELLS, "lab-panel", "notebook-inline"))
+@pytest.mark.parametrize("name", select_sample(SHELLS, "lab-panel", "notebook-inline"))
 def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: str) -> None:
     shell = SHELLS[name](request)
     view, spy = shell.view, shell.spy

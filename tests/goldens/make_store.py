@@ -64,7 +64,7 @@ from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import base_suite
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import records_by_chance, with_every_field
+from tests.helpers.histories import make_full_history, records_by_chance
 
 STORE = "store"
 TRUTH = "truth.json"
@@ -120,7 +120,7 @@ def records(harness: DebuggerHarness) -> list[Record]:
     _halted(harness)
     _deleted(harness)
     by_chance = [r for seed in (1, 2, 3) for r in records_by_chance(seed, f"chance-{seed}", 12)]
-    return [*harness.records, *by_chance, ImportedRunSaved(history=with_every_field())]
+    return [*harness.records, *by_chance, ImportedRunSaved(history=make_full_history())]
 
 
 def _rules(harness: DebuggerHarness) -> None:
@@ -261,12 +261,12 @@ def _bare(data: bytes) -> bytes:
 def files(recorded: bytes, histories: tuple[RunHistory, ...]) -> dict[str, bytes]:
     """A run's file of each form, by its name."""
     ended = next(each for each in histories if each.run.id == "ended")
-    whole = archive.dump_archive(with_every_field())
+    whole = archive.dump_archive(make_full_history())
     return {
         "original.run": recorded,
         "packed.run": runfile.dump_run(ended),
         "bare.run": _bare(runfile.dump_run(ended)),
-        "every_field.run": runfile.dump_run(with_every_field()),
+        "every_field.run": runfile.dump_run(make_full_history()),
         "whole.agentstepper.zip": whole,
         "in_base64.run": base64.b64encode(whole),
     }

@@ -84,7 +84,7 @@ async def index(folder: Path) -> None:
         store.close()
 
 
-def story(harness: DebuggerHarness, run: str) -> None:
+def add_run(harness: DebuggerHarness, run: str) -> None:
     """A run with prompts that grow, edits, a debug message, a tool call and commits with files."""
     harness.start(run)
     prompt: list[str] = []
@@ -117,7 +117,7 @@ def records() -> list[list[Record]]:
     """What a Core would keep: transactions, some of them of several runs."""
     harness = DebuggerHarness()
     for run in RUNS:
-        story(harness, run)
+        add_run(harness, run)
         if run in ENDED:
             harness.finish(run)
     for run in LIVE:
@@ -158,7 +158,7 @@ def build(folder: Path, *, emptied: bool) -> CoreFolderFiles:
             if emptied or at == len(kept) // 3:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
                 marks.clear()
-        truth, kept_rules = histories(folder), rules(folder)
+        truth, kept_rules = histories(folder), read_config(folder)
         files = {
             each.name: each.read_bytes() for each in folder.iterdir() if "-shm" not in each.name
         }
@@ -186,7 +186,7 @@ def damage_bytes(data: bytes, harm: DamageKind, chance: random.Random) -> bytes:
     return data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :]
 
 
-def seen(folder: Path) -> dict[str, RunHistory | None]:
+def read_runs_or_damage(folder: Path) -> dict[str, RunHistory | None]:
     """The runs that a Core which opens a folder lists; None for what it says is damaged.
 
     Raises:
@@ -196,8 +196,8 @@ def seen(folder: Path) -> dict[str, RunHistory | None]:
     async def see() -> dict[str, RunHistory | None]:
         store = open_store(folder)
         try:
-            runs = run_ids(replayed(store))
-            found = {run: await whole(store.history, run) for run in runs}
+            runs = run_ids(replay_records(store))
+            found = {run: await read_history_or_damage(store.history, run) for run in runs}
             for run, history in found.items():
                 await check_pages(store, run, history)
             return found
@@ -215,7 +215,7 @@ async def check_pages(store: SqliteStore, run: str, history: RunHistory | None) 
             assert list(rows) == rows_of(history)
 
 
-def replayed(store: SqliteStore) -> list[Record]:
+def replay_records(store: SqliteStore) -> list[Record]:
     """What a Core that starts replays, which it can."""
     records = list(store.load())
     Debugger().restore(records)
@@ -227,14 +227,14 @@ def run_ids(records: object) -> list[str]:
     return [run.id for run in heads if isinstance(run, Run)]
 
 
-async def whole(history: object, run: str) -> RunHistory | None:
+async def read_history_or_damage(history: object, run: str) -> RunHistory | None:
     try:
         return await history(run)  # type: ignore[operator, no-any-return]
     except DamagedRunError:
         return None
 
 
-def named(about: FolderReport) -> set[str]:
+def list_named_runs(about: FolderReport) -> set[str]:
     """The runs that the doctor names."""
     stores = [
         *about.set_aside_stores,
@@ -249,7 +249,7 @@ def named(about: FolderReport) -> set[str]:
     return {run.id for run in hurt} | {id for store in stores for id in store.lost_run_ids}
 
 
-def rules(folder: Path) -> tuple[Record, ...]:
+def read_config(folder: Path) -> tuple[Record, ...]:
     """What leads to the stops and prices of a folder's store."""
     with contextlib.closing(StoreReader(folder / STORE_FILE)) as reader:
         return reader.read_config_rows().records
@@ -271,7 +271,7 @@ def check_damage_is_reported(
     """
     (built.lay_out(folder) / damaged_file).write_bytes(data)
     about = examine_folder(folder)
-    known = named(about)
+    known = list_named_runs(about)
     gone = (
         about.unopenable_store is not None
     )  # its list of runs as well, perhaps: the doctor says so
@@ -279,12 +279,12 @@ def check_damage_is_reported(
     shutil.rmtree(core, ignore_errors=True)
     shutil.copytree(folder, core)
     try:
-        shown = seen(core)
+        shown = read_runs_or_damage(core)
     except StoreError as error:
         assert "agentstepper doctor" in str(error)
         assert gone or about.structure_problems or about.damaged, error
     else:
-        if rules(core) != built.rules and "-wal" not in damaged_file:  # no mark counts stops
+        if read_config(core) != built.rules and "-wal" not in damaged_file:  # no mark counts stops
             assert gone or about.structure_problems or about.damaged_config_rows, about
         put_aside = examine_folder(core).set_aside_stores
         for run, truth in built.truth.items():
@@ -301,8 +301,8 @@ def check_repaired(built: CoreFolderFiles, folder: Path, known: set[str], gone: 
     assert not again.damaged_store and not again.missing and not again.damaged_counters, again
     back = histories(folder)
     if (folder / STORE_FILE).exists():
-        assert set(rules(folder)) <= set(built.rules)
-    assert not back or seen(folder) == back  # a Core goes on with it
+        assert set(read_config(folder)) <= set(built.rules)
+    assert not back or read_runs_or_damage(folder) == back  # a Core goes on with it
     for run, truth in built.truth.items():
         found = back.get(run)
         if found is None:

@@ -20,7 +20,7 @@ _POINT: Final = b'{"uuid": "b", "event_id": "e", "time": 1, "original_data": '
 _TAIL: Final = b"}]}]}"
 
 
-def content(text: bytes, unit: bytes, times: int, end: bytes) -> tuple[bytes, bytes, int, bytes]:
+def make_bomb(text: bytes, unit: bytes, times: int, end: bytes) -> tuple[bytes, bytes, int, bytes]:
     """A file whose only content begins with a text, repeats another, and ends."""
     return _HEAD + _EVENT + _POINT + text, unit, times, end + _TAIL
 
@@ -29,10 +29,10 @@ def content(text: bytes, unit: bytes, times: int, end: bytes) -> tuple[bytes, by
 LIMIT: Final = 120 * MiB
 #: What each has too much of: what stands before, what is repeated, how often, and what stands after.
 BOMBS: Final = {
-    "size": content(b'"', b"x" * MiB, 130, b'"'),
-    "lenient size": content(b'[NaN, "', b"x" * MiB, 100, b'"]'),
-    "lenient values": content(b"[NaN", b',{"a":{}}' * 10_000, 500, b"]"),
-    "depth": content(b"", b"[" * MiB, 10, b""),
+    "size": make_bomb(b'"', b"x" * MiB, 130, b'"'),
+    "lenient size": make_bomb(b'[NaN, "', b"x" * MiB, 100, b'"]'),
+    "lenient values": make_bomb(b"[NaN", b',{"a":{}}' * 10_000, 500, b"]"),
+    "depth": make_bomb(b"", b"[" * MiB, 10, b""),
     "events": (
         _HEAD + b'{"uuid":"0","type":"LLM_QUERY","time":1}',
         b',{"uuid":"1","type":"LLM_QUERY","time":1}' * 1000,
@@ -55,7 +55,7 @@ QUOTED: Final = (
 )
 
 
-def packed(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:
+def pack_bomb(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:
     """A bomb as version 1 packs its files."""
     head, unit, times, tail = bomb
     deflater = zlib.compressobj()
@@ -64,13 +64,13 @@ def packed(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:
     return base64.b64encode(b"".join([*parts, deflater.compress(tail), deflater.flush()]))
 
 
-def unpacked(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:
+def dump_bomb_json(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:
     """A bomb as bare JSON."""
     head, unit, times, tail = bomb
     return head + unit * times + tail
 
 
-def archived(data: bytes, member: str, change: Callable[[bytes], bytes]) -> bytes:
+def change_archive_member(data: bytes, member: str, change: Callable[[bytes], bytes]) -> bytes:
     """An archive with one member changed."""
     file = io.BytesIO()
     with (

@@ -6,7 +6,7 @@ import threading
 
 from agentstepper_nb.protocol.json_limits import CheckCancelled
 from agentstepper_nb.protocol.records import RunHistory
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 
 
 class Endless:
@@ -23,4 +23,4 @@ class Endless:
                 check()
         finally:
             self.ended.set()
-        return with_every_field()
+        return make_full_history()

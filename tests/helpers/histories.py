@@ -60,10 +60,10 @@ def records_by_chance(seed: int, run: str = "run", steps: int = 20) -> list[Reco
 
 def history_by_chance(seed: int, run: str = "run", steps: int = 20) -> RunHistory:
     """The same run as a store has it in the end."""
-    return kept(records_by_chance(seed, run, steps), run)
+    return fold_records(records_by_chance(seed, run, steps), run)
 
 
-def kept(records: list[Record], run: str = "run") -> RunHistory:
+def fold_records(records: list[Record], run: str = "run") -> RunHistory:
     """A run as a store has it after these records."""
     store = MemoryStore()
     store.append(records)
@@ -152,7 +152,7 @@ class _Chance:
             self._stage.sentence(point, "It asks.")
 
 
-def with_every_field() -> RunHistory:
+def make_full_history() -> RunHistory:
     """A run that ended, in which no field is left at its default."""
     failure = Failure(type="builtins.OSError", message="gone")
     run = Run(

@@ -27,7 +27,7 @@ async def write(folder: Path, now: float) -> None:
     await asyncio.gather(*(session(store, name, 1, now) for name in SESSIONS))
 
 
-def killed(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dict[str, int]:
+def kill_writer(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dict[str, int]:
     """Start one that writes, end it after so many lines, and give what it told.
 
     Args:
@@ -37,7 +37,7 @@ def killed(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dic
         end: Called before it is killed: cuts the power, say.
     """
     command = [sys.executable, "-m", "tests.helpers.killed_lance_store", str(folder), str(now)]
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -45,14 +45,14 @@ def killed(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dic
         try:
             for number, line in enumerate(process.stdout):
                 name, n = line.split()
-                told[name] = int(n)
+                reported[name] = int(n)
                 if number + 1 == lines:
                     end()
                     process.kill()
         finally:
             process.kill()
-    assert told, "it told nothing: does it start?"
-    return told
+    assert reported, "it told nothing: does it start?"
+    return reported
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ SESSIONS = ("one", "two", "three")
 LEASE = 10.0
 
 
-async def session(store: RuntimeStore, name: str, told: int, now: float) -> None:
+async def session(store: RuntimeStore, name: str, reported: int, now: float) -> None:
     """Give a session one input after the other; each is a step, and told once it is kept."""
     await store.create(
         CreateAgentSession(
@@ -68,7 +68,7 @@ async def session(store: RuntimeStore, name: str, told: int, now: float) -> None
         await work(store, name, now)
         after = (await store.states(StateQuery(session_id=name))).states[0].iteration
         while done < after:
-            os.write(told, f"{name} {done}\n".encode())
+            os.write(reported, f"{name} {done}\n".encode())
             done += 1
 
 
@@ -110,22 +110,22 @@ async def work(store: RuntimeStore, owner: str, now: float) -> None:
         )
 
 
-async def write(folder: Path, told: int, now: float) -> None:
+async def write(folder: Path, reported: int, now: float) -> None:
     """Write until killed."""
     store = open_runtime_store(folder)
-    await asyncio.gather(*(session(store, name, told, now) for name in SESSIONS))
+    await asyncio.gather(*(session(store, name, reported, now) for name in SESSIONS))
 
 
-async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
+async def check(folder: Path, reported: dict[str, int]) -> dict[str, int]:
     """What is there; see `look`."""
     store = open_runtime_store(folder)
     try:
-        return await look(store, told)
+        return await check_rows(store, reported)
     finally:
         await store.close()
 
 
-async def look(store: RuntimeStore, told: dict[str, int]) -> dict[str, int]:
+async def check_rows(store: RuntimeStore, reported: dict[str, int]) -> dict[str, int]:
     """What is there: all that was told, each input's step once and with its end, in its order."""
     kept = {}
     for state in (await store.states(StateQuery())).states:
@@ -146,8 +146,8 @@ async def look(store: RuntimeStore, told: dict[str, int]) -> dict[str, int]:
         assert [each.text for each in steps] == [each.payload for each in done]
         assert state.iteration == len(steps)
         kept[name] = len(steps)
-        assert kept[name] > told.get(name, -1), f"{name}: {told[name]} was told"
-    assert set(told) <= set(kept)
+        assert kept[name] > reported.get(name, -1), f"{name}: {reported[name]} was told"
+    assert set(reported) <= set(kept)
     return kept
 
 
@@ -162,17 +162,17 @@ def kill_one(folder: Path, lines: int, now: float) -> dict[str, int]:
         finally:
             os._exit(1)
     os.close(write_end)
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
     with os.fdopen(read) as pipe:
         for _ in range(lines):
             name, n = pipe.readline().split()
-            told[name] = int(n)
+            reported[name] = int(n)
         os.kill(pid, signal.SIGKILL)
         for line in pipe:  # what it told before it died counts as well
             name, n = line.split()
-            told[name] = int(n)
+            reported[name] = int(n)
     os.waitpid(pid, 0)
-    return told
+    return reported
 
 
 def main(folder: Path, rounds: int, seed: int) -> None:
@@ -181,9 +181,9 @@ def main(folder: Path, rounds: int, seed: int) -> None:
     kept: dict[str, int] = {}
     for number in range(rounds):
         # Each has the leases of the one before behind it.
-        told = kill_one(folder, chance.randint(1, 40), 1_000.0 + number * 2 * LEASE)
+        reported = kill_one(folder, chance.randint(1, 40), 1_000.0 + number * 2 * LEASE)
         last = {name: number_ - 1 for name, number_ in kept.items()}
-        kept = asyncio.run(check(folder, {**last, **told}))
+        kept = asyncio.run(check(folder, {**last, **reported}))
     print(sum(kept.values()))
 
 

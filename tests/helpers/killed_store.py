@@ -27,7 +27,7 @@ from agentstepper_nb.store import open_store
 AGENTS = ("one", "two", "three")
 
 
-def said(run: str, n: int) -> list[Record]:
+def make_message_records(run: str, n: int) -> list[Record]:
     """All that a message of an agent brings, with its number."""
     event = Event(id=f"e{n}", run=run, kind=EventKind.LLM_QUERY, at=n)
     point = HaltPoint(
@@ -47,7 +47,7 @@ def said(run: str, n: int) -> list[Record]:
     ]
 
 
-async def write(folder: Path, durability: Durability, told: int) -> None:
+async def write(folder: Path, durability: Durability, reported: int) -> None:
     """Write until killed; what is recorded is told."""
     store = open_store(folder, durability)
     kept = {record.run: record.n for record in store.load() if isinstance(record, MessagesReceived)}
@@ -59,27 +59,27 @@ async def write(folder: Path, durability: Durability, told: int) -> None:
         while True:
             n += 1
             done = asyncio.Event()
-            store.append(said(run, n), done.set, durable=n % 7 == 0)
+            store.append(make_message_records(run, n), done.set, durable=n % 7 == 0)
             await done.wait()
-            os.write(told, f"{run} {n}\n".encode())
+            os.write(reported, f"{run} {n}\n".encode())
 
     await asyncio.gather(*(agent(run) for run in AGENTS))
 
 
-async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
+async def check(folder: Path, reported: dict[str, int]) -> dict[str, int]:
     """What is there, which is all that was told, each once, with its number."""
     store = open_store(folder)
     records = list(store.load())
     heard = {record.run: record.n for record in records if isinstance(record, MessagesReceived)}
     for run, n in heard.items():
         history = await store.history(run)
-        assert n >= told.get(run, 0), f"{run}: {n} of {told[run]} messages are there"
-        points = [record for k in range(n) for record in said(run, k + 1)]
+        assert n >= reported.get(run, 0), f"{run}: {n} of {reported[run]} messages are there"
+        points = [record for k in range(n) for record in make_message_records(run, k + 1)]
         kept: list[Record] = []
         for event, point in zip(history.events, history.halt_points, strict=True):
             kept += [EventSaved(event=event), HaltPointSaved(halt_point=point)]
         assert kept == [record for record in points if not isinstance(record, MessagesReceived)]
-    assert set(told) <= set(heard)
+    assert set(reported) <= set(heard)
     store.close()
     return heard
 
@@ -95,17 +95,17 @@ def kill_one(folder: Path, durability: Durability, lines: int) -> dict[str, int]
         finally:
             os._exit(1)
     os.close(write_end)
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
     with os.fdopen(read) as pipe:
         for _ in range(lines):
             run, n = pipe.readline().split()
-            told[run] = int(n)
+            reported[run] = int(n)
         os.kill(pid, signal.SIGKILL)
         for line in pipe:  # what it told before it died counts as well
             run, n = line.split()
-            told[run] = int(n)
+            reported[run] = int(n)
     os.waitpid(pid, 0)
-    return told
+    return reported
 
 
 def main(folder: Path, rounds: int, seed: int) -> None:
@@ -114,8 +114,8 @@ def main(folder: Path, rounds: int, seed: int) -> None:
     kept: dict[str, int] = {}
     for _ in range(rounds):
         durability = chance.choice([Durability.DURABLE, Durability.SYNC])
-        told = {**kept, **kill_one(folder, durability, chance.randint(1, 60))}
-        kept = asyncio.run(check(folder, told))
+        reported = {**kept, **kill_one(folder, durability, chance.randint(1, 60))}
+        kept = asyncio.run(check(folder, reported))
     print(sum(kept.values()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 
-def sampled(values: Iterable[str | int], *each_time: str | int) -> list[Any]:
+def select_sample(values: Iterable[str | int], *each_time: str | int) -> list[Any]:
     """All values as parameters; those that aren't named here are marked as long."""
     every = list(values)
     assert set(each_time) <= set(every), "a name that isn't among them"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record
 from agentstepper_nb.store import open_store
-from tests.helpers.histories import history_by_chance, with_every_field
+from tests.helpers.histories import history_by_chance, make_full_history
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ async def keep(folder: Path, records: Sequence[Record]) -> None:
 def folder(tmp_path: Path) -> Path:
     """Three runs: one with every field, "Twin" twice."""
     folder = tmp_path / "runs"
-    histories = [with_every_field()]
+    histories = [make_full_history()]
     for number in (1, 2):
         history = history_by_chance(number, f"0{number}-run")
         histories.append(replace(history, run=replace(history.run, name="Twin", tags=())))

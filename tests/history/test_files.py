@@ -17,10 +17,10 @@ from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
 from agentstepper_nb.store.archive import render_run_text
 from agentstepper_nb.store.folder_lock import lock_folder
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 from tests.history.conftest import keep
 
-EVERY = with_every_field()
+EVERY = make_full_history()
 
 
 def moved(history: RunHistory, id: str) -> RunHistory:

@@ -15,9 +15,9 @@ import agentstepper_nb
 from agentstepper_nb import history
 from agentstepper_nb.errors import CommandError, StoreError
 from agentstepper_nb.history.data_frames import make_run_frame
-from tests.helpers.histories import with_every_field
+from tests.helpers.histories import make_full_history
 
-EVERY = with_every_field()
+EVERY = make_full_history()
 
 
 def test_runs(folder: Path) -> None:

@@ -13,7 +13,7 @@ EVERY_RUNS = ("agent_state", "mode", "can_stop")
 PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
 
 
-def whole(breakpoint: Json) -> Json:
+def fill_breakpoint(breakpoint: Json) -> Json:
     """A breakpoint with all of its fields, as it travels."""
     fields = {"program": "*", "kind": None, "side": None, "name": None, "on_error": False}
     fields |= {"condition": None, "watch": None, "nth": 1, "once": False, "then": "halt"}
@@ -24,12 +24,12 @@ def lease(epoch: int, mode: str, *breakpoints: Json, prices: Any = ()) -> Json:
     said = {
         "epoch": epoch,
         "mode": mode,
-        "stops": [whole(breakpoint) for breakpoint in breakpoints],
+        "stops": [fill_breakpoint(breakpoint) for breakpoint in breakpoints],
     }
     return said | {"prices": list(prices)}
 
 
-def sent(line: Any) -> list[Json]:
+def read_leases_and_answers(line: Any) -> list[Json]:
     """Leases and answers in the order in which they came; the rest is dropped."""
     messages, line.sent = line.sent, []
     return [
@@ -39,7 +39,7 @@ def sent(line: Any) -> list[Json]:
     ]
 
 
-async def started(hub: Hub, run: str = "r", **hello: Json) -> Agent:
+async def start_leased_agent(hub: Hub, run: str = "r", **hello: Json) -> Agent:
     """An agent that has its first lease."""
     agent = Agent(run, **hello)
     await agent.connect(hub)

@@ -18,7 +18,7 @@ MACHINE: Final = ("box", "boot")
 Json = Any
 
 
-class Line:
+class FakeConnection:
     """A connection that keeps what was sent, and tells when something is."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Agent:
 
     async def connect(self, hub: Hub, **fields: Json) -> Json:
         """Open a connection and say hello: the answer."""
-        self.line = Line()
+        self.line = FakeConnection()
         self.session = hub.connect_agent(self.line, 2)
         if self.said:
             fields = {"sent": 1 + len(self.said), "acknowledged": self.acknowledged} | fields
@@ -116,7 +116,7 @@ class Person:
     """A UI that has said hello."""
 
     def __init__(self, hub: Hub, control: bool = True) -> None:
-        self.line = Line()
+        self.line = FakeConnection()
         self.session = hub.connect_view(self.line, 2, AccessRights(control))
         self._sent = 0
         self.give("hello", version=2, client="t")

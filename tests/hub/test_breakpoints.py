@@ -14,8 +14,15 @@ from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, DryRunOutc
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
-from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
-from tests.hub.harness import TIMEOUT_S, Agent, Json, Line, Person, open_hub
+from tests.hub.breakpoint_fields import (
+    BREAKPOINT,
+    EVERY_RUNS,
+    PRICES,
+    fill_breakpoint,
+    lease,
+    start_leased_agent,
+)
+from tests.hub.harness import TIMEOUT_S, Agent, FakeConnection, Json, Person, open_hub
 
 # ---- people -----------------------------------------------------------------------------------------
 
@@ -34,14 +41,14 @@ async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
     for person in (first, second):
         told = [(each["type"], each["body"]) for each in person.line.sent]
         assert told == [
-            ("stop", {"stop": whole(BREAKPOINT)}),
-            ("stop", {"stop": whole({"id": "t"})}),
-            ("stop", {"stop": whole(BREAKPOINT | {"nth": 3})}),
+            ("stop", {"stop": fill_breakpoint(BREAKPOINT)}),
+            ("stop", {"stop": fill_breakpoint({"id": "t"})}),
+            ("stop", {"stop": fill_breakpoint(BREAKPOINT | {"nth": 3})}),
             ("prices", {"prices": PRICES}),
             ("stop_gone", {"stop": "t"}),
         ]
     later = await Person(hub).line.expect("hello")
-    assert (later["stops"], later["prices"]) == ([whole(BREAKPOINT | {"nth": 3})], PRICES)
+    assert (later["stops"], later["prices"]) == ([fill_breakpoint(BREAKPOINT | {"nth": 3})], PRICES)
     await hub.close()
 
 
@@ -83,11 +90,11 @@ async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> 
     hub = await open_hub()
     person = Person(hub)
     for number in range(3):
-        agent = await started(hub, f"r{number}", program=f"P{number % 2}")
+        agent = await start_leased_agent(hub, f"r{number}", program=f"P{number % 2}")
         for event in range(number + 1):
             agent.reach(f"b{event}", waits=False, epoch=1)
         agent.bye()
-    live = await started(hub, "live", program="P0")
+    live = await start_leased_agent(hub, "live", program="P0")
     live.reach("b", data={"a": 1})
     breakpoint = {"id": "s", "side": "begin", "program": "P0"}
 
@@ -108,7 +115,7 @@ async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> 
 
 async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await started(hub)
+    person, agent = Person(hub), await start_leased_agent(hub)
     agent.reach("b")
     ids = [person.give("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
     assert (await person.command("try_stop", stop={"id": "all"}))["type"] == "stop_tried"
@@ -135,7 +142,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dry_runs, "core_dry_run", endless)
     hub = await open_hub()
-    agent = await started(hub)
+    agent = await start_leased_agent(hub)
     agent.reach("b")
 
     async def ends() -> None:
@@ -149,7 +156,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
             await begun.wait()
 
     asker = Agent()
-    asker.line = Line()
+    asker.line = FakeConnection()
     asker.session = hub.connect_agent(asker.line, 2, AccessRights())
     asker.say("try_stop", "id", stop={"id": "t"}, run=None)
     await begins()
@@ -168,7 +175,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
 
 async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = await open_hub()
-    (await started(hub)).reach("b")
+    (await start_leased_agent(hub)).reach("b")
     held, most = 0, 0
     history, tried = hub.history, dry_runs.core_dry_run
 
@@ -186,7 +193,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(hub, "history", reading)
     monkeypatch.setattr(dry_runs, "core_dry_run", trying)
     asker = Agent()
-    asker.line = Line()
+    asker.line = FakeConnection()
     asker.session = hub.connect_agent(asker.line, 2, AccessRights())
     for number in range(20):
         asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
@@ -199,7 +206,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_trial_is_on_the_last_twenty_runs() -> None:
     hub = await open_hub()
     for number in range(22):
-        agent = await started(hub, f"r{number}")
+        agent = await start_leased_agent(hub, f"r{number}")
         agent.bye()
     answer = await Person(hub).command("try_stop", stop=BREAKPOINT)
     runs = [each["run"] for each in answer["body"]["trials"]]
@@ -213,10 +220,10 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
 async def test_programs_ask_without_a_hello() -> None:
     hub = await open_hub()
     person = Person(hub)
-    run = await started(hub, "r1", program="solver", workspace="~/secret")
+    run = await start_leased_agent(hub, "r1", program="solver", workspace="~/secret")
     run.reach("b")
     asker = Agent()
-    asker.line = Line()
+    asker.line = FakeConnection()
     asker.session = hub.connect_agent(asker.line, 2, AccessRights())
 
     async def ask(question: str, **body: Json) -> Json:
@@ -226,9 +233,12 @@ async def test_programs_ask_without_a_hello() -> None:
 
     asked = await ask("set_stop", stop=BREAKPOINT)
     assert (asked["type"], asked["id"]) == ("rules", "id")
-    assert asked["body"] == {"stops": [whole(BREAKPOINT)], "prices": []}
+    assert asked["body"] == {"stops": [fill_breakpoint(BREAKPOINT)], "prices": []}
     assert (await ask("set_prices", prices=PRICES))["body"]["prices"] == PRICES
-    assert (await ask("get_rules"))["body"] == {"stops": [whole(BREAKPOINT)], "prices": PRICES}
+    assert (await ask("get_rules"))["body"] == {
+        "stops": [fill_breakpoint(BREAKPOINT)],
+        "prices": PRICES,
+    }
     for name in ("r1", "Run #1 of solver", "solver", None):
         tried = await ask("try_stop", stop={"id": "t"}, run=name)
         assert tried["type"] == "tried", tried
@@ -248,9 +258,9 @@ async def test_an_agents_token_controls_nothing() -> None:
     hub = await open_hub()
     person = Person(hub)
     await person.command("set_stop", stop=BREAKPOINT)
-    agent = await started(hub, "r1")
+    agent = await start_leased_agent(hub, "r1")
     stranger = Agent()
-    stranger.line = Line()
+    stranger.line = FakeConnection()
     stranger.session = hub.connect_agent(stranger.line, 2)
     controlling: Json = {
         "set_stop": {"stop": {"id": "t"}},
@@ -264,7 +274,10 @@ async def test_an_agents_token_controls_nothing() -> None:
             refused = await asker.line.expect("error", code="watch_only")
             assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["message"]
         asker.say("get_rules", "id")
-        assert await asker.line.expect("rules") == {"stops": [whole(BREAKPOINT)], "prices": []}
+        assert await asker.line.expect("rules") == {
+            "stops": [fill_breakpoint(BREAKPOINT)],
+            "prices": [],
+        }
     await hub.close()
 
 
@@ -278,7 +291,7 @@ async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
         await person.command("set_stop", stop=breakpoint)
     await person.command("delete_stop", stop="t")
     await person.command("set_prices", prices=PRICES)
-    agent = await started(hub)
+    agent = await start_leased_agent(hub)
     await person.command("continue", run="r")
     agent.hang_up()
     await hub.close()
@@ -294,7 +307,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     hub = await open_hub(open_store(tmp_path, Durability.DURABLE))
     breakpoint = {"id": "s", "condition": 'data == "hi"', "nth": 4, "then": "log"}
     await Person(hub).command("set_stop", stop=breakpoint)
-    agent = await started(hub)
+    agent = await start_leased_agent(hub)
     for number in range(3):
         agent.reach(f"b{number}")
         hub.perform(hub.commands.step("r", hub.clock()))

@@ -13,7 +13,7 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.protocol.data_model import HaltPoint
 from agentstepper_nb.protocol.records import SummarySaved
-from tests.hub.harness import Line, Person, a_run, open_hub
+from tests.hub.harness import FakeConnection, Person, a_run, open_hub
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -135,7 +135,7 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     agent = await a_run(hub)
     agent.bye()
     _, data = await hub.export("r")
-    line = Line()
+    line = FakeConnection()
     session = hub.connect_agent(line, 2, AccessRights())
 
     def send(data: str) -> None:

@@ -16,42 +16,42 @@ from agentstepper_nb.store import MemoryStore, archive
 from tests.helpers.decompression_bombs import (
     BOMBS,
     QUOTED,
-    archived,
-    content,
+    change_archive_member,
+    dump_bomb_json,
     load,
-    packed,
-    unpacked,
+    make_bomb,
+    pack_bomb,
 )
 from tests.helpers.endless_file import Endless
-from tests.helpers.histories import with_every_field
-from tests.helpers.sampling import sampled
+from tests.helpers.histories import make_full_history
+from tests.helpers.sampling import select_sample
 from tests.hub.harness import Person, open_hub
 
 #: MiB by which a refusal may raise the peak of a process's memory.
 GROWTH = 100
-HISTORY = with_every_field()
+HISTORY = make_full_history()
 
 
-@pytest.mark.parametrize("name", sampled(BOMBS, "lenient values", "depth", "lenient size"))
+@pytest.mark.parametrize("name", select_sample(BOMBS, "lenient values", "depth", "lenient size"))
 def test_a_bomb_is_refused_with_little_memory(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.run"
-    path.write_bytes(packed(BOMBS[name]))
+    path.write_bytes(pack_bomb(BOMBS[name]))
     assert path.stat().st_size < 1_500_000
     said, grown = load(path)
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
-@pytest.mark.parametrize("name", sampled(("lenient values", "depth", "events"), "depth"))
+@pytest.mark.parametrize("name", select_sample(("lenient values", "depth", "events"), "depth"))
 def test_a_bomb_of_bare_json(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.run"
-    path.write_bytes(unpacked(BOMBS[name]))
+    path.write_bytes(dump_bomb_json(BOMBS[name]))
     said, grown = load(path)
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
 def test_a_refusal_quotes_little(tmp_path: Path) -> None:
     path = tmp_path / "quoted.run"
-    path.write_bytes(packed(QUOTED))
+    path.write_bytes(pack_bomb(QUOTED))
     said, grown = load(path)  # which looks at the refusal's length
     assert (said, grown < GROWTH) == ("corrupt_import", True), grown
 
@@ -64,27 +64,27 @@ def with_content(text: bytes) -> bytes:
         point = msgspec.json.decode(first) | {"data": text.decode(), "strict": False}
         return msgspec.json.encode(point) + b"\n" + rest
 
-    return archived(archive.dump_archive(HISTORY), "breakpoints.jsonl", change)
+    return change_archive_member(archive.dump_archive(HISTORY), "breakpoints.jsonl", change)
 
 
 ARCHIVES = {
     "values of a content": lambda: with_content(b"[NaN" + b",{}" * 4_000_000 + b"]"),
     "depth of a content": lambda: with_content(b"[" * 1_000_000),
-    "lines": lambda: archived(
+    "lines": lambda: change_archive_member(
         archive.dump_archive(HISTORY), "notes.jsonl", lambda _: b"\n" * 1_000_000
     ),
-    "values": lambda: archived(
+    "values": lambda: change_archive_member(
         archive.dump_archive(HISTORY),
         "run.json",
         lambda _: b'{"tags": [0' + b",0" * 11_000_000 + b"]}",
     ),
-    "size": lambda: archived(
+    "size": lambda: change_archive_member(
         archive.dump_archive(HISTORY), "events.jsonl", lambda _: b" " * (130 << 20)
     ),
 }
 
 
-@pytest.mark.parametrize("name", sampled(ARCHIVES, "depth of a content", "lines"))
+@pytest.mark.parametrize("name", select_sample(ARCHIVES, "depth of a content", "lines"))
 def test_a_bomb_in_an_archive(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.zip"
     path.write_bytes(ARCHIVES[name]())
@@ -109,7 +109,7 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 async def test_others_are_answered_while_a_file_is_read() -> None:
     hub = await open_hub()
     sender, other = Person(hub), Person(hub)
-    bomb = packed(BOMBS["size"]).decode()
+    bomb = pack_bomb(BOMBS["size"]).decode()
     importing = asyncio.ensure_future(sender.command("import_run", data=bomb))
     answered = await other.command("set_prices", prices=[])
     assert (answered["type"], importing.done()) == ("ok", False)
@@ -147,7 +147,7 @@ async def test_an_import_ends_with_its_view() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [packed(content(b'"', b"x", 400_000, b'"')), archive.dump_archive(HISTORY)]
+    "data", [pack_bomb(make_bomb(b'"', b"x", 400_000, b'"')), archive.dump_archive(HISTORY)]
 )
 def test_a_check_ends_the_reading(data: bytes) -> None:
     class Ended(Exception):

@@ -11,7 +11,13 @@ import pytest
 from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import do_nothing
-from tests.hub.breakpoint_fields import BREAKPOINT, PRICES, lease, sent, started
+from tests.hub.breakpoint_fields import (
+    BREAKPOINT,
+    PRICES,
+    lease,
+    read_leases_and_answers,
+    start_leased_agent,
+)
 from tests.hub.harness import Agent, Json, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
@@ -44,20 +50,20 @@ async def test_a_lease_follows_the_welcome_and_each_change() -> None:
 
 async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await started(hub)
+    person, agent = Person(hub), await start_leased_agent(hub)
     for number in range(3):
         agent.reach(f"b{number}")
     agent.line.sent.clear()
     await person.command("step", run="r", breakpoint="b0", revision=1)
     await person.command("continue", run="r")
     await person.command("halt", run="r")
-    assert sent(agent.line) == ["b0", "continue", "b1", "b2", "step"]
+    assert read_leases_and_answers(agent.line) == ["b0", "continue", "b1", "b2", "step"]
     await hub.close()
 
 
 async def test_a_halt_by_a_breakpoint_revokes_the_lease_and_is_shown() -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await started(hub)
+    person, agent = Person(hub), await start_leased_agent(hub)
     await person.command("set_stop", stop=BREAKPOINT)
     await person.command("continue", run="r")
     await person.command("open_run", run="r")
@@ -65,7 +71,7 @@ async def test_a_halt_by_a_breakpoint_revokes_the_lease_and_is_shown() -> None:
     person.line.sent.clear()
     agent.reach("b0", waits=False, epoch=3)
     agent.reach("b1", waits=True, epoch=3, stops=["s"])
-    assert sent(agent.line) == ["step"]
+    assert read_leases_and_answers(agent.line) == ["step"]
     row = await person.line.expect("row")
     while row["row"]["id"] != "b1":
         row = await person.line.expect("row")
@@ -83,7 +89,7 @@ async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
     command: str, answer: str | None
 ) -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await started(hub)
+    person, agent = Person(hub), await start_leased_agent(hub)
     assert (await person.command("continue", run="r"))["type"] == "ok"
     agent.reach("before", waits=False, epoch=2)
     agent.hang_up()
@@ -104,7 +110,7 @@ async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
 
 async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await started(hub)
+    person, agent = Person(hub), await start_leased_agent(hub)
     agent.reach("b0")
     agent.hang_up()
     await person.command("continue", run="r")

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.hub import sockets
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import Scene
 from tests.hub.socket_agents import Peer
@@ -32,7 +32,7 @@ def test_the_limit_is_that_of_the_design() -> None:
     assert MAX_MESSAGE_BYTES == 64 * 1024 * 1024
 
 
-@pytest.mark.parametrize("version", sampled((1, 2), 2))
+@pytest.mark.parametrize("version", select_sample((1, 2), 2))
 @pytest.mark.parametrize("who", ["agent", "ui"])
 def test_too_large_a_message_closes_and_says_the_limit(
     socket_harness: SocketHarness, who: str, version: int

@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection
 from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import SocketHarness
-from tests.hub.harness import Line, open_hub
+from tests.hub.harness import FakeConnection, open_hub
 from tests.hub.socket_agents import AgentV1, Json
 
 
@@ -61,7 +61,7 @@ def test_a_core_that_stops_is_a_lost_connection(socket_harness: SocketHarness) -
 
 
 async def test_an_agent_that_connects_while_the_core_stops_is_let_go() -> None:
-    hub, line = await open_hub(), Line()
+    hub, line = await open_hub(), FakeConnection()
     await hub.close()
     hub.connect_agent(line, 1)
     assert line.closed_with == (1011, "The Core is stopping.")
@@ -97,7 +97,7 @@ class Full(MemoryStore):
 
 
 async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:
-    hub, line = await open_hub(Full()), Line()
+    hub, line = await open_hub(Full()), FakeConnection()
     hub.store.on_write_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
     agent = hub.connect_agent(line, 1)
     started = '{"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": "P"}'

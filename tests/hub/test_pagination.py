@@ -22,7 +22,7 @@ from agentstepper_nb.hub.view_updates import MAX_IMMEDIATE_PER_INTERVAL, MAX_WAI
 from agentstepper_nb.protocol.data_model import Commit, Run, RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import ContentPredicate, RowConsumer
-from tests.hub.harness import Agent, Line, Person, open_hub
+from tests.hub.harness import Agent, FakeConnection, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -347,7 +347,7 @@ async def anything(person: Person) -> Json:
     return person.line.sent.pop(0)
 
 
-class Behind(Line):
+class Behind(FakeConnection):
     """A connection whose peer doesn't read."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSe
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
-from tests.hub.harness import Agent, Line, Machine, Person, open_hub
+from tests.hub.harness import Agent, FakeConnection, Machine, Person, open_hub
 from tests.hub.test_slow_reads import settle
 
 # ---- away and back ---------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ async def test_who_may_not_go_on_is_told_why() -> None:
 
 async def test_an_agent_of_version_1_can_not_come_back() -> None:
     hub = await open_hub()
-    old = hub.connect_agent(Line(), 1)
+    old = hub.connect_agent(FakeConnection(), 1)
     old.receive(
         '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
         ' "data": "P"}}'
@@ -288,7 +288,7 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
 
     machine, agent = Machine(), Agent()
     hub = await open_hub(open_store(tmp_path), machine)
-    old = hub.connect_agent(Line(), 1)
+    old = hub.connect_agent(FakeConnection(), 1)
     old.receive(
         '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
         ' "data": "Old"}}'

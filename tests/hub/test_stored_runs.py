@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.data_model import Commit, Event, HaltPoint
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
-from tests.hub.harness import Agent, Line, Person, a_run, open_hub
+from tests.hub.harness import Agent, FakeConnection, Person, a_run, open_hub
 from tests.hub.test_slow_reads import settle
 
 # ---- the store -------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
         refused = (await person.command(command, **body))["body"]
         assert (refused["code"], refused["run"]) == ("damaged_run", "r")
         assert "a halt point's row" in refused["message"]
-    line = Line()
+    line = FakeConnection()
     hub.connect_view(line, 1, person.session.rights)
     await settle()
     assert line.sent[0]["content"]["runs"] == []  # version 1 sees the others

@@ -10,7 +10,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.kernels.front import Frontend
 from tests.widgets.kernel import Kernel
 
@@ -35,7 +35,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(without)} | ours
 
 
-@pytest.fixture(scope="module", params=sampled(SERIES, "6.31", "7.4"))
+@pytest.fixture(scope="module", params=select_sample(SERIES, "6.31", "7.4"))
 def kernel(
     request: pytest.FixtureRequest,
     environment: dict[str, str],

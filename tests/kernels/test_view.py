@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.kernels.front import CommConnection, Frontend
 from tests.widgets.kernel import CellResult
 from tests.widgets.person import Person, connect_person
@@ -23,7 +23,7 @@ with dbg.llm({"q": 1}) as query:
 """
 
 #: Kernels with subshells, whose main thread may be blocked.
-BLOCKS = pytest.mark.parametrize("kernel", sampled(("7.3", "7.4"), "7.4"), indirect=True)
+BLOCKS = pytest.mark.parametrize("kernel", select_sample(("7.3", "7.4"), "7.4"), indirect=True)
 #: And without.
 DEAF = pytest.mark.parametrize("kernel", ["6.31"], indirect=True)
 

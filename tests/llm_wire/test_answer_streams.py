@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallReady,
     TraceEvent,
 )
-from tests.models.recorded import APIS, NAMES, READERS, expected, recorded, said
+from tests.models.recorded import APIS, NAMES, READERS, collect_output, expected, recorded
 
 every_api = pytest.mark.parametrize("api", APIS)
 every_recording = pytest.mark.parametrize("name", NAMES)
@@ -35,7 +35,7 @@ def read(api: str, pieces: Iterable[bytes]) -> list[AgentEvent]:
 @every_api
 @every_recording
 def test_what_it_says(api: str, name: str) -> None:
-    assert said(read(api, [recorded(api, name)])) == expected(api, name)
+    assert collect_output(read(api, [recorded(api, name)])) == expected(api, name)
 
 
 @every_api
@@ -50,7 +50,7 @@ def test_a_byte_at_a_time(api: str, name: str) -> None:
 def test_two_pieces_cut_at_every_byte(api: str) -> None:
     stream = recorded(api, "text").replace(b"\n", b"\r\n")
     whole = read(api, [stream])
-    assert said(whole) == expected(api, "text")
+    assert collect_output(whole) == expected(api, "text")
     for at in range(len(stream)):
         assert read(api, [stream[:at], stream[at:]]) == whole, at
 
@@ -117,9 +117,9 @@ def test_the_frame_changes_nothing(api: str, name: str, framed: Callable[[bytes]
     stream = recorded(api, name)
     changed = framed(stream)
     assert changed != stream or framed is without_names
-    assert said(read(api, [changed])) == expected(api, name)
+    assert collect_output(read(api, [changed])) == expected(api, name)
     halves = [changed[: len(changed) // 2], changed[len(changed) // 2 :]]
-    assert said(read(api, halves)) == expected(api, name)
+    assert collect_output(read(api, halves)) == expected(api, name)
 
 
 @every_api
@@ -127,10 +127,10 @@ def test_the_frame_changes_nothing(api: str, name: str, framed: Callable[[bytes]
 def test_cut_without_an_end(api: str, name: str) -> None:
     """After any event: what was said stands, a call is ready whole or never, and it is an error."""
     events = recorded(api, name).split(b"\n\n")
-    whole = said(read(api, [recorded(api, name)]))
+    whole = collect_output(read(api, [recorded(api, name)]))
     for count in range(len(events) - 1):
         told = read(api, [b"\n\n".join(events[:count])])
-        got = said(told)
+        got = collect_output(told)
         assert whole.text.startswith(got.text)
         assert got.calls == whole.calls[: len(got.calls)]
         if TraceEvent("error", CUT_OFF_ERROR) in told:
@@ -140,7 +140,7 @@ def test_cut_without_an_end(api: str, name: str) -> None:
             ]
         else:  # no more was missing than what says nothing
             assert (got.text, got.calls, got.reason) == (whole.text, whole.calls, whole.reason)
-    assert said(read(api, [])).reason == "error"
+    assert collect_output(read(api, [])).reason == "error"
 
 
 @every_api
@@ -248,7 +248,7 @@ def read_whole(api: str, body: bytes) -> list[AgentEvent]:
 
 @every_api
 def test_an_answer_in_one_piece(api: str) -> None:
-    got = said(read_whole(api, WHOLE[api].encode()))
+    got = collect_output(read_whole(api, WHOLE[api].encode()))
     assert got.text == "I look."
     assert got.calls == [("a1", "read_file", '{"path": "a"}')]
     assert got.reason == "tool_calls"

@@ -28,7 +28,7 @@ every_api = pytest.mark.parametrize("api", APIS)
 
 
 @asynccontextmanager
-async def providing(
+async def open_provider(
     api: str, url: str, timeouts: TimeoutPolicy | None = None
 ) -> AsyncIterator[HTTPProvider]:
     provider: HTTPProvider
@@ -43,7 +43,7 @@ async def providing(
         await provider.close()
 
 
-async def heard(provider: ModelProvider) -> list[AgentEvent]:
+async def collect_events(provider: ModelProvider) -> list[AgentEvent]:
     return [event async for event in provider.stream(REQUEST)]
 
 
@@ -53,9 +53,9 @@ def asked(api: str, *answers: Answer, timeouts: TimeoutPolicy | None = ONCE) -> 
     async def ask() -> list[AgentEvent]:
         async with (
             PieceServer(*answers) as server,
-            providing(api, server.url, timeouts) as provider,
+            open_provider(api, server.url, timeouts) as provider,
         ):
-            return await heard(provider)
+            return await collect_events(provider)
 
     return asyncio.run(ask())
 

@@ -73,7 +73,7 @@ def add_call(
             sum_.calls.append((call_id.partition("_")[2], name, args))
 
 
-def said(events: Iterable[AgentEvent]) -> Said:
+def collect_output(events: Iterable[AgentEvent]) -> Said:
     """Sum up; the order that every stream keeps is checked on the way."""
     sum_, written = Said(), dict[str, str]()
     for event in events:
@@ -93,13 +93,13 @@ def said(events: Iterable[AgentEvent]) -> Said:
     return sum_
 
 
-def used(read: int, written: int) -> Usage:
+def usage_of(read: int, written: int) -> Usage:
     return Usage(input_tokens=read, output_tokens=written)
 
 
 #: What each recording says.
 EXPECTED: Final = {
-    "text": Said(text="Grüße 🙂\nAll is well.", reason="stop", usage=used(12, 7)),
+    "text": Said(text="Grüße 🙂\nAll is well.", reason="stop", usage=usage_of(12, 7)),
     "calls": Said(
         text="I look at both.",
         calls=[
@@ -108,25 +108,25 @@ EXPECTED: Final = {
         ],
         begun=2,
         reason="tool_calls",
-        usage=used(50, 31),
+        usage=usage_of(50, 31),
     ),
     "reasoning": Said(
         text="Done.",
         reasoning="First, the tests. Then the fix.",
         reason="stop",
-        usage=used(20, 9),
+        usage=usage_of(20, 9),
     ),
-    "refusal": Said(text="I can't help with that.", reason="stop", usage=used(15, 6)),
-    "length": Said(text="I write it.", begun=1, reason="length", usage=used(30, 16)),
+    "refusal": Said(text="I can't help with that.", reason="stop", usage=usage_of(15, 6)),
+    "length": Said(text="I write it.", begun=1, reason="length", usage=usage_of(30, 16)),
     "no_arguments": Said(
-        calls=[("d4", "list_files", "{}")], begun=1, reason="tool_calls", usage=used(11, 3)
+        calls=[("d4", "list_files", "{}")], begun=1, reason="tool_calls", usage=usage_of(11, 3)
     ),
     "failure": Said(text="Half an answ", traces=["error"], reason="error"),
     "surprises": Said(
         text="So far, so good.",
         traces=["parse_error", "parse_error", "unknown", "parse_error"],
         reason="stop",
-        usage=used(8, 5),
+        usage=usage_of(8, 5),
     ),
 }
 NAMES: Final = tuple(EXPECTED)
@@ -134,7 +134,7 @@ NAMES: Final = tuple(EXPECTED)
 
 def expected(api: str, name: str) -> Said:
     """What a recording says; Anthropic alone tells a refusal by its reason."""
-    said = EXPECTED[name]
+    collect_output = EXPECTED[name]
     if (api, name) == ("messages", "refusal"):
-        return Said(text=said.text, reason="content_filter", usage=said.usage)
-    return said
+        return Said(text=collect_output.text, reason="content_filter", usage=collect_output.usage)
+    return collect_output

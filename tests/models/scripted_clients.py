@@ -143,7 +143,7 @@ CLIENTS: dict[str, type[ApiClient]] = {
 
 
 @contextmanager
-def asking(api: str, server: ScriptedServer, max_retries: int = 0) -> Iterator[ApiClient]:
+def open_client(api: str, server: ScriptedServer, max_retries: int = 0) -> Iterator[ApiClient]:
     """The client of an API, at a server."""
     client = CLIENTS[api](server, max_retries)
     try:

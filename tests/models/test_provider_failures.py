@@ -12,7 +12,15 @@ from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta, ToolCallStarted
 from agentstepper_nb.models.http_provider import TimeoutPolicy
 from tests.models.byte_server import After, Answer, PieceServer
-from tests.models.provider_calls import ONCE, REQUEST, asked, every_api, failure, heard, providing
+from tests.models.provider_calls import (
+    ONCE,
+    REQUEST,
+    asked,
+    collect_events,
+    every_api,
+    failure,
+    open_provider,
+)
 from tests.models.recorded import recorded
 
 # ---- failures ----------------------------------------------------------------------------------------
@@ -47,9 +55,9 @@ async def test_what_a_status_means(api: str) -> None:
     answers = [
         Answer([body], status, content_type="application/json") for status, body, _, _ in STATUSES
     ]
-    async with PieceServer(*answers) as server, providing(api, server.url, ONCE) as provider:
+    async with PieceServer(*answers) as server, open_provider(api, server.url, ONCE) as provider:
         for status, _, kind, words in STATUSES:
-            problem = failure(await heard(provider))
+            problem = failure(await collect_events(provider))
             assert (problem["kind"], problem["status"]) == (kind, status)
             assert problem["message"].startswith(f"The model some-model at {server.url}")
             assert words in problem["message"]
@@ -74,8 +82,8 @@ def test_silence_in_the_midst_of_an_answer(api: str) -> None:
         first = recorded(api, "length").partition(b"write_file")[0]
         timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
         async with PieceServer(Answer([first], after=After.HOLD)) as server:
-            async with providing(api, server.url, timeouts) as provider:
-                events = await heard(provider)
+            async with open_provider(api, server.url, timeouts) as provider:
+                events = await collect_events(provider)
                 await server.left.wait()
                 return events
 
@@ -104,8 +112,8 @@ def test_nobody_there(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         async with PieceServer(Answer()) as server:
             url = server.url
-        async with providing(api, url, ONCE) as provider:
-            return await heard(provider)
+        async with open_provider(api, url, ONCE) as provider:
+            return await collect_events(provider)
 
     problem = failure(asyncio.run(ask()))
     assert problem["kind"] == "unreachable"
@@ -128,7 +136,7 @@ def test_what_cannot_be_sent(api: str) -> None:
 
     async def ask() -> list[AgentEvent]:
         request = ModelRequest(model="m", messages=(UserMessage(content="\ud83d"),))
-        async with providing(api, "http://127.0.0.1:9") as provider:
+        async with open_provider(api, "http://127.0.0.1:9") as provider:
             return [event async for event in provider.stream(request)]
 
     assert failure(asyncio.run(ask()))["kind"] == "invalid"
@@ -144,7 +152,7 @@ BEFORE_THE_ANSWER: Final = Answer(silent=True, after=After.HOLD)
 async def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
     half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
     async with PieceServer(half if answering else BEFORE_THE_ANSWER) as server:
-        async with providing(api, server.url) as provider:
+        async with open_provider(api, server.url) as provider:
             told = asyncio.Event()
 
             async def listen() -> None:
@@ -163,7 +171,7 @@ async def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
 async def test_closing_the_stream_reaches_the_socket(api: str) -> None:
     half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
     async with PieceServer(half) as server:
-        async with providing(api, server.url) as provider:
+        async with open_provider(api, server.url) as provider:
             async with aclosing(provider.stream(REQUEST)) as events:
                 await anext(events)
             await server.left.wait()
@@ -173,8 +181,8 @@ async def test_closing_the_stream_reaches_the_socket(api: str) -> None:
 async def test_a_retry_can_be_cancelled(api: str) -> None:
     later = Answer([b"{}"], 503, {"retry-after": "60"}, "application/json")
     async with PieceServer(later) as server:
-        async with providing(api, server.url) as provider:
-            asking = asyncio.create_task(heard(provider))
+        async with open_provider(api, server.url) as provider:
+            asking = asyncio.create_task(collect_events(provider))
             await server.asked.wait()
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):

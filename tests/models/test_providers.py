@@ -21,8 +21,15 @@ from agentstepper_nb.models.anthropic import AnthropicProvider
 from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
 from tests.models.byte_server import After, Answer, PieceServer
-from tests.models.provider_calls import REQUEST, asked, every_api, failure, heard, providing
-from tests.models.recorded import NAMES, READERS, expected, recorded, said
+from tests.models.provider_calls import (
+    REQUEST,
+    asked,
+    collect_events,
+    every_api,
+    failure,
+    open_provider,
+)
+from tests.models.recorded import NAMES, READERS, collect_output, expected, recorded
 
 PATHS: Final = {
     "chat": "/v1/chat/completions",
@@ -47,18 +54,18 @@ def pieces(stream: bytes, size: int = 100) -> list[bytes]:
 async def test_every_recording_over_http(api: str) -> None:
     streams = {name: recorded(api, name) for name in NAMES}
     answers = [Answer(pieces(stream)) for stream in streams.values()]
-    async with PieceServer(*answers) as server, providing(api, server.url) as provider:
+    async with PieceServer(*answers) as server, open_provider(api, server.url) as provider:
         for name, stream in streams.items():
-            events, reader = await heard(provider), READERS[api]()
+            events, reader = await collect_events(provider), READERS[api]()
             assert events == [*reader.feed(stream), *reader.close()]
-            assert said(events) == expected(api, name)
+            assert collect_output(events) == expected(api, name)
 
 
 @every_api
 async def test_what_is_asked(api: str) -> None:
     async with PieceServer(Answer([recorded(api, "text")])) as server:
-        async with providing(api, server.url) as provider:
-            await heard(provider)
+        async with open_provider(api, server.url) as provider:
+            await collect_events(provider)
     (question,) = server.questions
     assert question.path == PATHS[api]
     assert json.loads(BODIES[api](REQUEST)) == question.body
@@ -73,7 +80,7 @@ def test_events_come_before_the_answer_is_over(api: str) -> None:
 
     async def ask() -> AgentEvent:
         async with PieceServer(Answer([half], after=After.HOLD)) as server:
-            async with providing(api, server.url) as provider:
+            async with open_provider(api, server.url) as provider:
                 async with aclosing(provider.stream(REQUEST)) as events:
                     return await anext(events)
 
@@ -83,9 +90,9 @@ def test_events_come_before_the_answer_is_over(api: str) -> None:
 @every_api
 async def test_one_connection_for_many_answers(api: str) -> None:
     async with PieceServer(Answer(pieces(recorded(api, "text")))) as server:
-        async with providing(api, server.url) as provider:
+        async with open_provider(api, server.url) as provider:
             for _ in range(3):
-                assert said(await heard(provider)) == expected(api, "text")
+                assert collect_output(await collect_events(provider)) == expected(api, "text")
         assert (len(server.questions), server.connections) == (3, 1)
 
 
@@ -103,7 +110,7 @@ def test_an_agent_that_is_traced_sees_nothing(api: str, monkeypatch: pytest.Monk
 
     for resource in (AsyncCompletions, AsyncResponses, AsyncMessages):
         monkeypatch.setattr(resource, "create", traced)
-    assert said(asked(api, Answer([recorded(api, "text")]))) == expected(api, "text")
+    assert collect_output(asked(api, Answer([recorded(api, "text")]))) == expected(api, "text")
 
 
 # ---- retries -----------------------------------------------------------------------------------------
@@ -114,8 +121,8 @@ async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
     soon = {"retry-after-ms": "1", "x-should-retry": "true"}
     refusals = [Answer([b"{}"], status, soon, "application/json") for status in (429, 500, 503)]
     async with PieceServer(*refusals, Answer([recorded(api, "text")])) as server:
-        async with providing(api, server.url) as provider:
-            assert said(await heard(provider)) == expected(api, "text")
+        async with open_provider(api, server.url) as provider:
+            assert collect_output(await collect_events(provider)) == expected(api, "text")
         assert len(server.questions) == 4
         first, *again = (question.body for question in server.questions)
         assert again == [first] * 3
@@ -125,8 +132,8 @@ async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
 async def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
     refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
     async with PieceServer(refusal) as server:
-        async with providing(api, server.url, TimeoutPolicy(max_retries=5)) as provider:
-            assert failure(await heard(provider))["status"] == 503
+        async with open_provider(api, server.url, TimeoutPolicy(max_retries=5)) as provider:
+            assert failure(await collect_events(provider))["status"] == 503
         assert len(server.questions) == 1
 
 

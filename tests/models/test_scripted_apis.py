@@ -26,7 +26,7 @@ from agentstepper_nb.models.scripted import (
     tool_says,
     turn,
 )
-from tests.models.scripted_clients import CLIENTS, CollectedAnswer, asking
+from tests.models.scripted_clients import CLIENTS, CollectedAnswer, open_client
 
 LOOK = ScriptedCall("read_file", {"path": "ü.py"})
 SCRIPT = Script(
@@ -70,7 +70,7 @@ def test_every_api_gives_the_same_answer(
 ) -> None:
     heard: list[CollectedAnswer] = []
     for api in CLIENTS:
-        with asking(api, server) as client:
+        with open_client(api, server) as client:
             heard += [client.whole(talk), client.streamed(talk)]
     assert len(heard) == 6
     assert heard == [heard[0]] * 6
@@ -79,7 +79,10 @@ def test_every_api_gives_the_same_answer(
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_refusal_passes_when_the_client_tries_again(api: str) -> None:
-    with faulty(ErrorFault(503, times=2)) as server, asking(api, server, max_retries=2) as client:
+    with (
+        faulty(ErrorFault(503, times=2)) as server,
+        open_client(api, server, max_retries=2) as client,
+    ):
         assert client.whole(HELLO).text == "one two three"
         assert [exchange.status for exchange in server.exchanges] == [503, 503, 200]
 
@@ -87,7 +90,10 @@ def test_a_refusal_passes_when_the_client_tries_again(api: str) -> None:
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_refusal_says_what_and_when_to_try_again(api: str) -> None:
     with faulty(ErrorFault(429, times=None, retry_after=2.5)) as server:
-        with asking(api, server) as client, pytest.raises(ERRORS, match="as the script") as caught:
+        with (
+            open_client(api, server) as client,
+            pytest.raises(ERRORS, match="as the script") as caught,
+        ):
             client.streamed(HELLO)
     headers = caught.value.response.headers
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("2", "2500")
@@ -97,7 +103,7 @@ def test_a_refusal_says_what_and_when_to_try_again(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_that_breaks_off(api: str) -> None:
-    with faulty(DisconnectFault(pieces_sent=2)) as server, asking(api, server) as client:
+    with faulty(DisconnectFault(pieces_sent=2)) as server, open_client(api, server) as client:
         # Anthropic's client passes its HTTP library's own error on.
         heard = client.events(HELLO)
         assert next(heard) and next(heard)
@@ -109,20 +115,24 @@ def test_a_stream_that_breaks_off(api: str) -> None:
 def test_a_stream_that_only_lacks_its_end(api: str) -> None:
     with (
         faulty(DisconnectFault(pieces_sent=2, ends_cleanly=True)) as server,
-        asking(api, server) as client,
+        open_client(api, server) as client,
     ):
         assert len(list(client.events(HELLO))) == 2
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_whole_answer_that_breaks_off(api: str) -> None:
-    with faulty(DisconnectFault()) as server, asking(api, server) as client, pytest.raises(BROKEN):
+    with (
+        faulty(DisconnectFault()) as server,
+        open_client(api, server) as client,
+        pytest.raises(BROKEN),
+    ):
         client.whole(HELLO)
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_waits_at_its_gate(api: str) -> None:
-    with faulty(PauseFault("middle", pieces_sent=2)) as server, asking(api, server) as client:
+    with faulty(PauseFault("middle", pieces_sent=2)) as server, open_client(api, server) as client:
         events = client.events(HELLO)
         heard = [next(events), next(events)]
         assert server.gate("middle").wait_reached(10)
@@ -133,7 +143,7 @@ def test_a_stream_waits_at_its_gate(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_errors_are_of_the_apis_form(server: ScriptedServer, api: str) -> None:
-    with asking(api, server) as client:
+    with open_client(api, server) as client:
         with pytest.raises(ERRORS, match="matches turn 5") as caught:
             client.whole([("user", "a"), *[("assistant", "b")] * 5])
         assert caught.value.status_code == 400
@@ -234,7 +244,7 @@ def test_the_events_of_responses_are_numbered_and_complete(server: ScriptedServe
 
 def test_exchanges_say_which_api(server: ScriptedServer) -> None:
     for api in CLIENTS:
-        with asking(api, server) as client:
+        with open_client(api, server) as client:
             client.whole(HELLO)
     assert [exchange.path for exchange in server.exchanges] == [
         *("/v1/chat/completions", "/v1/responses", "/v1/messages")

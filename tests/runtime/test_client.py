@@ -31,7 +31,7 @@ from agentstepper_nb.protocol.runtime import (
 from agentstepper_nb.rpc import persistent_connection
 from agentstepper_nb.rpc.session import RpcService
 from tests.helpers.core_announcement import announce_core
-from tests.hub.runtime.harness import opened
+from tests.hub.runtime.harness import open_harness
 from tests.runtime.manual_worker import ManualWorker
 from tests.worker.cores import Core
 
@@ -314,7 +314,7 @@ def test_a_core_that_stays_away(core: AgentStepperCore) -> None:
 async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
     """The post is kept, and its answer gets lost."""
 
-    async with opened() as table:
+    async with open_harness() as table:
         await table.conversation()
         lossy = Lossy(RuntimeService(table.runtime, MethodRight.CONTROL), "say")
         async with Core({"runtime": lossy}) as core:

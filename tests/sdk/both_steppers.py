@@ -95,5 +95,5 @@ def transcript(peer: Peer) -> list[Any]:
     return msgspec.json.decode(text)
 
 
-async def nothing(dbg: Any) -> None:
+async def end_at_once(dbg: Any) -> None:
     """End the run as soon as it has begun."""

@@ -17,7 +17,7 @@ with AgentStepper("child", stop_on_entry=False) as dbg:
 FOREVER = "import signal; print('ready', flush=True); signal.pause()"
 
 
-def python(program: str, *arguments: str) -> list[str]:
+def make_python_command(program: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", program, *arguments]
 
 

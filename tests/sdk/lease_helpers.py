@@ -21,16 +21,16 @@ HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
 NO_VIEW_LEASE = Run(id="r", name="", program="P", started_at=0)
 
 
-def continued(*breakpoints: BreakpointRule) -> LeaseMessage:
+def make_continue_lease(*breakpoints: BreakpointRule) -> LeaseMessage:
     return LeaseMessage(epoch=1, mode=RunMode.CONTINUE, breakpoints=breakpoints)
 
 
-def told(peer: Peer) -> list[tuple[bool, int]]:
+def list_waits_and_epochs(peer: Peer) -> list[tuple[bool, int]]:
     """Of each halt point after the start: whether it waited, and under which lease."""
     return [(point.waits, point.epoch) for point in peer.points[1:]]
 
 
-def answering(lease: LeaseMessage) -> Any:
+def make_timeline_answerer(lease: LeaseMessage) -> Any:
     """Answers a request for the timeline after a lease: who has the answer has read the lease."""
 
     def answer(peer: Peer, message: GetTimeline) -> Struct:
@@ -40,7 +40,7 @@ def answering(lease: LeaseMessage) -> Any:
     return answer
 
 
-async def hear(dbg: Any) -> None:
+async def wait_for_lease(dbg: Any) -> None:
     """Wait until a lease is read that the Core sends when it is asked."""
     stepper = getattr(dbg, "dbg", dbg)
     assert await asyncio.to_thread(stepper._timeline, TIMEOUT_S) is not None

@@ -25,7 +25,7 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from tests.sdk.hostile import Pair
-from tests.sdk.traced_values import FrameworkObject, mark
+from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -237,11 +237,11 @@ REFUSED: list[tuple[str, Any, Any, str]] = [
     (
         "repr",
         {"a": FrameworkObject()},
-        {"a": mark("<no thing>", 1)},
+        {"a": make_opaque_mark("<no thing>", 1)},
         "a is read-only, since its type, FrameworkObject",
     ),
     ("replaced", {"a": [FrameworkObject()]}, {"a": ["x"]}, r"a\[0\] is read-only"),
-    ("no mark", {"a": 1}, {"a": mark("<a thing>", 1)}, "a is read-only"),
+    ("no mark", {"a": 1}, {"a": make_opaque_mark("<a thing>", 1)}, "a is read-only"),
     (
         "no object",
         [Pair(1, 2)],

@@ -21,7 +21,7 @@ from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_encoder import encode_value
 from agentstepper_nb.sdk.value_hooks import ValueHooks
 from tests.sdk.hostile import HOSTILE, Pair, thicket
-from tests.sdk.traced_values import FrameworkObject, mark
+from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
 
 class Colour(Enum):
@@ -139,7 +139,7 @@ def test_the_same_object_twice_is_no_circle() -> None:
 def test_a_mark_stands_for_its_object() -> None:
     one, two = FrameworkObject(), FrameworkObject()
     shown = encode_value([one, {"x": two}])
-    assert shown.json == [mark("<a thing>", 1), {"x": mark("<a thing>", 2)}]
+    assert shown.json == [make_opaque_mark("<a thing>", 1), {"x": make_opaque_mark("<a thing>", 2)}]
     assert list(shown.objects_by_mark.values()) == [one, two]
 
 
@@ -162,13 +162,13 @@ def test_a_hook_that_fails_leaves_a_mark_that_names_it(error: Exception, said: s
         raise error
 
     shown = encode_value([FrameworkObject(), 1], ValueHooks(show_thing)).json
-    assert shown == [mark("<a thing>", 1, f"to_json=show_thing raised {said}"), 1]
+    assert shown == [make_opaque_mark("<a thing>", 1, f"to_json=show_thing raised {said}"), 1]
 
 
 def test_a_hook_that_gives_what_it_got_comes_to_an_end() -> None:
-    assert encode_value(FrameworkObject(), ValueHooks(lambda value: value)).json == mark(
-        "<a thing>", 1
-    )
+    assert encode_value(
+        FrameworkObject(), ValueHooks(lambda value: value)
+    ).json == make_opaque_mark("<a thing>", 1)
     shown = encode_value(FrameworkObject(), ValueHooks(lambda value: Pair(value, value))).json
     assert "$repr" in json.dumps(shown)
 
@@ -182,9 +182,9 @@ def test_what_redact_gives_is_shown_too() -> None:
 
     value = {"pair": Pair("secret", FrameworkObject())}
     packed = PayloadEncoder(redact).encode_for_display("prompt", value)
-    assert seen == [{"pair": {"left": "secret", "right": mark("<a thing>", 1)}}]
+    assert seen == [{"pair": {"left": "secret", "right": make_opaque_mark("<a thing>", 1)}}]
     assert json.loads(bytes(packed.raw)) == {
-        "pair": {"left": [1, 2], "right": mark("<a thing>", 1)}
+        "pair": {"left": [1, 2], "right": make_opaque_mark("<a thing>", 1)}
     }
 
 

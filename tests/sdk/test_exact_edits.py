@@ -13,13 +13,13 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, ProtocolError
 from agentstepper_nb.protocol.data_model import EventKind
-from tests.helpers.sampling import sampled
+from tests.helpers.sampling import select_sample
 from tests.sdk.both_steppers import both, run
 from tests.sdk.hostile import HOSTILE
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import FrameworkObject, mark
+from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
 tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
 
@@ -66,7 +66,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
     working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start
     call = {"Tool": "buy", "Argument": {"order": {"customer": "bob", "amount": 1}}}
-    call["Argument"]["thing"] = mark("<a thing>", 1)  # type: ignore[index]
+    call["Argument"]["thing"] = make_opaque_mark("<a thing>", 1)  # type: ignore[index]
 
     def changed(**fields: Any) -> Any:
         new = json.loads(json.dumps(call))
@@ -127,7 +127,7 @@ def test_validators_run_once_for_an_edit(
 
 @both
 @pytest.mark.parametrize(
-    "name", sampled(HOSTILE, *HOSTILE.keys() - {"a text of escapes", "a large text"})
+    "name", select_sample(HOSTILE, *HOSTILE.keys() - {"a text of escapes", "a large text"})
 )
 def test_no_response_crashes_the_agent(stepper_kind: str, core: ScriptedCore, name: str) -> None:
     response = HOSTILE[name]

@@ -26,7 +26,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
 from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import kept
+from tests.helpers.histories import fold_records
 from tests.sdk.scripted_core import Peer, ScriptedCore
 
 LOG = Reaction.LOG
@@ -74,7 +74,7 @@ def recorded(peer: Peer) -> RunHistory:
                 harness.perform(debugger.reach_halt_point(point, 0, leased=leased))
             case CommitMade():
                 harness.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
-    return kept(harness.records, "run")
+    return fold_records(harness.records, "run")
 
 
 @pytest.mark.parametrize("seed", range(3))

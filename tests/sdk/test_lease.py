@@ -15,7 +15,14 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.answers import StopAnswer
 from agentstepper_nb.protocol.data_model import RunEnding, RunMode
 from tests.sdk.both_steppers import both, run, transcript
-from tests.sdk.lease_helpers import CONTINUE_LEASE, HALT, answering, ask, hear, told
+from tests.sdk.lease_helpers import (
+    CONTINUE_LEASE,
+    HALT,
+    ask,
+    list_waits_and_epochs,
+    make_timeline_answerer,
+    wait_for_lease,
+)
 from tests.sdk.resume.agents import FINISHED
 from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
 
@@ -43,7 +50,7 @@ def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: Scripte
     run(stepper_kind, core, scenario)
     peer = core.peer()
     assert peer.ends() == FINISHED
-    assert told(peer) == [(False, 1)] * 8
+    assert list_waits_and_epochs(peer) == [(False, 1)] * 8
 
 
 def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> None:
@@ -102,7 +109,7 @@ def test_where_it_steps_it_waits_everywhere(stepper_kind: str, core: ScriptedCor
     peer = core.peer()
     peer.ends()
     assert peer.points[0].waits
-    assert told(peer) == [(True, 2)] * 2
+    assert list_waits_and_epochs(peer) == [(True, 2)] * 2
 
 
 @both
@@ -113,17 +120,17 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
-        core.requests = answering(HALT)
-        await hear(dbg)
+        core.requests = make_timeline_answerer(HALT)
+        await wait_for_lease(dbg)
         await ask(dbg)
-        core.requests = answering(LeaseMessage(epoch=3, mode=RunMode.CONTINUE))
-        await hear(dbg)
+        core.requests = make_timeline_answerer(LeaseMessage(epoch=3, mode=RunMode.CONTINUE))
+        await wait_for_lease(dbg)
         await ask(dbg)
 
     run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
-    assert told(peer) == [(False, 1)] * 2 + [(True, 2)] * 2 + [(False, 3)] * 2
+    assert list_waits_and_epochs(peer) == [(False, 1)] * 2 + [(True, 2)] * 2 + [(False, 3)] * 2
 
 
 @both
@@ -131,12 +138,12 @@ def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
     core.lease = CONTINUE_LEASE
-    core.requests = answering(HALT)
+    core.requests = make_timeline_answerer(HALT)
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else StopAnswer()
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
-        await hear(dbg)
+        await wait_for_lease(dbg)
         await ask(dbg)
 
     with pytest.raises(AgentStopped):

@@ -27,7 +27,15 @@ from agentstepper_nb.sdk import outbox, run_session
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
 from tests.sdk.both_steppers import both, run
-from tests.sdk.lease_helpers import CONTINUE_LEASE, HALT, answering, ask, continued, hear, told
+from tests.sdk.lease_helpers import (
+    CONTINUE_LEASE,
+    HALT,
+    ask,
+    list_waits_and_epochs,
+    make_continue_lease,
+    make_timeline_answerer,
+    wait_for_lease,
+)
 from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit
 from tests.sdk.test_decision_order import Wire
 
@@ -36,7 +44,7 @@ from tests.sdk.test_decision_order import Wire
 def test_a_breakpoint_halts_and_says_so(stepper_kind: str, core: ScriptedCore) -> None:
     log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, reaction=Reaction.LOG)
     second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", hit_count=2, once=True)
-    core.lease = continued(log, second)
+    core.lease = make_continue_lease(log, second)
     core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
 
     async def scenario(dbg: Any) -> list[Any]:
@@ -89,7 +97,9 @@ def test_what_was_used_before_a_breakpoint_was_set_counts(
 ) -> None:
     core.lease = CONTINUE_LEASE
     budget = BreakpointRule(id="s", watch=TokenBudget(limit=25))
-    core.requests = answering(LeaseMessage(epoch=2, mode=RunMode.CONTINUE, breakpoints=(budget,)))
+    core.requests = make_timeline_answerer(
+        LeaseMessage(epoch=2, mode=RunMode.CONTINUE, breakpoints=(budget,))
+    )
     answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
 
     async def scenario(dbg: Any) -> None:
@@ -97,7 +107,7 @@ def test_what_was_used_before_a_breakpoint_was_set_counts(
             await dbg.begin_llm_query_breakpoint(n)
             await dbg.end_llm_query_breakpoint(answer)
             if n == 0:
-                await hear(dbg)
+                await wait_for_lease(dbg)
 
     run(stepper_kind, core, scenario)
     peer = core.peer()
@@ -107,7 +117,9 @@ def test_what_was_used_before_a_breakpoint_was_set_counts(
 
 @both
 def test_a_file_that_was_touched(stepper_kind: str, core: ScriptedCore, folder: Any) -> None:
-    core.lease = continued(BreakpointRule(id="s", side=EventSide.END, watch=Touched(path="*.cfg")))
+    core.lease = make_continue_lease(
+        BreakpointRule(id="s", side=EventSide.END, watch=Touched(path="*.cfg"))
+    )
 
     async def scenario(dbg: Any) -> None:
         for name in ("a.txt", "b.cfg", "c.txt"):
@@ -125,7 +137,9 @@ def test_a_file_that_was_touched(stepper_kind: str, core: ScriptedCore, folder: 
 
 @both
 def test_a_condition_that_fails_halts_and_says_how(stepper_kind: str, core: ScriptedCore) -> None:
-    core.lease = continued(BreakpointRule(id="s", side=EventSide.BEGIN, condition="1 / 0 == 1"))
+    core.lease = make_continue_lease(
+        BreakpointRule(id="s", side=EventSide.BEGIN, condition="1 / 0 == 1")
+    )
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
@@ -237,7 +251,7 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
     assert not working.is_alive()
     peer = core.peer()
     peer.ends()
-    assert told(peer) == [(True, 2), (True, 2), (False, 1)]
+    assert list_waits_and_epochs(peer) == [(True, 2), (True, 2), (False, 1)]
 
 
 def test_each_lease_that_came_is_taken_up(
@@ -264,11 +278,11 @@ def test_each_lease_that_came_is_taken_up(
         assert isinstance(decided, HaltPointReached)
         return decided.breakpoints
 
-    leasehold.accept_lease(continued(breakpoint))
+    leasehold.accept_lease(make_continue_lease(breakpoint))
     assert (reach(1), reach(2)) == (("s",), ())
     with ThreadPoolExecutor(1) as reader, leasehold._lock:
         reader.submit(leasehold.accept_lease, CONTINUE_LEASE).result(TIMEOUT_S)
-        reader.submit(leasehold.accept_lease, continued(breakpoint)).result(TIMEOUT_S)
+        reader.submit(leasehold.accept_lease, make_continue_lease(breakpoint)).result(TIMEOUT_S)
     assert (reach(3), reach(4)) == (("s",), ())
 
 
@@ -293,12 +307,12 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
     peer, link = core.peer(), dbg._current_session().link
     heard, acknowledge = threading.Event(), ResendBuffer.acknowledge
 
-    def hear(buffer: ResendBuffer, number: int) -> None:
+    def wait_for_lease(buffer: ResendBuffer, number: int) -> None:
         acknowledge(buffer, number)
         if number == 4:
             heard.set()
 
-    monkeypatch.setattr(ResendBuffer, "acknowledge", hear)
+    monkeypatch.setattr(ResendBuffer, "acknowledge", wait_for_lease)
     dbg.begin_llm_query_breakpoint("p")
     dbg.end_llm_query_breakpoint("r")
     dbg.post_debug_message("m")  # by now all of it waits to be acknowledged

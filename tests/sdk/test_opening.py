@@ -19,7 +19,7 @@ from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
 from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.sdk import handshake
-from tests.sdk.both_steppers import both, nothing, run
+from tests.sdk.both_steppers import both, end_at_once, run
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
@@ -28,7 +28,7 @@ def test_nobody_listens(stepper_kind: str, core: ScriptedCore) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         core.port = closed.getsockname()[1]
     with pytest.raises(DiscoveryError, match="agentstepper serve") as caught:
-        run(stepper_kind, core, nothing)
+        run(stepper_kind, core, end_at_once)
     assert f"ws://127.0.0.1:{core.port}" in str(caught.value)
     assert isinstance(caught.value, ConnectionError)
 
@@ -38,9 +38,9 @@ def test_nobody_listens(stepper_kind: str, core: ScriptedCore) -> None:
 def test_a_missing_or_wrong_token(stepper_kind: str, token: str | None) -> None:
     with ScriptedCore(token="right") as core:
         with pytest.raises(ConnectionLostError, match="AGENTSTEPPER_TOKEN") as caught:
-            run(stepper_kind, core, nothing, token=token)
+            run(stepper_kind, core, end_at_once, token=token)
         assert "no token, no entry" in str(caught.value)
-        run(stepper_kind, core, nothing, token="right")
+        run(stepper_kind, core, end_at_once, token="right")
 
 
 @both
@@ -54,7 +54,7 @@ def test_a_missing_or_wrong_token(stepper_kind: str, token: str | None) -> None:
 )
 def test_hello_is_refused(stepper_kind: str, welcome: Any, said: str) -> None:
     with ScriptedCore(welcome=welcome) as core, pytest.raises(ConnectionLostError, match=said):
-        run(stepper_kind, core, nothing)
+        run(stepper_kind, core, end_at_once)
 
 
 def test_something_else_listens() -> None:
@@ -92,7 +92,7 @@ def test_a_core_that_does_not_answer_hello(
         silent_server() as port,
         pytest.raises(ConnectionLostError, match="Look at the Core's log"),
     ):
-        run(stepper_kind, SimpleNamespace(port=port), nothing)
+        run(stepper_kind, SimpleNamespace(port=port), end_at_once)
 
 
 @both
@@ -102,7 +102,7 @@ def test_a_core_that_does_not_answer_hello(
 )
 def test_a_core_that_answers_nonsense(stepper_kind: str, welcome: str | None, said: str) -> None:
     with silent_server(welcome) as port, pytest.raises(ConnectionLostError, match=said):
-        run(stepper_kind, SimpleNamespace(port=port), nothing)
+        run(stepper_kind, SimpleNamespace(port=port), end_at_once)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.agent import Bye, HaltPointReached, ProcessEnded, 
 from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.helpers.core_announcement import announce
 from tests.sdk.both_steppers import both, run
-from tests.sdk.child_programs import python
+from tests.sdk.child_programs import make_python_command
 from tests.sdk.processes import agent, outcome
 from tests.sdk.resume.agents import await_log
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
@@ -223,7 +223,7 @@ def test_the_parent_tells_how_a_child_ended(
     stepper_kind: str, core: ScriptedCore, program: str, code: int
 ) -> None:
     async def scenario(dbg: Any) -> int:
-        child = await dbg.spawn(python(program))
+        child = await dbg.spawn(make_python_command(program))
         return int(child.pid)
 
     pid = run(stepper_kind, core, scenario)

@@ -24,7 +24,7 @@ from agentstepper_nb import (
 )
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.both_steppers import both, run
-from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, python
+from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, make_python_command
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -53,7 +53,7 @@ sys.exit(3)
 """
 
     async def scenario(dbg: Any) -> Any:
-        command = python(program, "a b")
+        command = make_python_command(program, "a b")
         child = await dbg.spawn(command, name="kid", cwd=tmp_path, env={"MINE": "1"})
         waited = child.wait()
         code = await waited if asyncio.iscoroutine(waited) else waited
@@ -72,14 +72,16 @@ def test_a_name_of_ours_is_not_the_childs(
 ) -> None:
     monkeypatch.setenv("AGENTSTEPPER_NAME", "ours")
     with AgentStepper("by the program", "127.0.0.1", core.port) as dbg:
-        dbg.spawn(python("import os; print(os.environ.get('AGENTSTEPPER_NAME'))")).wait()
+        dbg.spawn(
+            make_python_command("import os; print(os.environ.get('AGENTSTEPPER_NAME'))")
+        ).wait()
     assert dbg.program_name == "ours"
     assert capsys.readouterr().out == "None\n"
 
 
 def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Person) -> None:
     with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
-        child = dbg.spawn(python(CHILD), name="kid")
+        child = dbg.spawn(make_python_command(CHILD), name="kid")
         person.halted()
         assert (person.run.program, person.run.pid) == ("kid", child.pid)
         person.step("edited")
@@ -92,7 +94,7 @@ def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Perso
 def test_output_comes_as_it_is_written(dbg: AgentStepper) -> None:
     program = "import signal; print('no line', end=''); print('more'); signal.pause()"
     with redirect_stdout(CollectedOutput()) as heard:
-        child = dbg.spawn(python(program))
+        child = dbg.spawn(make_python_command(program))
     assert heard.until("more\n") == "no linemore\n"  # where it was printed to when it began
     assert child.returncode is None
     child.terminate()
@@ -119,7 +121,7 @@ def test_bytes_that_are_no_text_do_not_harm(
     dbg: AgentStepper, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = "import os\nfor part in b'\\xc3', b'\\xa9', b'\\xff': os.write(1, part)"
-    assert dbg.spawn(python(program)).wait(TIMEOUT_S) == 0
+    assert dbg.spawn(make_python_command(program)).wait(TIMEOUT_S) == 0
     assert capsys.readouterr().out == "é\ufffd"
 
 
@@ -129,7 +131,7 @@ def test_an_output_that_fails_does_not_hold_the_child(
     closed = io.StringIO()
     closed.close()
     with redirect_stdout(closed):
-        assert dbg.spawn(python("print('x' * 1_000_000)")).wait(TIMEOUT_S) == 0
+        assert dbg.spawn(make_python_command("print('x' * 1_000_000)")).wait(TIMEOUT_S) == 0
     assert "can't be written" in caplog.text
 
 
@@ -141,7 +143,7 @@ def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
 
 
 def test_nobody_types(dbg: AgentStepper, capfd: pytest.CaptureFixture[str]) -> None:
-    assert dbg.spawn(python("input()")).wait(TIMEOUT_S) == 1
+    assert dbg.spawn(make_python_command("input()")).wait(TIMEOUT_S) == 1
     assert "EOFError" in capfd.readouterr().err
 
 
@@ -252,7 +254,7 @@ def test_a_cancelled_task_ends_the_child(core: ScriptedCore) -> None:
     async def main() -> int | None:
         async with AsyncAgentStepper("parent", "127.0.0.1", core.port) as dbg:
             with redirect_stdout(CollectedOutput()) as heard:
-                child = await dbg.spawn(python(FOREVER))
+                child = await dbg.spawn(make_python_command(FOREVER))
             waiting = asyncio.ensure_future(child)
             await asyncio.to_thread(heard.until, "ready")
             waiting.cancel()

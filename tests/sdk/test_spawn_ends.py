@@ -21,7 +21,7 @@ from agentstepper_nb import (
 )
 from agentstepper_nb.protocol.data_model import Run, RunEnding
 from tests.sdk.both_steppers import both, run
-from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, python
+from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, make_python_command
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -32,7 +32,7 @@ def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
     stepper_kind: str, live: AgentStepperCore, person: Person
 ) -> None:
     async def scenario(dbg: Any) -> None:
-        await dbg.spawn(python(CHILD))
+        await dbg.spawn(make_python_command(CHILD))
 
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
@@ -61,7 +61,7 @@ def test_leaving_by_an_exception_ends_the_children(
 
     async def scenario(dbg: Any) -> None:
         with redirect_stdout(CollectedOutput()) as heard:
-            children.append(await dbg.spawn(python(FOREVER)))
+            children.append(await dbg.spawn(make_python_command(FOREVER)))
         await asyncio.to_thread(heard.until, "ready")
         raise error("the agent ends")
 
@@ -126,7 +126,9 @@ def test_a_child_outlives_the_thread_that_started_it(
 ) -> None:
     with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
         started: list[Any] = []
-        thread = threading.Thread(target=lambda: started.append(dbg.spawn(python(CHILD))))
+        thread = threading.Thread(
+            target=lambda: started.append(dbg.spawn(make_python_command(CHILD)))
+        )
         thread.start()
         thread.join()
         person.step("it lives")

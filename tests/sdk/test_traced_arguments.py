@@ -10,7 +10,12 @@ import pytest
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
 from agentstepper_nb.protocol.data_model import EventOutcome
 from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
-from tests.sdk.traced_values import FrameworkObject, data, edits, mark
+from tests.sdk.traced_values import (
+    FrameworkObject,
+    answer_with_edits,
+    make_opaque_mark,
+    read_halt_point_data,
+)
 
 
 def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> None:
@@ -21,7 +26,7 @@ def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> N
     tool(1, 2, 3, 4, c=5, d=6)
     tool(1, b=2)
     dbg.close()
-    first, _, second, _ = data(core.peer())
+    first, _, second, _ = read_halt_point_data(core.peer())
     assert first == {
         "Tool": "tool",
         "Argument": {"a": 1, "b": 2, "rest": [3, 4], "c": 5, "more": {"d": 6}},
@@ -62,24 +67,24 @@ def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedC
         {
             "Tool": "tool",
             "Argument": {
-                "thing": mark("<a thing>", 1),
-                "things": [mark("<a thing>", 2), "new"],
+                "thing": make_opaque_mark("<a thing>", 1),
+                "things": [make_opaque_mark("<a thing>", 2), "new"],
                 "numbers": [1],
                 "flag": True,
             },
         }
     )
-    core.policy = Script(edit(text), edit(json.dumps({"was": mark("<a thing>", 1)})))
+    core.policy = Script(edit(text), edit(json.dumps({"was": make_opaque_mark("<a thing>", 1)})))
     assert tool(thing, things, numbers, False) == {"was": thing}
     assert got == [thing, [things[0], "new"], numbers, True]
     assert got[2] is numbers, "what wasn't edited is the same object"
     dbg.close()
-    begin, end, *_ = data(core.peer())
+    begin, end, *_ = read_halt_point_data(core.peer())
     assert begin["Argument"]["things"] == [
-        mark("<a thing>", 2),
-        {"x": mark("<a thing>", 3)},
+        make_opaque_mark("<a thing>", 2),
+        {"x": make_opaque_mark("<a thing>", 3)},
     ]
-    assert end == mark("<a thing>", 1)
+    assert end == make_opaque_mark("<a thing>", 1)
 
 
 def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
@@ -99,11 +104,11 @@ def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
         def tool(thing: Any, other: Any) -> Any:
             return thing
 
-        edits(core, '{"Tool":"tool","Argument":{"thing":{"thing":[1]}}}')
+        answer_with_edits(core, '{"Tool":"tool","Argument":{"thing":{"thing":[1]}}}')
         with pytest.raises(TypeError, match="other"):
             tool(thing, other)
         assert tool(thing, other) is thing
-    begin, _, _, end = data(core.peer())
+    begin, _, _, end = read_halt_point_data(core.peer())
     assert begin["Argument"]["thing"] == end == {"thing": [1]}
     assert begin["Argument"]["other"]["$ref"] == 1
 
@@ -120,7 +125,7 @@ def test_what_the_person_saw_redacted_is_not_an_edit(core: ScriptedCore) -> None
         def login(user: str, password: str) -> str:
             return f"{user}:{password}"
 
-        edits(core, '{"Tool":"login","Argument":{"user":"eve","password":"***"}}')
+        answer_with_edits(core, '{"Tool":"login","Argument":{"user":"eve","password":"***"}}')
         assert login("bob", "secret") == "eve:secret"
 
 
@@ -172,7 +177,7 @@ def test_values_too_large_for_a_message_are_shown_in_part(
 
     assert tool("s", large) is large
     dbg.close()
-    begin, end = data(core.peer())
+    begin, end = read_halt_point_data(core.peer())
     assert begin["Argument"]["small"] == "s"
     assert begin["Argument"]["large"]["$repr"].endswith("…")
     assert end["$repr"].startswith("'xxx")

@@ -25,7 +25,7 @@ from tests.instrument.queries import halted_body, replace_text
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import TIMEOUT_S, Script, ScriptedCore
 from tests.sdk.test_exact_edits import refused
-from tests.sdk.traced_values import FrameworkObject, data, mark
+from tests.sdk.traced_values import FrameworkObject, make_opaque_mark, read_halt_point_data
 
 both = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 TEXT = "one two three"
@@ -148,7 +148,7 @@ def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
     begin = person.halted()
     person.step()
     person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
-    shown = mark("<a thing>", 1)
+    shown = make_opaque_mark("<a thing>", 1)
     assert halted_body(person) == ["a", shown, "c"]
     assert got == [], "nothing is given before the halt is over"
     assert "must stay a JSON list" in refused(person, "no list")
@@ -327,7 +327,9 @@ def test_what_is_read_in_other_ways_stays_itself(core: ScriptedCore) -> None:
         for value in (io.StringIO("text"), connection.execute("select 1")):
             assert give(value) is value
     connection.close()
-    assert [list(end) for end in data(core.peer())[1::2]] == [["$repr", "$ref", "$why"]] * 2
+    assert [list(end) for end in read_halt_point_data(core.peer())[1::2]] == [
+        ["$repr", "$ref", "$why"]
+    ] * 2
 
 
 CLIENTS = {"chat": (OpenAI, AsyncOpenAI), "responses": (OpenAI, AsyncOpenAI)}

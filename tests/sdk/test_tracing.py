@@ -18,7 +18,12 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import FrameworkObject, data, edits, mark
+from tests.sdk.traced_values import (
+    FrameworkObject,
+    answer_with_edits,
+    make_opaque_mark,
+    read_halt_point_data,
+)
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ def test_methods(dbg: AgentStepper, core: ScriptedCore) -> None:
     assert tools.of_class(2) == ["Tools", 2]
     assert tools.static(3) == 3
     dbg.close()
-    assert [d for d in data(core.peer()) if isinstance(d, dict)] == [
+    assert [d for d in read_halt_point_data(core.peer()) if isinstance(d, dict)] == [
         {"Tool": "method", "Argument": {"x": 1}},
         {"Tool": "of_class", "Argument": {"x": 2}},
         {"Tool": "renamed", "Argument": {"x": 3}},
@@ -104,7 +109,7 @@ def test_an_async_function_behind_a_plain_wrapper(stepper_kind: str, core: Scrip
 
         return await ask("p")
 
-    edits(core, None, '{"prompt":"q"}')
+    answer_with_edits(core, None, '{"prompt":"q"}')
     assert run(stepper_kind, core, scenario) == "q!"
 
 
@@ -139,7 +144,7 @@ def test_generators(dbg: AgentStepper, core: ScriptedCore) -> None:
     items, end = consume(stream(2))
     assert items == [0, 1, thing]
     assert end == "the end"
-    core.policy = Script(edit('{"n":1}'), edit(json.dumps(["a", mark("<a thing>", 1)])))
+    core.policy = Script(edit('{"n":1}'), edit(json.dumps(["a", make_opaque_mark("<a thing>", 1)])))
     assert list(stream(5)) == ["a", thing]
     core.policy = Script(STEP, edit('"no list"'))
     assert list(stream(1)) == [0, thing], "it is refused, and the items go on unedited"
@@ -177,7 +182,7 @@ def test_async_generators(stepper_kind: str, core: ScriptedCore) -> None:
                 second.append(item)
         return first, second
 
-    edits(core, None, None, "[9,8]")
+    answer_with_edits(core, None, None, "[9,8]")
     assert run(stepper_kind, core, scenario) == ([9, 8], [0, 1])
 
 
@@ -339,7 +344,7 @@ def test_wrap_an_object_s_method_and_take_it_back(dbg: AgentStepper, core: Scrip
     assert client.plain(3) == 3
     assert vars(client) == {}
     dbg.close()
-    assert data(core.peer()) == [{"Tool": "plain", "Argument": {"x": 1}}, 1]
+    assert read_halt_point_data(core.peer()) == [{"Tool": "plain", "Argument": {"x": 1}}, 1]
 
 
 def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore) -> None:
@@ -350,7 +355,7 @@ def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore)
         dbg.wrap(Client, "plain", name="renamed"),
         dbg.wrap(module, "function", name="f"),
     ]
-    edits(core, '{"model":"b","messages":[]}')
+    answer_with_edits(core, '{"model":"b","messages":[]}')
     assert Client.chat.create("a", []) == {"model": "b", "messages": []}
     assert Client().plain(1) == 1
     assert module.function(2) == 2
@@ -388,7 +393,7 @@ def test_after_close_a_traced_function_is_plain(core: ScriptedCore) -> None:
 
         tool(1)
     assert tool(2) == 2
-    assert len(data(core.peer())) == 2
+    assert len(read_halt_point_data(core.peer())) == 2
 
 
 def test_before_connecting_it_says_so(core: ScriptedCore) -> None:

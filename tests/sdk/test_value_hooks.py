@@ -19,7 +19,7 @@ from tests.sdk.person import Person
 from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.test_live_core import started
-from tests.sdk.traced_values import FrameworkObject, mark
+from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
 
 class User:
@@ -82,14 +82,14 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     why = f"to_json=show_thing raised {type(error).__name__}: no such user"
     halted = person.halted()
     call = person.body(person.rows()[-1])
-    assert call["Argument"] == {"thing": mark("<a thing>", 1, why), "n": 1}
+    assert call["Argument"] == {"thing": make_opaque_mark("<a thing>", 1, why), "n": 1}
     assert debug_messages(person) == [
         f"A value of the type FrameworkObject is shown by its repr and can't be edited: {why}."
     ]
     call["Argument"]["n"] = 2
     person.step(call)
     person.until(lambda run: bool(run.pending) and run.pending[0] != halted)
-    assert person.body(person.rows()[-1]) == mark("<a thing>", 1, why)
+    assert person.body(person.rows()[-1]) == make_opaque_mark("<a thing>", 1, why)
     person.go_on()
     assert working.result(TIMEOUT_S) == ([(thing, 2), (thing, 1)], thing)
     person.over()

@@ -15,18 +15,18 @@ class FrameworkObject:
         return "<a thing>"
 
 
-def mark(
+def make_opaque_mark(
     text: str, number: int, why: str = "its type, FrameworkObject, has no fields"
 ) -> dict[str, Any]:
     """What a value without fields is shown as."""
     return {"$repr": text, "$ref": number, "$why": why}
 
 
-def data(peer: Peer) -> list[Any]:
+def read_halt_point_data(peer: Peer) -> list[Any]:
     """What the halt points after the start carried, once the agent is gone."""
     peer.ends()
     return [json.loads(bytes(point.data)) for point in peer.points[1:]]
 
 
-def edits(core: ScriptedCore, *texts: str | None) -> None:
+def answer_with_edits(core: ScriptedCore, *texts: str | None) -> None:
     core.policy = Script(*[STEP if text is None else edit(text) for text in texts])

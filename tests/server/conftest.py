@@ -68,7 +68,7 @@ def jp_server_config(
                 "allow_unauthenticated_access": False,
                 "authorizer_class": GrantingAuthorizer,
             },
-            "Granting": {"actions": granted},
+            "GrantingAuthorizer": {"actions": granted},
             "AgentStepperExtension": {
                 "data_dir": str(tmp_path / "kept"),
                 "agent_token": AGENT_TOKEN,

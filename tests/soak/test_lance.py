@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.store.lance import LanceRuntimeStore
-from tests.helpers.killed_lance_store import killed
-from tests.helpers.killed_runtime_store import LEASE, look
+from tests.helpers.killed_lance_store import kill_writer
+from tests.helpers.killed_runtime_store import LEASE, check_rows
 from tests.soak.test_power_cut import Disk, disk
 from tests.unit.store.lance import test_conformance
 
@@ -33,7 +33,7 @@ def found(folder: Path, told: dict[str, int]) -> dict[str, int]:
     async def see() -> dict[str, int]:
         store = await LanceRuntimeStore.open(folder)
         try:
-            return await look(store, told)
+            return await check_rows(store, told)
         finally:
             await store.close()
 
@@ -51,7 +51,7 @@ def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
     kept: dict[str, int] = {}
     for number in range(8):
         now = 1_000.0 + number * 2 * LEASE  # the leases of the one before are over
-        told = killed(tmp_path, chance.randint(1, 120), now, nothing)
+        told = kill_writer(tmp_path, chance.randint(1, 120), now, nothing)
         kept = found(tmp_path, told_by_now(kept, told))
 
 
@@ -62,7 +62,7 @@ def test_power_cuts_lose_nothing_that_was_told(disk: Disk, seed: int) -> None:
     kept: dict[str, int] = {}
     for number in range(5):
         now = 1_000.0 + number * 2 * LEASE
-        told = killed(folder, chance.randint(1, 200), now, disk.cut)
+        told = kill_writer(folder, chance.randint(1, 200), now, disk.cut)
         disk.unmount()
         disk.mount()
         kept = found(folder, told_by_now(kept, told))

@@ -17,7 +17,7 @@ from agentstepper_nb.coding.policy import (
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
-from .tools import ASKING, PATCH, READ, RISKY, RUN, RUN_WORDS, WRITE, judged
+from .tools import ASKING, PATCH, READ, RISKY, RUN, RUN_WORDS, WRITE, evaluate_tool
 
 ALLOWED = PolicyDecision.ALLOWED
 ASKS = PolicyDecision.REQUIRES_APPROVAL
@@ -77,7 +77,7 @@ def yes(book: PolicyRulesFile, workspace: LocalWorkspace) -> DefaultPolicyEngine
 def test_the_first_rule_that_matches_decides(
     engine: DefaultPolicyEngine, tool: Tool, args: dict[str, Any], decision: object, why: str
 ) -> None:
-    said = judged(engine, tool, **args)
+    said = evaluate_tool(engine, tool, **args)
     assert (said.decision, said.reason) == (decision, why)
 
 
@@ -86,19 +86,19 @@ def test_the_first_rule_that_matches_decides(
     [("ls", Risk.MEDIUM), ("pip install x", Risk.MEDIUM), ("rm -r x", Risk.HIGH)],
 )
 def test_the_risk_is_told(engine: DefaultPolicyEngine, command: str, risk: Risk) -> None:
-    assert judged(engine, RUN, command=command).risk is risk
+    assert evaluate_tool(engine, RUN, command=command).risk is risk
 
 
 def test_words_are_judged_as_words(engine: DefaultPolicyEngine) -> None:
-    assert judged(engine, RUN, command=["echo", "; rm -r x"]).decision is ALLOWED
-    assert judged(engine, RUN, command=["rm", "-r", "x"]).decision is ASKS
+    assert evaluate_tool(engine, RUN, command=["echo", "; rm -r x"]).decision is ALLOWED
+    assert evaluate_tool(engine, RUN, command=["rm", "-r", "x"]).decision is ASKS
 
 
 @pytest.mark.parametrize("shell", [False, True, 0, None])
 def test_no_argument_keeps_a_command_from_being_judged_as_a_shells(
     engine: DefaultPolicyEngine, shell: object
 ) -> None:
-    assert judged(engine, RUN, command="ls; rm -r x", shell=shell).decision is ASKS
+    assert evaluate_tool(engine, RUN, command="ls; rm -r x", shell=shell).decision is ASKS
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "C:\\x", "~/x", "x\x00", "a/../../x"])
@@ -107,28 +107,28 @@ def test_a_path_that_the_workspace_refuses_is_denied(
     engine: DefaultPolicyEngine, yes: DefaultPolicyEngine, tool: Tool, path: str
 ) -> None:
     for each in (engine, yes):
-        said = judged(each, tool, path=path)
+        said = evaluate_tool(each, tool, path=path)
         assert said.decision is DENIED
         assert repr(path) in said.reason
 
 
 def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
     patch = "--- a/x\n+++ b/../../y\n@@ -1 +1 @@\n-a\n+b\n"
-    assert judged(engine, PATCH, patch=patch).decision is DENIED
+    assert evaluate_tool(engine, PATCH, patch=patch).decision is DENIED
     patch = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+b\n"
-    assert judged(engine, PATCH, patch=patch).decision is ALLOWED
+    assert evaluate_tool(engine, PATCH, patch=patch).decision is ALLOWED
 
 
 def test_lines_of_a_patch_are_no_paths(book: PolicyRulesFile, engine: DefaultPolicyEngine) -> None:
     patch = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n-a\n--- ~/of C:\\x\n+b\n++ /etc\n"
-    assert judged(engine, PATCH, patch=patch).decision is ALLOWED
+    assert evaluate_tool(engine, PATCH, patch=patch).decision is ALLOWED
     book.deny("apply_patch", path="key.txt")
     patch = '--- "a/k\\145y.txt"\n+++ "b/k\\145y.txt"\n@@ -1 +1 @@\n-a\n+b\n'
-    assert judged(engine, PATCH, patch=patch).decision is DENIED
+    assert evaluate_tool(engine, PATCH, patch=patch).decision is DENIED
 
 
 def test_so_is_the_folder_of_a_command(engine: DefaultPolicyEngine) -> None:
-    assert judged(engine, RUN, command="ls", folder="../..").decision is DENIED
+    assert evaluate_tool(engine, RUN, command="ls", folder="../..").decision is DENIED
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "nul", '{"path": "\ud800'])
@@ -156,7 +156,7 @@ def test_odd_arguments_are_judged_too(engine: DefaultPolicyEngine, args: object)
     [(ASKING, {}), (RISKY, {}), (RUN, {"command": "rm -rf x"}), (RUN, {"command": "$x 'y"})],
 )
 def test_yes_allows_what_asks(yes: DefaultPolicyEngine, tool: Tool, args: dict[str, Any]) -> None:
-    said = judged(yes, tool, **args)
+    said = evaluate_tool(yes, tool, **args)
     assert said.decision is ALLOWED
     assert said.reason.startswith("Approved by --yes, unseen by a person: ")
 
@@ -172,7 +172,7 @@ def test_yes_allows_nothing_that_is_denied(book: PolicyRulesFile, yes: DefaultPo
         (RUN, {"command": "ls && (git push)", "shell": True}),
         (WRITE, {"path": "./secrets/../secrets/key"}),
     ]:
-        assert judged(yes, tool, **args).decision is DENIED
+        assert evaluate_tool(yes, tool, **args).decision is DENIED
 
 
 def test_yes_allows_nothing_that_may_be_denied(
@@ -180,7 +180,7 @@ def test_yes_allows_nothing_that_may_be_denied(
 ) -> None:
     """Where a rule denies a command, one that can't be told isn't let pass unseen."""
     book.deny(command="git push")
-    said = judged(yes, RUN, command="x='git push'; $x", shell=True)
+    said = evaluate_tool(yes, RUN, command="x='git push'; $x", shell=True)
     assert said.decision is DENIED
     assert "The command may be one that a rule denies: deny commands like `git push`" in said.reason
 
@@ -207,12 +207,11 @@ def test_yes_allows_nothing_that_may_be_denied(
 def test_yes_runs_nothing_unseen_where_a_rule_denies_a_command(
     book: PolicyRulesFile, yes: DefaultPolicyEngine, command: str
 ) -> None:
-    assert judged(yes, RUN, command=command).decision is ALLOWED
+    assert evaluate_tool(yes, RUN, command=command).decision is ALLOWED
     book.deny(command="git push")
-    assert judged(yes, RUN, command=command).decision is DENIED
-    assert (
-        judged(yes, RUN, command="rm -rf build && git reset --hard", shell=True).decision is ALLOWED
-    )
+    assert evaluate_tool(yes, RUN, command=command).decision is DENIED
+    both = evaluate_tool(yes, RUN, command="rm -rf build && git reset --hard", shell=True)
+    assert both.decision is ALLOWED
 
 
 # ---- rules of people -------------------------------------------------------------------------------
@@ -248,7 +247,7 @@ def test_a_denial(
     denied: bool,
 ) -> None:
     written = book.deny(**rule)
-    said = judged(engine, tool, **args)
+    said = evaluate_tool(engine, tool, **args)
     assert (said.decision is DENIED) == denied
     assert (str(written) in said.reason) == denied
 
@@ -296,14 +295,14 @@ def test_always_allows_what_the_judgement_promised(
     same: list[dict[str, Any]],
     other: list[dict[str, Any]],
 ) -> None:
-    said = judged(engine, tool, **args)
+    said = evaluate_tool(engine, tool, **args)
     assert (said.decision, said.rule) == (ASKS, words)
     rule = book.allow_similar(tool.name, args, workspace)
     for each in same:
-        said = judged(engine, tool, **each)
+        said = evaluate_tool(engine, tool, **each)
         assert (said.decision, said.reason) == (ALLOWED, f"A rule says: {rule}.")
     for each in other:
-        assert judged(engine, tool, **each).decision is ASKS
+        assert evaluate_tool(engine, tool, **each).decision is ASKS
 
 
 @pytest.mark.parametrize("path", ["sub/.git/config", ".GIT/hooks/x", ".git", "link/config"])
@@ -318,7 +317,7 @@ def test_no_answer_and_no_rule_lets_a_tool_write_in_git(
     (workspace.root / ".git").mkdir()
     (workspace.root / "link").symlink_to(".git")
     book.allow_similar(tool.name, {"path": "x"}, workspace)
-    said = judged(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
+    said = evaluate_tool(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
     assert said.decision is DENIED and "because git runs programs from there" in said.reason
 
 
@@ -332,8 +331,8 @@ def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
     ]
     book.path.parent.mkdir(parents=True)
     book.path.write_text(json.dumps({"version": 1, "rules": rules}))
-    assert judged(engine, RUN, command="rm -r x", shell=True).decision is ALLOWED
-    assert judged(engine, RUN, command="echo a; rm -r x", shell=True).decision is ASKS
+    assert evaluate_tool(engine, RUN, command="rm -r x", shell=True).decision is ALLOWED
+    assert evaluate_tool(engine, RUN, command="echo a; rm -r x", shell=True).decision is ASKS
 
 
 def test_a_denial_comes_before_always(
@@ -341,7 +340,7 @@ def test_a_denial_comes_before_always(
 ) -> None:
     book.allow_similar("deploy", {}, workspace)
     book.deny("dep*")
-    assert judged(engine, ASKING).decision is DENIED
+    assert evaluate_tool(engine, ASKING).decision is DENIED
 
 
 def test_rules_hold_where_they_were_made(
@@ -352,10 +351,10 @@ def test_rules_hold_where_they_were_made(
     elsewhere = DefaultPolicyEngine(book, LocalWorkspace(other))
     book.allow_similar("deploy", {}, workspace)
     book.deny("read_file", workspace=workspace.root)
-    assert judged(elsewhere, ASKING).decision is ASKS
-    assert judged(elsewhere, READ).decision is ALLOWED
-    assert judged(engine, ASKING).decision is ALLOWED
-    assert judged(engine, READ).decision is DENIED
+    assert evaluate_tool(elsewhere, ASKING).decision is ASKS
+    assert evaluate_tool(elsewhere, READ).decision is ALLOWED
+    assert evaluate_tool(engine, ASKING).decision is ALLOWED
+    assert evaluate_tool(engine, READ).decision is DENIED
 
 
 def test_where_the_rules_are_damaged_all_asks(
@@ -365,13 +364,13 @@ def test_where_the_rules_are_damaged_all_asks(
     book.path.write_text("{")
     for each in (engine, yes):
         for tool in (READ, WRITE, ASKING):
-            said = judged(each, tool, path="x")
+            said = evaluate_tool(each, tool, path="x")
             assert (said.decision, said.rule) == (ASKS, None)
             assert f"The rules in {book.path} can't be read" in said.reason
-        assert judged(each, READ, path="../x").decision is DENIED
+        assert evaluate_tool(each, READ, path="../x").decision is DENIED
 
 
 def test_without_rules_and_workspace() -> None:
     engine = DefaultPolicyEngine()
-    assert judged(engine, WRITE, path="x").decision is ALLOWED
-    assert judged(engine, RUN, command="rm -rf x").decision is ASKS
+    assert evaluate_tool(engine, WRITE, path="x").decision is ALLOWED
+    assert evaluate_tool(engine, RUN, command="rm -rf x").decision is ASKS

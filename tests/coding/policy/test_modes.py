@@ -13,7 +13,7 @@ from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.docs.pages import GUIDE
 
-from .tools import ASKING, READ, RUN, WRITE, AllRecoverable, judged
+from .tools import ASKING, READ, RUN, WRITE, AllRecoverable, evaluate_tool
 
 PAGE = GUIDE / "policy.md"
 COLUMNS = [
@@ -85,8 +85,8 @@ def test_each_cell_of_the_page_holds(
             engine = DefaultPolicyEngine(
                 book, filled, auto_approve=auto_approve, recoverable_files=SomeSaved(), **column
             )
-            if judged(engine, tool, **args).decision is not WORDS[said]:
-                found[row, str(column)] = judged(engine, tool, **args)
+            if evaluate_tool(engine, tool, **args).decision is not WORDS[said]:
+                found[row, str(column)] = evaluate_tool(engine, tool, **args)
     assert found == {}
 
 
@@ -115,48 +115,52 @@ def test_a_grant_answers_for_the_session(
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, grants=grants)
     call = {"command": "npm ci", **args}
-    said = judged(engine, RUN, **{**call, "command": "./x"})
+    said = evaluate_tool(engine, RUN, **{**call, "command": "./x"})
     assert (said.decision, said.grant, said.rule) == (
         PolicyDecision.REQUIRES_APPROVAL,
         grant,
         words,
     )
     grants.add(grant)
-    assert judged(engine, RUN, **{**call, "command": "./x"}).decision is PolicyDecision.ALLOWED
-    installs = judged(engine, RUN, **call)
+    assert (
+        evaluate_tool(engine, RUN, **{**call, "command": "./x"}).decision is PolicyDecision.ALLOWED
+    )
+    installs = evaluate_tool(engine, RUN, **call)
     assert (installs.decision, installs.grant) == (PolicyDecision.REQUIRES_APPROVAL, None)
 
 
 def test_builds_and_tests_are_granted_once_a_session(workspace: LocalWorkspace) -> None:
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, is_confined=False, grants=grants)
-    said = judged(engine, RUN, command="pytest -q")
+    said = evaluate_tool(engine, RUN, command="pytest -q")
     assert said.grant == AccessGrant(kind="project_code")
     assert said.rule == "builds and tests in this session"
     assert said.risk is Risk.HIGH
     grants.add(said.grant)
-    assert judged(engine, RUN, command="make test").decision is PolicyDecision.ALLOWED
-    assert judged(engine, RUN, command="pytest; curl x").decision is not PolicyDecision.ALLOWED
+    assert evaluate_tool(engine, RUN, command="make test").decision is PolicyDecision.ALLOWED
+    assert (
+        evaluate_tool(engine, RUN, command="pytest; curl x").decision is not PolicyDecision.ALLOWED
+    )
 
 
 def test_a_folder_of_the_workspace_is_no_way_out(workspace: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
     for folder in (str(workspace.root / "build"), "build"):
-        said = judged(engine, RUN, command="make", writable=[folder])
+        said = evaluate_tool(engine, RUN, command="make", writable=[folder])
         assert said.decision is PolicyDecision.ALLOWED
 
 
 @pytest.mark.parametrize("folder", ["/a\0b", "/\ud800", "x" * 5000, "/proc/1/root/x", ""])
 def test_an_odd_folder_is_judged(workspace: LocalWorkspace, folder: str) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
-    said = judged(engine, RUN, command="make", writable=[folder])
+    said = evaluate_tool(engine, RUN, command="make", writable=[folder])
     assert said.decision in (PolicyDecision.ALLOWED, PolicyDecision.REQUIRES_APPROVAL)
 
 
 def test_several_questions_are_asked_as_one(workspace: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
     args = {"command": "rm -rf x", "network": True, "writable": ["/a"]}
-    said = judged(engine, RUN, **args)
+    said = evaluate_tool(engine, RUN, **args)
     assert said.grant is None
     assert said.risk is Risk.HIGH
     for part in ("deletes folders", "the network", "outside of the workspace, in `/a`"):
@@ -174,7 +178,7 @@ def test_what_yes_denies_says_what_to_do(
     workspace: LocalWorkspace, args: dict[str, Any], says: str
 ) -> None:
     engine = DefaultPolicyEngine(workspace=workspace, auto_approve=True)
-    said = judged(engine, RUN, **{"command": "x", **args})
+    said = evaluate_tool(engine, RUN, **{"command": "x", **args})
     assert said.decision is PolicyDecision.DENIED
     assert says in said.reason
 
@@ -187,16 +191,16 @@ def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
         (WRITE, {"path": "saved.txt"}, PolicyDecision.DENIED),
         (ASKING, {}, PolicyDecision.DENIED),
     ]:
-        assert judged(engine, tool, **args).decision is decision
+        assert evaluate_tool(engine, tool, **args).decision is decision
 
 
 def test_a_sandbox_that_holds_no_signals_lets_none_be_sent(workspace: LocalWorkspace) -> None:
     args = {"command": "ls; pkill python"}
     held = DefaultPolicyEngine(workspace=workspace, recoverable_files=AllRecoverable())
-    assert judged(held, RUN, **args).decision is PolicyDecision.ALLOWED
+    assert evaluate_tool(held, RUN, **args).decision is PolicyDecision.ALLOWED
     loose = DefaultPolicyEngine(
         workspace=workspace, recoverable_files=AllRecoverable(), can_send_signals=True
     )
-    said = judged(loose, RUN, **args)
+    said = evaluate_tool(loose, RUN, **args)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert "`pkill python` may end processes outside of the sandbox" in said.reason

@@ -16,7 +16,7 @@ from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git
 
-from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllRecoverable, judged
+from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllRecoverable, evaluate_tool
 
 
 @pytest.fixture
@@ -38,7 +38,9 @@ def repository(workspace: LocalWorkspace) -> LocalWorkspace:
 
 
 def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> PolicyEvaluation:
-    return judged(DefaultPolicyEngine(workspace=workspace), RUN, command=command, folder=folder)
+    return evaluate_tool(
+        DefaultPolicyEngine(workspace=workspace), RUN, command=command, folder=folder
+    )
 
 
 LOSES = [
@@ -102,7 +104,7 @@ def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
     engine = DefaultPolicyEngine(workspace=repository, recoverable_files=AllRecoverable())
-    said = judged(engine, RUN, command=command)
+    said = evaluate_tool(engine, RUN, command=command)
     assert said.decision is PolicyDecision.ALLOWED
 
 
@@ -114,7 +116,7 @@ def test_paths_are_those_of_the_calls_folder(repository: LocalWorkspace) -> None
 
 def test_words_are_paths_without_a_shell_too(repository: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
-    said = judged(engine, RUN_WORDS, command="rm new.txt")
+    said = evaluate_tool(engine, RUN_WORDS, command="rm new.txt")
     assert "The command changes `new.txt`, of which" in said.reason
 
 
@@ -132,7 +134,7 @@ def test_so_are_the_files_of_a_tool(
     repository: LocalWorkspace, tool: object, args: dict[str, str], asks: bool
 ) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
-    said = judged(engine, tool, **args)  # type: ignore[arg-type]
+    said = evaluate_tool(engine, tool, **args)  # type: ignore[arg-type]
     assert (said.decision is PolicyDecision.REQUIRES_APPROVAL) == asks
     assert (
         not asks or "`new.txt`, of which neither a commit nor a snapshot has a copy" in said.reason

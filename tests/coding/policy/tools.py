@@ -42,6 +42,6 @@ class AllRecoverable:
         return True
 
 
-def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> PolicyEvaluation:
+def evaluate_tool(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> PolicyEvaluation:
     """What a policy says of a call."""
     return asyncio.run(engine.evaluate(tool, json.dumps(args)))

@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.coding.sandbox.sandboxes import access_to, sandbox_named
+from tests.coding.sandbox.sandboxes import access_to, make_sandbox
 
 
 def main() -> None:
     name, workspace, *words = sys.argv[1:]
     root = Path(workspace)
-    with sandbox_named(name).prepare_command(words, root, access_to(root)) as launch:
+    with make_sandbox(name).prepare_command(words, root, access_to(root)) as launch:
         process = subprocess.Popen(
             launch.argv, cwd=root, env=launch.env, pass_fds=launch.pass_fds, start_new_session=True
         )

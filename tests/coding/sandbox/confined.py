@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.sandbox import SandboxAccess
-from tests.coding.sandbox.sandboxes import run_in, sandbox_named
+from tests.coding.sandbox.sandboxes import make_sandbox, run_in
 
 
 def access(given: dict[str, Any]) -> SandboxAccess:
@@ -29,7 +29,7 @@ def access(given: dict[str, Any]) -> SandboxAccess:
 
 def ran(asked: dict[str, Any]) -> list[Any]:
     """Run commands; gives an exit code and an output of each."""
-    sandbox = sandbox_named(asked["sandbox"])
+    sandbox = make_sandbox(asked["sandbox"])
     allowed = access(asked["access"])
     ended = (run_in(sandbox, ["/bin/sh", "-c", text], allowed) for text in asked["commands"])
     return [[done.returncode, done.stdout] for done in ended]

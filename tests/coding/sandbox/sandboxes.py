@@ -16,7 +16,7 @@ from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
 from agentstepper_nb.coding.sandbox.launcher import kernel
 
 
-def sandbox_named(name: str, limits: ResourceLimits | None = None) -> Sandbox:
+def make_sandbox(name: str, limits: ResourceLimits | None = None) -> Sandbox:
     """A sandbox by its name; a test is skipped where this machine can't have it."""
     if name == "bubblewrap" and not find_bubblewrap_programs():
         pytest.skip("bubblewrap isn't installed")

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
 from tests.coding.sandbox.process_holders import DAEMON, FileHolders
-from tests.coding.sandbox.sandboxes import access_to, sandbox_named
+from tests.coding.sandbox.sandboxes import access_to, make_sandbox
 
 PYTHON: Final = sys.executable
 REPO: Final = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def held(workspace: Path) -> FileHolders:
 
 async def arun(workspace: Path, *words: str, cancel: asyncio.Event | None = None) -> CommandResult:
     async with prepare_command(
-        sandbox_named("none"), words, workspace, access_to(workspace)
+        make_sandbox("none"), words, workspace, access_to(workspace)
     ) as launch:
         return await run_process(launch, workspace, 100.0, cancel or asyncio.Event())
 
@@ -114,7 +114,7 @@ def test_who_is_asked_to_end_has_the_time_to_do_so(workspace: Path, held: FileHo
 def test_a_killed_agent_or_launcher_takes_all_of_a_command_with_it(
     workspace: Path, held: FileHolders, sandbox: str, victim: str
 ) -> None:
-    sandbox_named(sandbox)  # or it is skipped
+    make_sandbox(sandbox)  # or it is skipped
     line = f"{PYTHON} daemon.py pipe; exec sleep 1000"
     agent = subprocess.Popen(
         [PYTHON, "-m", "tests.coding.sandbox.agent", sandbox, workspace, "sh", "-c", line],

@@ -16,7 +16,7 @@ import pytest
 from agentstepper_nb.coding.sandbox import ResourceLimits, resource_limits
 from agentstepper_nb.coding.sandbox.resource_limits import CgroupFolder as Groups
 from agentstepper_nb.coding.sandbox.resource_limits import ResourceLimiter
-from tests.coding.sandbox.sandboxes import sandbox_named
+from tests.coding.sandbox.sandboxes import make_sandbox
 from tests.coding.sandbox.user_workspace import NOBODY, Place, place_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
@@ -58,7 +58,7 @@ def _has(controller: str) -> bool:
 
 def started(place: Place) -> int:
     """How many processes a fork bomb could start."""
-    sandbox = sandbox_named("none", SMALL)
+    sandbox = make_sandbox("none", SMALL)
     place.run(sandbox, "sh", "-c", BOMB)
     return int((place.workspace / "count").read_text())
 
@@ -73,7 +73,7 @@ def test_a_fork_bomb_of_an_ordinary_user_is_bounded_by_the_process_limit(ordinar
 
 @pytest.mark.parametrize("name", ["none", "landlock", "bubblewrap"])
 def test_a_control_group_bounds_memory_and_it_is_said(root: Place, name: str) -> None:
-    result = root.run(sandbox_named(name, SMALL), "sh", "-c", f"{HOG}; echo after")
+    result = root.run(make_sandbox(name, SMALL), "sh", "-c", f"{HOG}; echo after")
     assert "after\n" in result.stdout, "the shell itself was small enough"
     assert str(400 * MIB) not in result.stdout
     assert "agentstepper: a process was killed: the command's memory is limited." in result.stdout
@@ -83,7 +83,7 @@ def test_a_control_group_bounds_memory_and_it_is_said(root: Place, name: str) ->
 def test_the_memory_of_an_ordinary_user_is_bounded_for_each_process(
     ordinary: Place, name: str
 ) -> None:
-    result = ordinary.run(sandbox_named(name, SMALL), "sh", "-c", f"{HOG}; echo after")
+    result = ordinary.run(make_sandbox(name, SMALL), "sh", "-c", f"{HOG}; echo after")
     assert "memory" in result.stdout and result.stdout.endswith("after\n")
     assert str(400 * MIB) not in result.stdout
 
@@ -96,12 +96,12 @@ NODE: Final = (
 
 @pytest.mark.parametrize("name", ["none", "landlock"])
 def test_node_starts_within_the_limits_of_an_ordinary_user(ordinary: Place, name: str) -> None:
-    assert ordinary.run(sandbox_named(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
+    assert ordinary.run(make_sandbox(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
 
 
 @pytest.mark.parametrize("name", ["none", "landlock", "bubblewrap"])
 def test_node_starts_within_a_control_group(root: Place, name: str) -> None:
-    assert root.run(sandbox_named(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
+    assert root.run(make_sandbox(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
 
 
 def groups_left() -> list[Path]:
@@ -121,7 +121,7 @@ def groups_of(process: int) -> set[Path]:
 
 
 def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
-    sandbox = sandbox_named("none", SMALL)
+    sandbox = make_sandbox("none", SMALL)
     with sandbox.prepare_command(["true"], root.workspace, root.access()) as launch:
         held = groups_of(os.getpid())
         assert len(held) == len(resource_limits.find_cgroup_folders())
@@ -257,6 +257,6 @@ def test_a_group_that_cannot_be_joined_is_a_command_that_does_not_start(
 ) -> None:
     gone = resource_limits.AppliedLimits(cgroups=(Path("/nowhere"),))
     monkeypatch.setattr(ResourceLimiter, "apply", lambda self: contextlib.nullcontext(gone))
-    result = ordinary.run(sandbox_named("none", SMALL), "true")
+    result = ordinary.run(make_sandbox("none", SMALL), "true")
     assert result.returncode == 125
     assert result.stdout == "agentstepper: 'true' was not started: No such file or directory\n"

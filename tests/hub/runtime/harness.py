@@ -205,7 +205,7 @@ class Harness:
 
 
 @asynccontextmanager
-async def opened(
+async def open_harness(
     wrap: Callable[[RuntimeStore], RuntimeStore] | None = None,
 ) -> AsyncIterator[Harness]:
     """A runtime over a store in memory."""
@@ -221,13 +221,13 @@ def run(test: Callable[[Harness], Awaitable[None]]) -> None:
     """Run a test with a desk of its own."""
 
     async def whole() -> None:
-        async with opened() as harness:
+        async with open_harness() as harness:
             await test(harness)
 
     asyncio.run(whole())
 
 
-def refused(code: str, field: str | None = None) -> Any:
+def expect_refusal(code: str, field: str | None = None) -> Any:
     """Raises an error of this code, about this field."""
     return pytest.raises(
         (CommandError, ProtocolError),

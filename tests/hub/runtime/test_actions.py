@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_requests import LeaveConversation, SetConversation
 from agentstepper_nb.protocol.runtime_store_messages import ParticipantQuery
-from tests.hub.runtime.harness import Harness, refused, run
+from tests.hub.runtime.harness import Harness, expect_refusal, run
 
 
 def test_creating_makes_the_session_its_place_and_the_action() -> None:
@@ -114,7 +114,7 @@ def test_a_payload_of_another_form_is_refused_with_its_field(
 ) -> None:
     async def test(harness: Harness) -> None:
         await harness.create("s")
-        with refused("invalid_message", field) as caught:
+        with expect_refusal("invalid_message", field) as caught:
             await harness.act(kind, "s", agent_id="ann", payload=payload)
         assert field in caught.value.message
         assert len(await harness.actions()) == 1
@@ -157,7 +157,7 @@ def test_what_isnt_there_is_refused(ask: dict[str, Any], code: str, field: str) 
         await harness.runtime.set_conversation(
             SetConversation(conversation_id="c", status="closed")
         )
-        with refused(code, field):
+        with expect_refusal(code, field):
             await harness.act(**ask)
         assert len(await harness.actions()) == 1
 
@@ -189,7 +189,7 @@ def test_a_session_that_has_ended_takes_only_its_end(status: str) -> None:
             ("agent_interrupt", {"guidance": "tea"}),
             ("agent_input", {"text": "tea"}),
         ):
-            with refused("session_over", "agent_id"):
+            with expect_refusal("session_over", "agent_id"):
                 await harness.act(kind, agent_id="ann", payload=payload)
         acted = await harness.act("agent_destroy", "s")
         assert acted.is_new
@@ -272,11 +272,11 @@ def test_what_is_too_large_for_a_row_is_refused() -> None:
     async def test(harness: Harness) -> None:
         await harness.conversation()
         large = "x" * 8_000_000
-        with refused("too_large", "payload"):
+        with expect_refusal("too_large", "payload"):
             await harness.create("s", config=large)
-        with refused("too_large", "metadata"):
+        with expect_refusal("too_large", "metadata"):
             await harness.act("agent_pause", "s", metadata=[large])
-        with refused("too_large", "data"):
+        with expect_refusal("too_large", "data"):
             await harness.say("Look!", data={"it": large})
         assert await harness.actions() == []
         assert await harness.said() == []

@@ -29,7 +29,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     MessageQuery,
     ParticipantQuery,
 )
-from tests.hub.runtime.harness import Harness, refused, run
+from tests.hub.runtime.harness import Harness, expect_refusal, run
 
 
 async def close(harness: Harness) -> None:
@@ -74,7 +74,7 @@ def test_a_conversation_is_changed_by_what_is_given() -> None:
         )
         assert (untagged.title, untagged.tags) == ("Coffee", ())
         assert await harness.said() == []
-        with refused("unknown_conversation", "conversation_id"):
+        with expect_refusal("unknown_conversation", "conversation_id"):
             await harness.runtime.set_conversation(SetConversation(conversation_id="gone"))
 
     run(test)
@@ -85,7 +85,7 @@ def test_closing_and_opening_again_are_said_once() -> None:
         await harness.conversation()
         await close(harness)
         await close(harness)
-        with refused("conversation_closed", "conversation_id"):
+        with expect_refusal("conversation_closed", "conversation_id"):
             await harness.say("too late")
         await harness.runtime.set_conversation(SetConversation(conversation_id="c", status="open"))
         await harness.say("in time")
@@ -145,29 +145,29 @@ def test_who_cant_join_or_leave() -> None:
         await harness.conversation()
         await harness.conversation("other")
         await harness.create("s")
-        with refused("unknown_conversation", "conversation_id"):
+        with expect_refusal("unknown_conversation", "conversation_id"):
             await harness.join("s", "gone")
-        with refused("unknown_session", "session_id"):
+        with expect_refusal("unknown_session", "session_id"):
             await harness.join("gone")
         for kind, field in ((ParticipantKind.USER, "user_id"), ("session", "session_id")):
-            with refused("invalid_message", field):
+            with expect_refusal("invalid_message", field):
                 await harness.runtime.join(
                     NewParticipant(conversation_id="c", kind=ParticipantKind(kind))
                 )
         seat = await harness.join("s")
-        with refused("unknown_participant", "participant_id"):
+        with expect_refusal("unknown_participant", "participant_id"):
             await harness.runtime.leave(
                 LeaveConversation(conversation_id="other", participant_id=seat.participant_id)
             )
-        with refused("unknown_conversation"):
+        with expect_refusal("unknown_conversation"):
             await harness.runtime.leave(
                 LeaveConversation(conversation_id="gone", participant_id=seat.participant_id)
             )
         await harness.begin("s", SessionStatus.DONE)
-        with refused("session_over", "session_id"):
+        with expect_refusal("session_over", "session_id"):
             await harness.join("s", "other")
         await close(harness)
-        with refused("conversation_closed", "conversation_id"):
+        with expect_refusal("conversation_closed", "conversation_id"):
             await harness.join_user("eve")
 
     run(test)
@@ -233,7 +233,7 @@ def test_who_may_not_say_what(message: NewMessage, code: str, field: str) -> Non
         await harness.join_user("eve", role=ParticipantRole.OBSERVER)
         await harness.create("s")
         await harness.join("s")
-        with refused(code, field):
+        with expect_refusal(code, field):
             await harness.runtime.say(message)
         assert len(await harness.said()) == 2  # that they joined
         assert len(await harness.actions()) == 1
@@ -324,11 +324,11 @@ def test_only_who_takes_part_reads_on() -> None:
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
-        with refused("unknown_participant", "session_id"):
+        with expect_refusal("unknown_participant", "session_id"):
             await read(harness)
-        with refused("unknown_session", "session_id"):
+        with expect_refusal("unknown_session", "session_id"):
             await harness.runtime.read_on(AdvanceCursor(session_id="gone", conversation_id="c"))
-        with refused("unknown_conversation", "conversation_id"):
+        with expect_refusal("unknown_conversation", "conversation_id"):
             await harness.runtime.read_on(AdvanceCursor(session_id="s", conversation_id="gone"))
 
     run(test)
@@ -364,7 +364,7 @@ def test_one_message_by_its_id() -> None:
         said = [await harness.say(text) for text in ("a", "b")]
         ask = MessageQuery(conversation_id="c", message_id=said[1].message_id)
         assert (await harness.runtime.messages(ask)).messages == (said[1],)
-        with refused("unknown_message_id", "message_id"):
+        with expect_refusal("unknown_message_id", "message_id"):
             await harness.runtime.messages(replace(ask, message_id="nobody's"))
 
     run(test)

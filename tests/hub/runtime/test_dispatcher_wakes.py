@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
 )
 from tests.helpers.loops import settle
-from tests.hub.runtime.harness import Harness, opened, refused, run
+from tests.hub.runtime.harness import Harness, expect_refusal, open_harness, run
 
 
 def wakes(harness: Harness, owner: str = "w") -> AsyncGenerator[DispatcherWake, None]:
@@ -148,7 +148,7 @@ def test_a_worker_is_asked_for_where_the_last_one_left_its_work() -> None:
 
 
 async def test_nobody_is_asked_for_where_there_is_no_work() -> None:
-    async with opened() as harness:
+    async with open_harness() as harness:
         await harness.create("s")
         await harness.begin("s", SessionStatus.DONE)
         before = harness.needs
@@ -193,7 +193,7 @@ def test_a_worker_that_is_dead_has_nothing() -> None:
         assert await adopt(harness) == []
         await harness.runtime.worker_left("w", is_dead=True)
         assert await adopt(harness) == ["s"]
-        with refused("stale_epoch"):
+        with expect_refusal("stale_epoch"):
             state = await harness.state("s")
             await harness.write(msgspec.structs.replace(state, epoch=state.epoch - 1), state)
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
-from tests.hub.runtime.harness import Harness, opened
+from tests.hub.runtime.harness import Harness, open_harness
 
 METHODS = {**CALLS, **STREAMS}
 #: Values that some field takes, among others that none does.
@@ -54,7 +54,7 @@ async def still_well(harness: Harness) -> None:
 
 @given(asks=st.lists(asked(), min_size=5, max_size=20))
 async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
-    async with opened() as harness:
+    async with open_harness() as harness:
         await harness.create("s")
         await harness.conversation("c")
         service = RuntimeService(harness.runtime, MethodRight.WORK)

@@ -29,7 +29,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.store.runtime.base import RuntimeStore
-from tests.hub.runtime.harness import Harness, opened
+from tests.hub.runtime.harness import Harness, open_harness
 
 #: What happens, one after the other.
 DEEDS = (
@@ -168,7 +168,7 @@ async def last_number(harness: Harness, topic: str) -> int:
 
 
 async def scene(deeds: list[str], dawdling: list[int], pauses: list[int]) -> None:
-    async with opened(lambda store: Dawdling(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
+    async with open_harness(lambda store: Dawdling(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")
@@ -215,7 +215,7 @@ def test_a_watcher_knows_what_the_store_has(
 
 
 async def test_each_deed_does_something() -> None:
-    async with opened() as harness:
+    async with open_harness() as harness:
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")

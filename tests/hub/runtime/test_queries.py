@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from tests.hub.runtime.harness import Harness, refused, run
+from tests.hub.runtime.harness import Harness, expect_refusal, run
 
 GONE: list[tuple[str, Any, str, str]] = [
     ("actions", ActionQuery(id="gone"), "unknown_action", "id"),
@@ -69,7 +69,7 @@ def test_what_is_named_and_isnt_there(method: str, ask: Any, code: str, field: s
     async def test(harness: Harness) -> None:
         await harness.create("s")
         await harness.conversation()
-        with refused(code, field or None):
+        with expect_refusal(code, field or None):
             await getattr(harness.runtime, method)(ask)
 
     run(test)

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol import runtime_store_messages as asks
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from agentstepper_nb.rpc.session import RpcSession
-from tests.hub.runtime.harness import LOG, Harness, opened, refused
+from tests.hub.runtime.harness import LOG, Harness, expect_refusal, open_harness
 
 Answer = TypeVar("Answer")
 
@@ -75,7 +75,7 @@ def run(
     test: Callable[[Harness, Client], Awaitable[None]], right: MethodRight = MethodRight.WORK
 ) -> None:
     async def whole() -> None:
-        async with opened() as harness:
+        async with open_harness() as harness:
             await test(harness, Client(harness, right))
 
     asyncio.run(whole())
@@ -102,7 +102,7 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
     code = "invalid_message" if right >= needs else "watch_only"
 
     async def test(harness: Harness, client: Client) -> None:
-        with refused(code) as caught:
+        with expect_refusal(code) as caught:
             if method in STREAMS:
                 await anext(client.line.stream("runtime", method))
             else:
@@ -117,9 +117,9 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
 @pytest.mark.parametrize("method", ["dance", "", "watch", "close", "_read"])
 def test_what_there_isnt(method: str) -> None:
     async def test(harness: Harness, client: Client) -> None:
-        with refused("unknown_service"):
+        with expect_refusal("unknown_service"):
             await client.line.call("runtime", method)
-        with refused("unknown_service"):
+        with expect_refusal("unknown_service"):
             await anext(client.line.stream("runtime", "act" if method == "watch" else method))
 
     run(test)
@@ -146,7 +146,7 @@ def test_parameters_of_another_form_are_refused_with_their_field(
     method: str, params: bytes, field: str
 ) -> None:
     async def test(harness: Harness, client: Client) -> None:
-        with refused("invalid_message") as caught:
+        with expect_refusal("invalid_message") as caught:
             await client.service.call(method, Raw(params))
         assert isinstance(caught.value.field, str)
         assert caught.value.field.startswith(field)
@@ -158,7 +158,7 @@ def test_parameters_of_another_form_are_refused_with_their_field(
 def test_what_isnt_json_is_refused() -> None:
     async def test(harness: Harness, client: Client) -> None:
         for params in (b"", b"{", b"[" * 100_000, b'{"limit": "\xff"}'):
-            with refused("invalid_message"):
+            with expect_refusal("invalid_message"):
                 await client.service.call("states", Raw(params))
 
     run(test)
@@ -265,7 +265,7 @@ def test_a_topic_over_the_line() -> None:
             told = await anext(notices)
         assert (told.event, told.n) == ("action", begin.n + 1)
         assert told.actions[0].kind == "agent_pause"
-        with refused("unknown_topic"):
+        with expect_refusal("unknown_topic"):
             await anext(client.stream("watch", wire.WatchTopic(topic="tea"), wire.TopicEvent))
 
     run(test, MethodRight.WATCH)
@@ -328,7 +328,7 @@ def test_a_call_whose_line_breaks_is_done_and_told() -> None:
                 await asyncio.sleep(0)
             client.core.connection_lost("gone")
             client.line.connection_lost("gone")
-            with refused("worker_lost"):
+            with expect_refusal("worker_lost"):
                 await asking
             assert (await anext(notices)).actions[0].kind == "agent_pause"
 

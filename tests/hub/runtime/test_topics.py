@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, Se
 from agentstepper_nb.protocol.runtime_requests import LeaveConversation, SetConversation, TopicEvent
 from agentstepper_nb.protocol.runtime_store_messages import SessionWrite, SessionWriteResult
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
-from tests.hub.runtime.harness import Harness, refused, run
+from tests.hub.runtime.harness import Harness, expect_refusal, run
 
 
 async def take(notices: AsyncGenerator[TopicEvent, None], most: int) -> list[TopicEvent]:
@@ -129,7 +129,7 @@ def test_a_list_has_as_much_as_fits() -> None:
 )
 def test_what_cant_be_watched(topic: str, code: str) -> None:
     async def test(harness: Harness) -> None:
-        with refused(code):
+        with expect_refusal(code):
             await anext(harness.watch(topic))
 
     run(test)

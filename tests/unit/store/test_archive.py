@@ -22,9 +22,14 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import history_by_chance, kept, records_by_chance, with_every_field
+from tests.helpers.histories import (
+    fold_records,
+    history_by_chance,
+    make_full_history,
+    records_by_chance,
+)
 
-HISTORY = with_every_field()
+HISTORY = make_full_history()
 DATA = archive.dump_archive(HISTORY)
 RECORDED = (Path(__file__).parents[2] / "wire" / "recorded.run").read_bytes()
 
@@ -88,7 +93,7 @@ def _finished(seed: int) -> RunHistory:
     harness.debugger.restore(records)
     harness.now, harness.records, harness._ids = 2000.0, records, 1000
     harness.finish()
-    return kept(harness.records)
+    return fold_records(harness.records)
 
 
 def test_the_same_run_makes_the_same_bytes() -> None:
@@ -107,7 +112,7 @@ def test_a_run_that_was_live_has_ended() -> None:
     harness.start()
     harness.now += 5
     harness.query()
-    history = archive.load_archive(archive.dump_archive(kept(harness.records)))
+    history = archive.load_archive(archive.dump_archive(fold_records(harness.records)))
     run = history.run
     assert (run.state, run.agent_state, run.pending, run.ending, run.ended_at) == (
         RunState.IDLE,
@@ -347,7 +352,7 @@ def replace_run(history: RunHistory, **changes: Any) -> RunHistory:
 
 
 def test_rows_with_gaps_between_their_numbers_are_numbered_anew() -> None:
-    whole = with_every_field()
+    whole = make_full_history()
     begin, end, asked = whole.halt_points
     event, said, call = whole.events
     gaps = replace(

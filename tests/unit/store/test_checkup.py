@@ -31,8 +31,8 @@ from tests.helpers.damaged_folders import (
     CoreFolderFiles,
     build,
     histories,
-    named,
-    rules,
+    list_named_runs,
+    read_config,
 )
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
@@ -281,7 +281,7 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(
     assert "5 runs are restored whole" in told(folder)
     assert histories(folder) == built.truth
     first, _, third, prices = built.rules
-    assert rules(folder) == (first, third, prices)
+    assert read_config(folder) == (first, third, prices)
     assert not examine_folder(folder).damaged_store
 
 
@@ -299,7 +299,7 @@ def test_what_was_set_since_stays_where_breakpoints_come_back(
             tables.finish()
     told(folder)
     first, _, third, _ = built.rules
-    assert rules(folder) == (*since, first, third)
+    assert read_config(folder) == (*since, first, third)
 
 
 def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
@@ -324,7 +324,7 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(
         FIRST: f"the last 3 changes are lost of run {FIRST}",
         "gone": "run gone is lost whole",
     }
-    assert named(about) == {FIRST, "gone"}
+    assert list_named_runs(about) == {FIRST, "gone"}
     assert "Repair can't undo that run gone is lost whole" in told(folder)
     assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, DAMAGED_TAG)
     assert examine_folder(folder).missing == ()

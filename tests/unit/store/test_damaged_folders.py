@@ -18,7 +18,7 @@ from tests.helpers.damaged_folders import (
     check_damage_is_reported,
     damage_bytes,
     histories,
-    named,
+    list_named_runs,
     with_other_files,
 )
 
@@ -73,7 +73,7 @@ def test_where_the_list_of_runs_is_lost_the_search_names_them(
     about = check_damage_is_reported(
         built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size]
     )
-    assert named(about) == set(built.truth)
+    assert list_named_runs(about) == set(built.truth)
 
 
 @pytest.mark.parametrize("word", [b"runs", b"header", b"UNIQUE", b"CREATE INDEX"])

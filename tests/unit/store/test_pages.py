@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import records_by_chance, rows_of, with_every_field
+from tests.helpers.histories import make_full_history, records_by_chance, rows_of
 from tests.helpers.store_tables import StoreTables, open_store_tables
 
 KINDS: dict[str, Callable[[Path], Store]] = {
@@ -101,7 +101,7 @@ def test_commits_come_by_pages_from_the_last_to_the_first(store: Store) -> None:
 
 
 def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> None:
-    every = with_every_field()
+    every = make_full_history()
     late = replace(every.commits[0], seq=3)
     harness = DebuggerHarness()
     harness.perform(harness.debugger.commands.import_run(replace(every, commits=(late,))))

@@ -37,7 +37,7 @@ def records(run: str, text: str = "needle") -> list[Any]:
     return [RunStarted(run=whole.run), HaltPointSaved(halt_point=whole.halt_points[0])]
 
 
-def found(index: SearchService, query: str = "needle", run: str | None = None) -> list[str]:
+def search_ids(index: SearchService, query: str = "needle", run: str | None = None) -> list[str]:
     return [hit.run for hit in asyncio.run(index.search(query, run))]
 
 

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.records import CommitSaved, ImportedRunSaved, RunS
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 from agentstepper_nb.store.search.index import SearchIndex
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import history_by_chance, kept, with_every_field
+from tests.helpers.histories import fold_records, history_by_chance, make_full_history
 
 
 class Found(DebuggerHarness):
@@ -288,7 +288,7 @@ def test_following_a_run_finds_what_taking_it_in_finds(harness: Found) -> None:
     harness.say('"debugging"')
     harness.tag("blue")
     whole = SearchIndex(None)
-    whole.replace(kept(harness.records), 1)
+    whole.replace(fold_records(harness.records), 1)
     assert everything(whole) == everything(harness.index)
     whole.close()
 
@@ -306,7 +306,7 @@ def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
     index = SearchIndex(path)
     other = history_by_chance(1, "other")
     index.replace(other, 1)
-    history = with_every_field()
+    history = make_full_history()
     secret = replace(history, run=replace(history.run, name="Zwiebelkuchen"))
     index.replace(secret, 1)
     assert any(b"wiebelkuchen" in file.read_bytes() for file in tmp_path.iterdir())
@@ -338,6 +338,6 @@ def test_tidying_is_broken_off_and_taken_up_again(tmp_path: Path) -> None:
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "search.sqlite"
     index = SearchIndex(path)
-    index.apply([RunStarted(run=with_every_field().run)], {})
+    index.apply([RunStarted(run=make_full_history().run)], {})
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
     index.close()

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import find_hits_in_file, follower
-from tests.unit.store.search.indexed_runs import Open, RunSource, found, records
+from tests.unit.store.search.indexed_runs import Open, RunSource, records, search_ids
 
 # ---- a file that is hurt ----------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ def test_a_file_that_is_no_index_is_made_anew(open: Open, path: Path, content: b
     path.write_bytes(content)
     index = open()
     index.catch_up({"a": 1}, RunSource("a"))
-    assert found(index) == ["a"]
+    assert search_ids(index) == ["a"]
 
 
 def test_an_index_of_another_version_is_made_anew(open: Open, path: Path) -> None:
@@ -39,7 +39,7 @@ def test_an_index_of_another_version_is_made_anew(open: Open, path: Path) -> Non
     db.close()
     index = open()
     index.catch_up({"a": 1}, RunSource("a"))
-    assert found(index) == ["a"]
+    assert search_ids(index) == ["a"]
 
 
 def test_a_text_that_was_changed_is_not_given(open: Open, path: Path) -> None:
@@ -52,8 +52,8 @@ def test_a_text_that_was_changed_is_not_given(open: Open, path: Path) -> None:
     path.write_bytes(data.replace(b"needle haystack", b"needle haystocc"))
     index = open()
     index.catch_up({"a": 1, "b": 1}, RunSource("a", "b"))
-    assert found(index) == ["b", "a"]
-    assert found(index, "haystack") == []  # the store never had it
+    assert search_ids(index) == ["b", "a"]
+    assert search_ids(index, "haystack") == []  # the store never had it
 
 
 def test_bytes_changed_by_chance_are_never_shown(open: Open, path: Path) -> None:
@@ -83,12 +83,12 @@ def test_it_is_hurt_while_it_is_used(
     index = open()
     run_source = RunSource("a", "b")
     index.catch_up({"a": 1, "b": 1}, run_source)
-    assert found(index) == ["b", "a"]
+    assert search_ids(index) == ["b", "a"]
     other = sqlite3.connect(path)
     other.execute("DROP TABLE words_data")
     other.commit()
     other.close()
-    assert found(index) == ["b", "a"]
+    assert search_ids(index) == ["b", "a"]
     assert run_source.read == ["a", "b", "a", "b"]
     assert "can't be used" in caplog.text
 
@@ -98,7 +98,7 @@ def test_a_folder_that_can_not_be_written(open: Open, tmp_path: Path) -> None:
     index = open(tmp_path / "file" / "search.sqlite")
     index.apply(records("a"), {"a": 1})
     with pytest.raises(CommandError, match="can't be used"):
-        found(index)
+        search_ids(index)
 
 
 def test_where_sqlite_lacks_fts5(
@@ -112,7 +112,7 @@ def test_where_sqlite_lacks_fts5(
     index.apply(records("a"), {"a": 1})
     for _ in range(2):
         with pytest.raises(CommandError, match="needs SQLite with FTS5") as error:
-            found(index)
+            search_ids(index)
         assert error.value.code == "cannot_search"
     index.close()
     said = [each for each in caplog.records if each.levelno == logging.WARNING]
@@ -126,7 +126,7 @@ def test_where_sqlite_lacks_fts5(
 def test_looking_beside_the_thread_that_keeps_it(open: Open, path: Path, journal: str) -> None:
     index = open(journal=journal)
     index.apply(records("a"), {"a": 1})
-    assert found(index) == ["a"]
+    assert search_ids(index) == ["a"]
     assert [hit.run for hit in find_hits_in_file(path, "needle")] == ["a"]
     assert find_hits_in_file(path, "needle", "other") == []
     with pytest.raises(ProtocolError, match="no word"):
@@ -150,7 +150,7 @@ def test_on_a_network_nothing_is_shared_in_memory(
     monkeypatch.setattr(follower, "find_network_file_system", lambda _: "nfs4")
     index = open()
     index.apply(records("a"), {"a": 1})
-    assert found(index) == ["a"]
+    assert search_ids(index) == ["a"]
     assert [file.name for file in path.parent.glob("search.sqlite-*[wm]*")] == []
 
 
@@ -162,7 +162,7 @@ def test_records_that_can_not_be_taken_in_cost_only_a_reading(
     index.catch_up({"a": 1}, run_source)
     bad: Any = RowNote(run=None, message="b-a", text="no run has it", at=1.0)  # type: ignore[arg-type]
     index.apply([NoteSaved(note=bad), *records("b")], {"b": 1})
-    assert found(index) == ["b", "a"]
+    assert search_ids(index) == ["b", "a"]
     assert run_source.read == ["a", "b"]
     assert "The search index failed" in caplog.text
 
@@ -185,9 +185,9 @@ def test_a_disk_that_was_full_for_a_while(
     index = open()
     run_source = RunSource("a", "b")
     index.catch_up({"a": 1}, run_source)
-    assert found(index) == ["a"]
+    assert search_ids(index) == ["a"]
     index.apply(records("b"), {"b": 1})
-    assert found(index) == ["b", "a"]
+    assert search_ids(index) == ["b", "a"]
     assert run_source.read == ["a", "b"]  # the file was fine
     assert "database or disk is full" in caplog.text
 

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import service
-from tests.unit.store.search.indexed_runs import Open, RunSource, found, history, records
+from tests.unit.store.search.indexed_runs import Open, RunSource, history, records, search_ids
 
 # ---- following --------------------------------------------------------------------------------------
 
@@ -29,8 +29,8 @@ def test_a_search_finds_all_that_was_kept_before(open: Open) -> None:
     for index in (open(), open(None)):
         for number in range(50):
             index.apply(records(f"r{number}"), {f"r{number}": 1})
-        assert found(index) == [f"r{number}" for number in reversed(range(50))]
-        assert found(index, run="r7") == ["r7"]
+        assert search_ids(index) == [f"r{number}" for number in reversed(range(50))]
+        assert search_ids(index, run="r7") == ["r7"]
 
 
 def test_what_is_kept_stays(open: Open) -> None:
@@ -42,7 +42,7 @@ def test_what_is_kept_stays(open: Open) -> None:
     index.close()
     again = open()
     again.catch_up({"a": 3, "b": 3}, run_source)
-    assert found(again) == ["b", "a"]
+    assert search_ids(again) == ["b", "a"]
     assert run_source.read == []
 
 
@@ -59,7 +59,7 @@ def test_searches_at_once(open: Open) -> None:
 
 def test_what_can_not_be_looked_for_is_refused(open: Open) -> None:
     with pytest.raises(ProtocolError, match="no word"):
-        found(open(), "--")
+        search_ids(open(), "--")
 
 
 def test_a_search_that_is_given_up_disturbs_no_other(open: Open) -> None:
@@ -80,7 +80,7 @@ def test_after_the_end(open: Open) -> None:
     index.close()
     index.apply(records("a"))
     with pytest.raises(CommandError, match="store is closed"):
-        found(index)
+        search_ids(index)
 
 
 # ---- catching up ------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def test_what_it_missed_is_taken_in(open: Open) -> None:
     run_source = RunSource("old", "changed", "new")
     index = open()
     index.catch_up({"old": 1, "changed": 2, "new": 1}, run_source)
-    assert found(index) == ["new", "changed"]
-    assert found(index, "straw") == ["old"]
+    assert search_ids(index) == ["new", "changed"]
+    assert search_ids(index, "straw") == ["old"]
     assert sorted(run_source.read) == ["changed", "new"]
 
 
@@ -109,7 +109,7 @@ def test_records_that_come_meanwhile_are_found_once(open: Open) -> None:
     index.apply([NoteSaved(note=note)], {"a": 7})
     hits = asyncio.run(index.search("needle"))
     assert [(hit.run, hit.place, hit.id) for hit in hits] == [("a", SearchHitPlace.ROW, "b-a")]
-    assert found(index, "noted") == ["a"]
+    assert search_ids(index, "noted") == ["a"]
 
 
 def test_what_dies_in_between_is_taken_in_the_next_time(open: Open, path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_dies_in_between_is_taken_in_the_next_time(open: Open, path: Path) 
     run_source = RunSource("first", "second")
     index = open()
     index.catch_up({"first": 1, "second": 10}, run_source)
-    assert sorted(found(index)) == ["first", "second"]
+    assert sorted(search_ids(index)) == ["first", "second"]
 
 
 def test_runs_that_are_hurt_or_gone_are_left_out(
@@ -143,7 +143,7 @@ def test_runs_that_are_hurt_or_gone_are_left_out(
 
     index = open()
     index.catch_up({"hurt": 1, "gone": 1, "odd": 1, "good": 1}, read)
-    assert found(index) == ["good"]
+    assert search_ids(index) == ["good"]
     assert "Run hurt can't be searched" in caplog.text
     assert "nobody expected this" in caplog.text
 
@@ -155,13 +155,13 @@ def test_a_deleted_run_is_not_taken_in(open: Open) -> None:
     index.apply([RunDeleted(run="a")])
     index.catch_up({"b": 1}, run_source)
     index.apply([RunDeleted(run="b")])
-    assert found(index) == []
+    assert search_ids(index) == []
 
 
 def test_bytes_of_a_deleted_run_are_gone_at_the_end(open: Open, path: Path) -> None:
     index = open()
     index.apply(records("a", "Zwiebelkuchen"), {"a": 1})
-    assert found(index, "zwiebelkuchen") == ["a"]
+    assert search_ids(index, "zwiebelkuchen") == ["a"]
     index.apply([RunDeleted(run="a")])
     index.close()
     for file in path.parent.iterdir():
@@ -184,9 +184,9 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
     begun.wait(60)
     try:
         with pytest.raises(CommandError, match="2 runs are still missing") as error:
-            found(index)
+            search_ids(index)
     finally:
         waiting.set()
     assert error.value.code == "cannot_search"
     monkeypatch.setattr(service, "_SEARCH_TIMEOUT_S", 60)
-    assert found(index) == ["b", "a"]
+    assert search_ids(index) == ["b", "a"]

@@ -18,13 +18,13 @@ from agentstepper_nb.store import SqliteStore
 from tests.helpers.debugger_harness import DebuggerHarness
 
 
-async def keep(store: SqliteStore, records: list[Record]) -> None:
+async def append_records(store: SqliteStore, records: list[Record]) -> None:
     done = asyncio.Event()
     store.append(records, on_synced=done.set)
     await done.wait()
 
 
-def told(run: str = "run", text: str = "hello") -> DebuggerHarness:
+def make_full_run(run: str = "run", text: str = "hello") -> DebuggerHarness:
     """A run with all that a run may have, in which a text stands everywhere."""
     harness = DebuggerHarness()
     harness.start(run, workspace=text)

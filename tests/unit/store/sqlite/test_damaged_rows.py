@@ -15,7 +15,7 @@ from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.store_tables import StoreTables, open_store_tables
-from tests.unit.store.sqlite.run_records import told
+from tests.unit.store.sqlite.run_records import make_full_run
 
 DAMAGE = {
     **{
@@ -40,8 +40,8 @@ DAMAGE = {
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two")
     with open_store_tables(folder) as kept:
-        kept.keep(told("one").records)
-        kept.keep(told("two").records)
+        kept.keep(make_full_run("one").records)
+        kept.keep(make_full_run("two").records)
         kept.journal.checkpoint()
     return folder / STORE_FILE
 
@@ -77,7 +77,7 @@ def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: StoreTables) -> 
 
 def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: StoreTables) -> None:
     damaged.connection.execute(DAMAGE["a hurt count"])
-    stage = told("one")
+    stage = make_full_run("one")
     before = len(stage.records)
     stage.rename("another", "one")
     with pytest.raises(LookupError, match="damaged"):

@@ -26,7 +26,7 @@ from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.growing_agent import grow, size
 from tests.helpers.store_tables import open_store_tables
-from tests.unit.store.sqlite.run_records import keep, told
+from tests.unit.store.sqlite.run_records import append_records, make_full_run
 
 
 async def test_of_a_deleted_run_no_byte_is_left(
@@ -36,10 +36,10 @@ async def test_of_a_deleted_run_no_byte_is_left(
     monkeypatch.setattr(writer, "IDLE_S", 0.05)
     monkeypatch.setattr(TransactionCounters, "clear", _then(TransactionCounters.clear, emptied.set))
     store = open_store(tmp_path)
-    stage = told(text="Xyzzyverysecret")
+    stage = make_full_run(text="Xyzzyverysecret")
     stage.finish()
-    other = told("other", "plain")
-    await keep(store, [*stage.records, *other.records])
+    other = make_full_run("other", "plain")
+    await append_records(store, [*stage.records, *other.records])
     # What is compressed would be left without its words being found.
     packed = [row[0] for row in store._index_reader._connection.execute("SELECT bytes FROM blobs")]
     secret = [data for data in packed if b"secret" in zlib.decompress(data).lower()]
@@ -51,7 +51,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
 
     before = len(stage.records)
     stage.delete()
-    await keep(store, stage.records[before:])
+    await append_records(store, stage.records[before:])
     await journal_emptied(tmp_path, emptied)
     left = {name for data in [*secret, b"Xyzzy"] for name in files_with(tmp_path, data)}
     assert {name for name in left if name.startswith("store")} == set()
@@ -74,7 +74,7 @@ def test_deleting_gives_room_back(tmp_path: Path) -> None:
     with open_store_tables(tmp_path) as kept:
         kept.journal.checkpoint()
         empty = kept.path.stat().st_size
-        stage = told()
+        stage = make_full_run()
         for number in range(30):
             stage.say(f'"{number} {os.urandom(20_000).hex()}"')
         stage.finish()
@@ -117,7 +117,7 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
 
     live = RunStarted(run=Run(id="live", name="live", program="P", started_at=1))
     runs = [ended("c", 30), ended("a", 10), ended("kept", 5, tags=("keep",)), ended("b", 20), live]
-    await keep(store, runs)
+    await append_records(store, runs)
     assert await store.find_expired(None, None) == []
     assert await store.find_expired(25, None) == ["a", "b"]
     assert await store.find_expired(None, 0) == ["a", "b", "c"]
@@ -130,7 +130,7 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
 async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
     runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
     ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]
-    await keep(store, [ImportedRunSaved(history=RunHistory(run=run)) for run in ended])
+    await append_records(store, [ImportedRunSaved(history=RunHistory(run=run)) for run in ended])
     size = (await store.info()).size
     assert size is not None
     gone = await store.find_expired(None, size * 2 // 3)

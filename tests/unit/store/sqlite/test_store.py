@@ -26,7 +26,7 @@ from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.store_tables import open_store_tables
-from tests.unit.store.sqlite.run_records import keep, told
+from tests.unit.store.sqlite.run_records import append_records, make_full_run
 
 ROOT = Path(__file__).parents[4]
 
@@ -59,7 +59,7 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
     harness = DebuggerHarness()
     harness.debugger = debugger
     harness.delete(history.run.id)
-    await keep(store, harness.records)
+    await append_records(store, harness.records)
     store.close()
     assert list(logs.iterdir()) == []
 
@@ -68,12 +68,12 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
 def test_what_the_journal_lost_is_told_and_stays_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, ended: bool
 ) -> None:
-    harness = told()
+    harness = make_full_run()
     if ended:
         harness.finish()
     with open_store_tables(tmp_path) as kept:
         kept.keep(harness.records)
-        kept.keep(told("other").records)
+        kept.keep(make_full_run("other").records)
     marks = TransactionCounters(tmp_path / "marks")
     marks.set("run", 3)
     marks.set("other", 1)
@@ -91,7 +91,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
 
 def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
     with open_store_tables(tmp_path) as kept:
-        kept.keep(told().records)
+        kept.keep(make_full_run().records)
         ((root,),) = kept.connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'"
         )
@@ -108,8 +108,8 @@ def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) 
 
 
 async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None:
-    harness = told()
-    await keep(store, harness.records)
+    harness = make_full_run()
+    await append_records(store, harness.records)
     before = await store.history("run")
     edit = next(record for record in harness.records if "Edited" in type(record).__name__)
     answered = asyncio.Event()
@@ -122,7 +122,7 @@ async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None
 async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_path: Path) -> None:
     store = open_store(tmp_path, Durability.RELAXED)
     done: list[str] = []
-    store.append(told().records, lambda: done.append("one"), durable=True)
+    store.append(make_full_run().records, lambda: done.append("one"), durable=True)
     assert done == ["one"]
     assert (await store.history("run")).run.id == "run"  # which reads what was appended before
     store.close()
@@ -132,7 +132,7 @@ async def test_trouble_is_told_on_the_loop(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "RETRY_S", 0.001)
-    await keep(store, told().records)
+    await append_records(store, make_full_run().records)
     connection = store._writer._journal._connection
     ((pages,),) = connection.execute("PRAGMA page_count")
     connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -167,7 +167,7 @@ async def test_what_comes_after_the_end_is_not_lost_in_silence(
 ) -> None:
     store = open_store(tmp_path)
     store.close()
-    store.append(told().records)
+    store.append(make_full_run().records)
     assert "came after the end of the store" in caplog.text
 
 
@@ -179,7 +179,7 @@ async def test_a_callback_that_fails_does_not_stop_the_others(store: SqliteStore
     def fail() -> None:
         raise ValueError("wrong")
 
-    store.append(told().records, fail)
+    store.append(make_full_run().records, fail)
     store.append([], done.set)
     await done.wait()
     assert [type(context["exception"]) for context in failed] == [ValueError]
@@ -198,8 +198,8 @@ def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
 
 
 async def test_reading_goes_on_while_it_is_written(store: SqliteStore) -> None:
-    harness = told()
-    await keep(store, harness.records)
+    harness = make_full_run()
+    await append_records(store, harness.records)
     seen = []
     for number in range(30):
         event = Event(id=f"n{number}", run="run", kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0)
