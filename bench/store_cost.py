@@ -22,7 +22,7 @@ from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.run_validation import prepare_import
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.growing_agent import grow, size
-from tests.helpers.histories import kept
+from tests.helpers.histories import fold_records
 
 from .conversation import body
 from .round_trip import Spread
@@ -202,7 +202,7 @@ def _opening(effort: Effort) -> Opening:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records = [record for each in _HaltPoints().take(STEPS) for record in each]
-        asyncio.run(_fill(folder, effort.runs, kept(records)))
+        asyncio.run(_fill(folder, effort.runs, fold_records(records)))
         seconds = [_open(folder) for _ in range(effort.rounds + 1)][1:]
     return Opening(effort.runs, Spread.of(seconds))
 
