@@ -98,7 +98,7 @@ def watch(service: ChatService, session: str) -> AsyncGenerator[Any, None]:
     return service.stream("watch", msgspec.Raw(msgspec.json.encode({"session": session})))
 
 
-async def until(stream: AsyncGenerator[Any, None], done: Callable[[Any], bool]) -> list[Any]:
+async def read_until(stream: AsyncGenerator[Any, None], done: Callable[[Any], bool]) -> list[Any]:
     """The items of a stream, up to the first that is wanted."""
     items = []
     async for item in stream:
@@ -114,7 +114,7 @@ async def soon(work: Awaitable[T]) -> T:
         return await work
 
 
-def stopped(told: NumberedChatEvent) -> bool:
+def is_turn_end(told: NumberedChatEvent) -> bool:
     """Whether a turn is over with this event."""
     event = told.event
     return isinstance(event, ChatSessionChanged) and event.session.state is State.STATE_STOP
@@ -127,8 +127,8 @@ def content_of(events: list[NumberedChatEvent]) -> list[tuple[str, str]]:
         match told.event:
             case ChatSessionSnapshot(messages=messages):
                 found = {each.id: each for each in messages}
-            case ChatMessageChanged(message=said):
-                found[said.id] = said
+            case ChatMessageChanged(message=make_user_message):
+                found[make_user_message.id] = make_user_message
             case ChatMessageDelta(message_id=id, text=text):
                 grown = found[id].content + text
                 found[id] = msgspec.structs.replace(found[id], content=grown)
@@ -165,7 +165,7 @@ def contents(messages: list[Message] | tuple[Message, ...]) -> list[str]:
     return [message.content for message in messages]
 
 
-def said(content: str = "Hello.", **fields: Any) -> Message:
+def make_user_message(content: str = "Hello.", **fields: Any) -> Message:
     """A message that an agent is to answer."""
     given = {"id": "q", "session_id": "s", "role": "user", "created_at": 1.0, **fields}
     return Message(content=content, **given)
@@ -217,7 +217,7 @@ def a_turn(
     )
 
 
-async def answered(
+async def record_answer(
     agent: InterpreterABC,
     message: Message | str = "Hello.",
     turn: Turn | None = None,
@@ -225,7 +225,7 @@ async def answered(
     choice: str | None = None,
 ) -> list[Any]:
     """What it yields, to its end; each yield gives it the choice."""
-    message = said(message) if isinstance(message, str) else message
+    message = make_user_message(message) if isinstance(message, str) else message
     got: list[Any] = []
     async with aclosing(iterate_answer(lambda: agent.chat(message, turn or a_turn()))) as answer:
         sent = None
@@ -237,7 +237,7 @@ async def answered(
             sent = choice
 
 
-def whole(given: Sequence[Any]) -> list[Message]:
+def build_messages(given: Sequence[Any]) -> list[Message]:
     """The messages that items become."""
     gathered = MessageCollector()
     for item in given:

@@ -275,14 +275,14 @@ def debugged(*agents: Actor, **options: Any) -> Any:
     return harness(NOWHERE, *agents, keep=False, **{"debugger": True, "step": True, **options})
 
 
-async def through(view: View, *edits: Any) -> None:
+async def step_through_turn(view: View, *edits: Any) -> None:
     """Step through a turn: its beginning and its end, with edits."""
     for edit in edits:
         await view.at()
         await view.steps(edit)
 
 
-def shown(content: str, role: str = "assistant", **fields: Any) -> dict[str, Any]:
+def make_shown_message(content: str, role: str = "assistant", **fields: Any) -> dict[str, Any]:
     """A message as the debugger shows it."""
     return {"role": role, "type": "MESSAGE", "content": content, **fields}
 
@@ -300,7 +300,7 @@ def message(content: str = "", **fields: Any) -> Message:
     return Message(content=content, **given)
 
 
-def numbered(count: int, **fields: Any) -> list[Message]:
+def make_numbered_messages(count: int, **fields: Any) -> list[Message]:
     """Messages one after another, "text 0" and so on."""
     return [message(f"text {n}", id=f"m{n}", created_at=2.0 + n, **fields) for n in range(count)]
 
@@ -311,7 +311,7 @@ def session(**fields: Any) -> ChatSessionInfo:
     return ChatSessionInfo(**{**given, "created_at": 1.0, "updated_at": 1.0, **fields})
 
 
-def said(piece: AgentOutput, **fields: Any) -> Message:
+def make_output_message(piece: AgentOutput, **fields: Any) -> Message:
     """The message that a piece would be."""
     given = msgspec.structs.asdict(piece)
     del given["is_new_block"]  # says how it is put together, not what it is
@@ -324,7 +324,7 @@ HOUR = 3600.0
 NONE = "wasn't issued by this chat"
 
 
-def refusal(chat_tokens: ChatTokens, token: Any) -> str:
+def token_refusal(chat_tokens: ChatTokens, token: Any) -> str:
     """Why a token is refused."""
     with pytest.raises(CommandError) as caught:
         chat_tokens.check(token)
@@ -335,12 +335,12 @@ def refusal(chat_tokens: ChatTokens, token: Any) -> str:
     return caught.value.message.removeprefix("The chat token ").partition(".")[0]
 
 
-def at(folder: Path, seconds: float) -> ChatTokens:
+def tokens_at(folder: Path, seconds: float) -> ChatTokens:
     """A desk whose clock is off."""
     return ChatTokens(folder, clock=lambda: time.time() + seconds)
 
 
-def secret(folder: Path) -> bytes:
+def signing_key(folder: Path) -> bytes:
     """The key that signs, as who reads the folder has it."""
     kept = json.loads((folder / KEYS_FILE).read_text())
     return base64.b64decode(kept["keys"][-1]["secret"])

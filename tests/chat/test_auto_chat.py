@@ -11,7 +11,7 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import State, TurnEnding
-from tests.chat.harness import NOWHERE, SAME, Actor, Gate, debugged, harness, through
+from tests.chat.harness import NOWHERE, SAME, Actor, Gate, debugged, harness, step_through_turn
 from tests.chat.harness import refused as house_refused
 from tests.coding.debugged_agent import View
 
@@ -56,11 +56,11 @@ async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
     actor = Actor()
     async with debugged(actor, auto_chat=True, auto_chat_max=2) as home:
         home.send("Go.")
-        await through(view, SAME, SAME, SAME, SAME)
+        await step_through_turn(view, SAME, SAME, SAME, SAME)
         call = await view.at()
         call["Argument"]["message"]["content"] = "Be brief."
         await view.steps(call)
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [turn.is_continuation for _, turn in actor.given] == [False, True, False]
 

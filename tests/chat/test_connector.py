@@ -17,7 +17,7 @@ from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolErro
 from agentstepper_nb.models.scripted import Script, ScriptRule, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
-from tests.chat.chats import answered
+from tests.chat.chats import record_answer
 from tests.chat.harness import refused
 
 
@@ -48,7 +48,7 @@ async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
     for given in (Parrot(), Parrot, lambda message: f"You said: {message}"):
         agent = make_connector(given)
         assert isinstance(agent, InterpreterABC)
-        assert await answered(agent, "Hi.") == ["You said: Hi."]
+        assert await record_answer(agent, "Hi.") == ["You said: Hi."]
     for wrong in (Duck(), Duck, 7, None, object()):
         with refused("invalid_message", "is not an agent: subclass"):
             make_connector(wrong)  # type: ignore[arg-type]

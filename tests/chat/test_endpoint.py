@@ -24,7 +24,7 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import AgentOutput
-from tests.chat.chats import a_turn, answered, said, whole
+from tests.chat.chats import a_turn, build_messages, make_user_message, record_answer
 from tests.chat.endpoints import an_endpoint, look, says
 from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails
 
@@ -33,7 +33,9 @@ from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails
 
 async def test_text_is_told_as_it_comes() -> None:
     endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
-    async with aclosing(iterate_answer(lambda: endpoint.chat(said(), a_turn()))) as answer:
+    async with aclosing(
+        iterate_answer(lambda: endpoint.chat(make_user_message(), a_turn()))
+    ) as answer:
         assert [await anext(answer), await anext(answer)] == ["Good ", "day."]
         await model.hanging.wait()
     assert model.closed_early.is_set()
@@ -41,13 +43,13 @@ async def test_text_is_told_as_it_comes() -> None:
 
 async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
     window = [
-        said("First.", id="1"),
-        said("Yes?", id="2", role="assistant", agent_name="assistant"),
-        said("Other's.", id="3", role="assistant", agent_name="other"),
-        said("To other.", id="4", agent_name="other"),
-        said("It failed.", id="5", role="system", format="error"),
-        said("", id="6", role="assistant", agent_name="assistant"),
-        said(
+        make_user_message("First.", id="1"),
+        make_user_message("Yes?", id="2", role="assistant", agent_name="assistant"),
+        make_user_message("Other's.", id="3", role="assistant", agent_name="other"),
+        make_user_message("To other.", id="4", agent_name="other"),
+        make_user_message("It failed.", id="5", role="system", format="error"),
+        make_user_message("", id="6", role="assistant", agent_name="assistant"),
+        make_user_message(
             id="7",
             role="assistant",
             agent_name="assistant",
@@ -59,7 +61,7 @@ async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
         ),
     ]
     endpoint, model = an_endpoint(says("Fine."), role="LLM_PLANNER")
-    await answered(endpoint, "And now?", a_turn(*window))
+    await record_answer(endpoint, "And now?", a_turn(*window))
     (request,) = model.requests
     assert request.system is not None
     assert "You are assistant" in request.system
@@ -78,8 +80,8 @@ async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
 
 async def test_a_conversation_begins_with_the_person() -> None:
     endpoint, model = an_endpoint(says("Fine."), system="Be brief.")
-    window = [said("Hm.", id="1", role="assistant", agent_name="assistant")]
-    await answered(endpoint, "Well?", a_turn(*window))
+    window = [make_user_message("Hm.", id="1", role="assistant", agent_name="assistant")]
+    await record_answer(endpoint, "Well?", a_turn(*window))
     assert model.requests[0].system == "Be brief."
     roles = [type(each).__name__ for each in model.requests[0].messages]
     assert roles == ["UserMessage", "AssistantMessage", "UserMessage"]
@@ -97,13 +99,13 @@ async def test_a_conversation_begins_with_the_person() -> None:
 async def test_no_answer_ends_the_turn(answer: Any, why: str) -> None:
     endpoint, _ = an_endpoint(answer)
     with pytest.raises(ModelError, match=why):
-        await answered(endpoint)
+        await record_answer(endpoint)
 
 
 async def test_a_model_that_falls_silent_is_given_up() -> None:
     endpoint, model = an_endpoint([HANGS], idle_timeout_s=0.01)
     with pytest.raises(ModelError, match="sent nothing for"):
-        await answered(endpoint)
+        await record_answer(endpoint)
     assert model.closed_early.is_set()
 
 
@@ -162,7 +164,7 @@ async def test_tools_of_every_form() -> None:
         says("Well."),
         tools=[counter, counter.default],
     )
-    first, second, _ = whole(await answered(endpoint))
+    first, second, _ = build_messages(await record_answer(endpoint))
     assert (first.result, second.result) == (4, ["a", [1]])
     assert model.requests[0].tools[0].description == "Counts."
 
@@ -178,7 +180,7 @@ SCRIPT = Script(
 
 async def test_over_http() -> None:
     endpoint = EndpointAgent("m", provider=ScriptedProvider(SCRIPT), tools=[look])
-    messages = whole(await answered(endpoint))
+    messages = build_messages(await record_answer(endpoint))
     await endpoint.close()
     assert [message.content for message in messages] == ["Let me look. ", "", "It is there."]
 
@@ -187,7 +189,7 @@ async def test_over_http() -> None:
 async def test_at_an_address_of_ones_own(provider: str) -> None:
     with ScriptedServer(SCRIPT) as server:
         endpoint = EndpointAgent("m", provider=provider, base_url=server.base_url, tools=[look])
-        messages = whole(await answered(endpoint))
+        messages = build_messages(await record_answer(endpoint))
         await endpoint.close()
     assert messages[-1].content == "It is there."
 
@@ -196,10 +198,10 @@ async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ModelError, match="There is no key for OpenAI"):
-        await answered(EndpointAgent("m"))
+        await record_answer(EndpointAgent("m"))
 
 
 async def test_no_text_is_replaced_that_was_not_edited() -> None:
     endpoint, _ = an_endpoint(says("Good day to you."))
-    got = await answered(endpoint)
+    got = await record_answer(endpoint)
     assert not any(isinstance(item, TextReplacement | AgentOutput) for item in got)

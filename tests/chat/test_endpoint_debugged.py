@@ -14,7 +14,7 @@ from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.errors import AgentStopped, ModelError, ToolDeniedError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
-from tests.chat.chats import Person, a_turn, answered, whole
+from tests.chat.chats import Person, a_turn, build_messages, record_answer
 from tests.coding.debugged_agent import View
 from tests.coding.scripted_parts import Answer, FakeProvider, calls, says
 
@@ -26,7 +26,7 @@ async def asked(core: AgentStepperCore, model: FakeProvider, **options: Any) -> 
     endpoint = EndpointAgent("m", provider=model, tools=[look, fail], **options)
     dbg = AsyncAgentStepper("chat", "127.0.0.1", core.client_port, stop_on_entry=False)
     async with dbg:
-        task = asyncio.create_task(answered(endpoint, turn=a_turn(person=person, dbg=dbg)))
+        task = asyncio.create_task(record_answer(endpoint, turn=a_turn(person=person, dbg=dbg)))
         try:
             yield task
         finally:
@@ -73,7 +73,7 @@ async def test_an_edited_answer_takes_the_place_of_what_was_told(
         await view.steps(answer | {"content": "Good night."})
         got = await task
     assert got == ["Good", "day", TextReplacement("Good night.")]
-    (message,) = whole(got)
+    (message,) = build_messages(got)
     assert message.content == "Good night."
 
 
@@ -87,7 +87,7 @@ async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) 
         await view.steps({"role": "assistant", "content": None, "tool_calls": calls})
         assert await view.at() == {"Tool": "look", "Argument": {"at": "b"}}
         await asyncio.to_thread(view.go_on)
-        messages = whole(await task)
+        messages = build_messages(await task)
     assert [(each.type, each.content) for each in messages] == [
         ("MESSAGE", ""),
         ("FUNCTION", ""),
@@ -107,7 +107,7 @@ async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, v
         await view.steps("saw nothing")
         await asyncio.to_thread(view.halted)
         await asyncio.to_thread(view.go_on)
-        call, _ = whole(await task)
+        call, _ = build_messages(await task)
     assert (call.arguments, call.result, call.ok) == ({"at": "b"}, "saw nothing", True)
     assert told(model).content == "saw nothing"
 
@@ -122,7 +122,7 @@ async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> No
         await view.steps("mended")
         await asyncio.to_thread(view.halted)
         await asyncio.to_thread(view.go_on)
-        call, _ = whole(await task)
+        call, _ = build_messages(await task)
     assert (call.result, call.ok) == ("mended", True)
     assert told(model).content == "mended"
 
@@ -135,7 +135,7 @@ async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: 
         await view.denies("Not now.")
         await asyncio.to_thread(view.halted)
         await asyncio.to_thread(view.go_on)
-        call, _ = whole(await task)
+        call, _ = build_messages(await task)
     assert (call.ok, told(model).ok) == (False, False)
     assert told(model).content == "The person denied this call: Not now."
 

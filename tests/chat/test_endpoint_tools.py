@@ -16,7 +16,7 @@ from agentstepper_nb.chat.connectors.function_tools import MAX_VALUE_CHARS
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.protocol.chat import AgentType, ChatAgentInfo, MessageType
-from tests.chat.chats import Person, a_turn, answered, said, whole
+from tests.chat.chats import Person, a_turn, build_messages, make_user_message, record_answer
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
 from tests.coding.scripted_parts import calls
 
@@ -31,8 +31,8 @@ async def test_tools_are_called_and_told_of() -> None:
         says("Done."),
         tools=[look, greet],
     )
-    got = await answered(endpoint)
-    messages = whole(got)
+    got = await record_answer(endpoint)
+    messages = build_messages(got)
     assert [message.content for message in messages] == ["Wait. ", "", "", "Done."]
     first, second = messages[1:3]
     assert (first.name, first.arguments, first.result, first.ok) == (
@@ -69,7 +69,7 @@ async def test_tools_are_called_and_told_of() -> None:
 )
 async def test_what_goes_wrong_with_a_call_is_told_to_the_model(call: Any, why: str) -> None:
     endpoint, model = an_endpoint(calls(call), says("I see."), tools=[look, fail])
-    message, answer = whole(await answered(endpoint))
+    message, answer = build_messages(await record_answer(endpoint))
     assert (message.ok, answer.content) == (False, "I see.")
     ((told, ok),) = results(model)
     assert (why in told, ok, message.result) == (True, False, told)
@@ -84,7 +84,7 @@ async def test_a_tool_that_ends_the_process_only_fails() -> None:
 
     for tool, name in ((leave, "leave"), (aleave, "aleave")):
         endpoint, model = an_endpoint(calls(("1", name, {})), says("Well."), tools=[tool])
-        await answered(endpoint)
+        await record_answer(endpoint)
         assert "SystemExit(3)" in results(model)[0][0]
 
 
@@ -103,7 +103,7 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
         says("Well."),
         tools=[odd, plain, long],
     )
-    messages = whole(await answered(endpoint))
+    messages = build_messages(await record_answer(endpoint))
     assert all(message.ok for message in messages[:3])
     assert "half" in messages[0].result
     assert messages[1].result["1"] == {"n": None}
@@ -127,7 +127,7 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
 )
 async def test_whatever_a_model_calls_can_be_told(id: str, name: str, args: str) -> None:
     endpoint, _ = an_endpoint(calls((id, name, args)), says("Well."), tools=[look])
-    call, answer = whole(await answered(endpoint))
+    call, answer = build_messages(await record_answer(endpoint))
     assert (call.final, call.type, answer.content) == (True, "FUNCTION", "Well.")
 
 
@@ -140,7 +140,7 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
         out.set()
 
     endpoint, _ = an_endpoint(calls(("1", "wait", {})), tools=[wait])
-    task = asyncio.create_task(answered(endpoint))
+    task = asyncio.create_task(record_answer(endpoint))
     await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -154,7 +154,7 @@ async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
         *(calls(("1", "look", {"at": "a"})) for _ in range(3)), tools=[look], max_rounds=2
     )
     with pytest.raises(ModelError, match="asked 2 times"):
-        await answered(endpoint)
+        await record_answer(endpoint)
     assert len(model.requests) == 2
 
 
@@ -167,7 +167,7 @@ async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
         tools=[look, greet],
         confirm_tools=["look"],
     )
-    messages = whole(await answered(endpoint, turn=a_turn(person=person)))
+    messages = build_messages(await record_answer(endpoint, turn=a_turn(person=person)))
     ((text, choices, details),) = person.asked
     assert text == 'May assistant call look?\n{"at":"a","lines":1}'
     assert (choices, details) == (
@@ -192,7 +192,7 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
         confirm_tools=True,
     )
     turn = a_turn(person=confirm)  # type: ignore[arg-type]
-    async for item in iterate_answer(lambda: endpoint.chat(said(), turn)):
+    async for item in iterate_answer(lambda: endpoint.chat(make_user_message(), turn)):
         got.append(item)
     assert len(got) == 4
 
@@ -208,7 +208,7 @@ async def test_a_model_without_tools_says_what_it_wants() -> None:
         tools=[look],
         agent_type="STRUCTURED_CHAT",
     )
-    call, answer = whole(await answered(endpoint))
+    call, answer = build_messages(await record_answer(endpoint))
     assert (call.name, call.result) == ("look", ["a"])
     assert answer.content == "It is a."
     assert answer.type == MessageType.MESSAGE
@@ -235,12 +235,12 @@ async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
     endpoint, model = an_endpoint(
         says(bad), says(does("answer", {"n": 1})), agent_type="STRUCTURED_CHAT"
     )
-    assert await answered(endpoint) == ['{"n":1}']
+    assert await record_answer(endpoint) == ['{"n":1}']
     last = model.requests[1].messages[-1]
     assert why in last.content
     again, _ = an_endpoint(says(bad), says(bad), agent_type="STRUCTURED_CHAT")
     with pytest.raises(ModelError, match="answered twice without"):
-        await answered(again)
+        await record_answer(again)
 
 
 async def test_a_failed_action_is_told_to_the_model() -> None:
@@ -251,7 +251,7 @@ async def test_a_failed_action_is_told_to_the_model() -> None:
         tools=[look, fail],
         agent_type="STRUCTURED_CHAT",
     )
-    await answered(endpoint)
+    await record_answer(endpoint)
     told = [each.content for each in model.requests[2].messages if isinstance(each, UserMessage)]
     assert told[1].startswith("[look failed] The arguments can't be used")
     assert told[2] == "[fail failed] OSError: no such file"
@@ -280,9 +280,9 @@ async def test_a_supervisor_may_hand_on(kind: str) -> None:
         else says(json.dumps({"action": "hand_on", "action_input": told}))
     )
     endpoint, model = an_endpoint(answer, role="SUPERVISOR", agent_type=kind)
-    got = await answered(endpoint, turn=a_turn(agents=OTHERS))
+    got = await record_answer(endpoint, turn=a_turn(agents=OTHERS))
     assert got[-1] == Handoff("coder", "Write it.")
-    (message,) = whole(got[:-1])
+    (message,) = build_messages(got[:-1])
     assert (message.name, message.arguments, message.ok) == ("hand_on", told, True)
     (request,) = model.requests
     if kind == "TOOL_CALLING":
@@ -301,10 +301,10 @@ async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
         says("Well."),
         role="CREW",
     )
-    got = await answered(endpoint, turn=a_turn(agents=OTHERS))
+    got = await record_answer(endpoint, turn=a_turn(agents=OTHERS))
     assert texts(got) == "Well."
     # In the conversation, too: what is said before and after is not one text.
-    assert [(each.type, each.ok) for each in whole(got)] == [
+    assert [(each.type, each.ok) for each in build_messages(got)] == [
         ("FUNCTION", False),
         ("FUNCTION", False),
         ("MESSAGE", None),
@@ -317,5 +317,5 @@ async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
 async def test_others_have_nobody_to_hand_on_to() -> None:
     for role, agents in (("OTHER", OTHERS), ("SUPERVISOR", OTHERS[:1])):
         endpoint, model = an_endpoint(says("Well."), role=role)
-        await answered(endpoint, turn=a_turn(agents=agents))
+        await record_answer(endpoint, turn=a_turn(agents=agents))
         assert model.requests[0].tools == ()

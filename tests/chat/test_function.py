@@ -20,11 +20,11 @@ from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.sdk import set_current_stepper
-from tests.chat.chats import a_turn, answered, said
+from tests.chat.chats import a_turn, make_user_message, record_answer
 from tests.coding.debugged_agent import View
 
 TIMEOUT_S = 30
-BEFORE = said("Before.", id="b")
+BEFORE = make_user_message("Before.", id="b")
 
 
 def plain(message: str) -> str:
@@ -76,7 +76,7 @@ ALL: list[Callable[..., Any]] = [
 @pytest.mark.parametrize("function", ALL, ids=range(len(ALL)))
 async def test_inv_connector_001_any_function_answers(function: Callable[..., Any]) -> None:
     """Whatever a function is, `FunctionAgent` makes it an agent of the interface."""
-    got = await answered(FunctionAgent(function), "Hello.")
+    got = await record_answer(FunctionAgent(function), "Hello.")
     assert "".join(got) == "You said: Hello."
 
 
@@ -128,7 +128,7 @@ GIVEN: Final[dict[Callable[..., Any], list[str]]] = {
 
 @pytest.mark.parametrize("function", GIVEN, ids=lambda function: function.__name__)
 async def test_what_a_function_is_given(function: Callable[..., Any]) -> None:
-    assert await answered(FunctionAgent(function), "Hi", a_turn(BEFORE)) == GIVEN[function]
+    assert await record_answer(FunctionAgent(function), "Hi", a_turn(BEFORE)) == GIVEN[function]
 
 
 def test_a_parameter_that_nothing_is_known_for_is_refused() -> None:
@@ -158,11 +158,13 @@ def test_what_it_is_called() -> None:
 
 async def test_what_a_function_may_give() -> None:
     given = ["text", outputs.code("1", "python"), {"role": "assistant", "content": "x"}]
-    assert await answered(FunctionAgent(lambda message: given)) == given
-    assert await answered(FunctionAgent(lambda message: {"content": "x"})) == [{"content": "x"}]
-    assert await answered(FunctionAgent(lambda message: None)) == []
+    assert await record_answer(FunctionAgent(lambda message: given)) == given
+    assert await record_answer(FunctionAgent(lambda message: {"content": "x"})) == [
+        {"content": "x"}
+    ]
+    assert await record_answer(FunctionAgent(lambda message: None)) == []
     hand_on = Handoff("other")
-    assert await answered(FunctionAgent(lambda message: hand_on)) == [hand_on]
+    assert await record_answer(FunctionAgent(lambda message: hand_on)) == [hand_on]
 
 
 async def test_a_yielded_confirmation_gives_the_choice() -> None:
@@ -175,7 +177,7 @@ async def test_a_yielded_confirmation_gives_the_choice() -> None:
         yield f"You chose {choice}."
 
     for function in (asking, aasking):
-        _, text = await answered(FunctionAgent(function), choice="No")
+        _, text = await record_answer(FunctionAgent(function), choice="No")
         assert text == "You chose No."
 
 
@@ -191,8 +193,8 @@ async def test_sync_code_runs_on_a_thread_in_the_turns_context() -> None:
         yield known.get()
         assert threading.current_thread() is thread
 
-    assert await answered(FunctionAgent(where)) == ["the turn's", "its own"]
-    assert await answered(FunctionAgent(lambda message: known.get())) == ["the turn's"]
+    assert await record_answer(FunctionAgent(where)) == ["the turn's", "its own"]
+    assert await record_answer(FunctionAgent(lambda message: known.get())) == ["the turn's"]
     assert known.get() == "the turn's"
 
 
@@ -224,7 +226,7 @@ async def test_what_a_function_raises(
 
     for function in (fails, fails_late, afails, afails_late):
         with pytest.raises(raised, match=text):
-            await answered(FunctionAgent(function))
+            await record_answer(FunctionAgent(function))
 
 
 async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
@@ -236,7 +238,7 @@ async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
         out.set()
         return "Too late."
 
-    task = asyncio.create_task(answered(FunctionAgent(blocking)))
+    task = asyncio.create_task(record_answer(FunctionAgent(blocking)))
     await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -258,7 +260,7 @@ async def test_a_generator_is_closed_at_its_next_yield() -> None:
         finally:
             closed.set()
 
-    task = asyncio.create_task(answered(FunctionAgent(blocking)))
+    task = asyncio.create_task(record_answer(FunctionAgent(blocking)))
     await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -285,14 +287,16 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
             ended.append("async")
 
     agent = FunctionAgent(watched if function is generator else awatched)
-    async with aclosing(iterate_answer(lambda: agent.chat(said(), a_turn()))) as answer:
+    async with aclosing(
+        iterate_answer(lambda: agent.chat(make_user_message(), a_turn()))
+    ) as answer:
         assert await anext(answer) == "You said: "
     assert len(ended) == 1
 
 
 async def test_an_answer_that_nobody_begins_runs_nothing() -> None:
     for function in ALL:
-        answer: Any = FunctionAgent(function).chat(said(), a_turn())
+        answer: Any = FunctionAgent(function).chat(make_user_message(), a_turn())
         await answer.aclose()
 
 
@@ -350,7 +354,7 @@ async def test_its_own_agentstepper_is_the_sessions_run(
         async with dbg:
             async with dbg.tool("function", {}) as turn:
                 with set_current_stepper(dbg):
-                    got = await answered(FunctionAgent(function))
+                    got = await record_answer(FunctionAgent(function))
                 turn.result = got
         assert "".join(got) == dbg.run_id
         await asyncio.to_thread(view.over)

@@ -22,25 +22,25 @@ from agentstepper_nb.chat.message_types import (
 )
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType
-from tests.chat.harness import GIF, PICTURES, PNG, message, said
+from tests.chat.harness import GIF, PICTURES, PNG, make_output_message, message
 
 FINE = [
     message("Hello"),
     message("It broke.", format="error"),
-    said(outputs.code("print(1)", "python")),
-    said(outputs.code("1", "text", format="result")),
-    said(outputs.code_file("src/a.py", "python")),
-    said(outputs.console("1\n")),
-    *(said(outputs.image(data, media_type=type)) for type, data in PICTURES.items()),
-    said(outputs.image(PNG)),
-    said(outputs.image("plots/a.png", alt="a plot")),
-    said(outputs.call("ls", {})),
-    said(outputs.call("ls", {"path": "."}), result=["a"], ok=True),
-    said(outputs.call("ls", [1]), result=None, ok=False),
-    said(outputs.confirmation("Sure?"), final=False),
-    said(outputs.confirmation("Sure?"), chosen="No"),
-    said(outputs.confirmation("Sure?")),
-    said(outputs.confirmation("Read this.", ["OK"]), final=False),
+    make_output_message(outputs.code("print(1)", "python")),
+    make_output_message(outputs.code("1", "text", format="result")),
+    make_output_message(outputs.code_file("src/a.py", "python")),
+    make_output_message(outputs.console("1\n")),
+    *(make_output_message(outputs.image(data, media_type=type)) for type, data in PICTURES.items()),
+    make_output_message(outputs.image(PNG)),
+    make_output_message(outputs.image("plots/a.png", alt="a plot")),
+    make_output_message(outputs.call("ls", {})),
+    make_output_message(outputs.call("ls", {"path": "."}), result=["a"], ok=True),
+    make_output_message(outputs.call("ls", [1]), result=None, ok=False),
+    make_output_message(outputs.confirmation("Sure?"), final=False),
+    make_output_message(outputs.confirmation("Sure?"), chosen="No"),
+    make_output_message(outputs.confirmation("Sure?")),
+    make_output_message(outputs.confirmation("Read this.", ["OK"]), final=False),
     message("more", details={"any": ["JSON", 1, None]}),
 ]
 
@@ -170,11 +170,12 @@ def test_what_is_nested_too_deep_is_refused() -> None:
 def test_what_contains_itself_is_refused() -> None:
     ring: list[Any] = []
     ring.append(ring)
-    refused(said(outputs.call("ls", ring)))
+    refused(make_output_message(outputs.call("ls", ring)))
 
 
 def test_values_are_as_json_has_them() -> None:
-    given = said(outputs.call("f", {"a": (1, {2}), 3: math.inf, "b": "\ud800"}), content="\udcff")
+    call = outputs.call("f", {"a": (1, {2}), 3: math.inf, "b": "\ud800"})
+    given = make_output_message(call, content="\udcff")
     checked = check_message(given)
     assert checked.arguments == {"a": [1, [2]], "3": None, "b": "?"}
     assert checked.content == "?"
@@ -183,14 +184,14 @@ def test_values_are_as_json_has_them() -> None:
 
 def test_what_is_changed_afterwards_changes_no_message() -> None:
     arguments = {"path": "a"}
-    checked = check_message(said(outputs.call("rm", arguments)))
+    checked = check_message(make_output_message(outputs.call("rm", arguments)))
     arguments["path"] = "/"
     assert checked.arguments == {"path": "a"}
 
 
 def test_a_picture_has_the_media_type_of_its_bytes() -> None:
     for media_type, data in PICTURES.items():
-        assert check_message(said(outputs.image(data))).media_type == media_type
+        assert check_message(make_output_message(outputs.image(data))).media_type == media_type
 
 
 json_values = st.recursive(
@@ -254,7 +255,7 @@ def test_inv_msg_001_whatever_a_message_has(given: Message) -> None:
     ],
 )  # fmt: skip
 def test_messages_as_text(piece: AgentOutput, more: dict[str, Any], text: str) -> None:
-    assert format_message_text(check_message(said(piece, **more))) == text
+    assert format_message_text(check_message(make_output_message(piece, **more))) == text
 
 
 # ---- a type that is added --------------------------------------------------------------------------

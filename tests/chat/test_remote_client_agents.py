@@ -36,7 +36,10 @@ async def test_an_agent_from_outside(tmp_path: Path, worker_core: AgentStepperCo
         assert harness.interpreter.info(harness.session).agents[1].role == "THOUGHT"
         talker = await harness.client("talk")
         await soon(talker.send("Hello"))
-        assert contents(await soon(talker.send("A poem", agent="poet"))) == ["After 2: ", "Rhymed?"]
+        assert contents(await soon(talker.send("A poem", agent="poet"))) == [
+            "After 2: ",
+            "Rhymed?",
+        ]
         said = await soon(talker.choose("Yes"))
         assert [(each.type, each.content) for each in said] == [
             ("MESSAGE", "rhymed Yes, "),

@@ -21,7 +21,7 @@ from agentstepper_nb.chat.request_converter import (
 )
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentOutput
-from tests.chat.harness import PNG, said
+from tests.chat.harness import PNG, make_output_message
 
 keys = st.text(alphabet="ab.\\é ", min_size=1, max_size=4)
 leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
@@ -245,7 +245,7 @@ CODE = AgentOutput(type="CODE", content="print(1)", language="python", format="s
 )
 def test_the_words_of_others(given: dict[str, Any], piece: AgentOutput) -> None:
     assert convert_mapping(given) == piece
-    assert check_message(said(piece))
+    assert check_message(make_output_message(piece))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ from agentstepper_nb.chat.run_recorder import HaltWatcher
 from agentstepper_nb.protocol.chat import TurnEnding
 from agentstepper_nb.protocol.data_model import AgentActivity, EventSide, RunState
 from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
-from tests.chat.harness import NOWHERE, SAME, Actor, Harness, debugged, harness, shown, through
+from tests.chat.harness import (
+    NOWHERE,
+    SAME,
+    Actor,
+    Harness,
+    debugged,
+    harness,
+    make_shown_message,
+    step_through_turn,
+)
 from tests.coding.debugged_agent import View
 
 # ---- what is seen -----------------------------------------------------------------------------------
@@ -22,20 +31,20 @@ async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> No
         home.send("Hello.")
         assert await view.at() == {
             "Tool": "actor",
-            "Argument": {"message": shown("Hello.", "user"), "window": []},
+            "Argument": {"message": make_shown_message("Hello.", "user"), "window": []},
         }
         assert (home.info.run_id, home.info.no_debugger) == (view.run.id, None)
         assert home.info.speaking == "actor"
         assert view.run.program == "chat Hello."
         await view.steps()
-        assert await view.at() == [shown("Yes.", agent_name="actor")]
+        assert await view.at() == [make_shown_message("Yes.", agent_name="actor")]
         await view.steps()
         await home.is_awaiting_user(TurnEnding.DONE)
         home.send("Again.")
         begun = await view.at()
         assert begun["Argument"]["window"] == [
-            {"id": "m1", **shown("Hello.", "user")},
-            {"id": "m2", **shown("Yes.", agent_name="actor")},
+            {"id": "m1", **make_shown_message("Hello.", "user")},
+            {"id": "m2", **make_shown_message("Yes.", agent_name="actor")},
         ]
         assert len(view.runs) == 1
         await home.stop()
@@ -87,7 +96,7 @@ async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None
         assert home.messages[-1].content == "Not today."
         assert not actor.given
         home.send("Now?")
-        await through(view, SAME, SAME)
+        await step_through_turn(view, SAME, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert len(view.runs) == 1
 
@@ -106,7 +115,7 @@ async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one
         home.send("Again.")
         info = await home.until(lambda info: info.run_id != first)
         await asyncio.to_thread(view.until, lambda run: run.id == info.run_id)
-        await through(view, SAME, SAME)
+        await step_through_turn(view, SAME, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
 
 
@@ -118,7 +127,7 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
 
     async with harness(NOWHERE, FunctionAgent(work), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         assert await view.at() == {"Tool": "look", "Argument": "Hello."}
         await asyncio.to_thread(view.stop)
         await home.is_awaiting_user(TurnEnding.STOPPED)
@@ -148,7 +157,7 @@ async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
         home.send("Again.")
         assert (await view.at())["Argument"]["message"]["content"] == "Again."
         await view.steps()
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
 
 

@@ -11,7 +11,7 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.chat_thread import AnswerCollector
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.protocol.chat import ChatSessionSnapshot, TurnEnding
-from tests.chat.harness import PNG, SAME, Actor, debugged, shown, through
+from tests.chat.harness import PNG, SAME, Actor, debugged, make_shown_message, step_through_turn
 from tests.coding.debugged_agent import View
 
 
@@ -22,7 +22,7 @@ async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(vi
         call = await view.at()
         call["Argument"]["message"]["content"] = "Keep it."
         await view.steps(call)
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert actor.given[0][0].content == "Keep it."
         assert home.said == [("user", "Keep it."), ("assistant", "Yes.")]
@@ -33,7 +33,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
     actor = Actor()
     async with debugged(actor) as home:
         home.send("One.")
-        await through(view, SAME, SAME)
+        await step_through_turn(view, SAME, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         home.send("Two.")
         call = await view.at()
@@ -41,7 +41,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
         theirs["content"] = "No."
         call["Argument"]["window"] = [{"content": "Be brief.", "role": "system"}, theirs]
         await view.steps(call)
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [(each.role, each.content) for each in actor.given[1][1].window] == [
             ("system", "Be brief."),
@@ -55,19 +55,22 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        ([shown("Other.")], ["Other."]),
+        ([make_shown_message("Other.")], ["Other."]),
         ("Other.", ["Other."]),
         ({"content": "Other."}, ["Other."]),
         ([], []),
         (None, []),
-        ([shown("One."), shown("Two."), "Three."], ["One.", "Two.", "Three."]),
+        (
+            [make_shown_message("One."), make_shown_message("Two."), "Three."],
+            ["One.", "Two.", "Three."],
+        ),
         ([{"type": "CONSOLE", "content": "$ ls"}], ["$ ls"]),
     ],
 )
 async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: list[str]) -> None:
     async with debugged(Actor(["Yes."])) as home:
         home.send("Hello.")
-        await through(view, SAME, edit)
+        await step_through_turn(view, SAME, edit)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", *said]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
@@ -111,9 +114,9 @@ async def test_an_edit_that_cannot_be_used_is_an_error(
 ) -> None:
     async with debugged(Actor()) as home:
         home.send("Hello.")
-        await through(view, begin, *([] if end is None else [end]))
+        await step_through_turn(view, begin, *([] if end is None else [end]))
         if end is None:  # the failed call halts, too
-            await through(view, SAME)
+            await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.ERROR)
         assert why in home.messages[-1].content
         assert home.fold.messages == home.messages
@@ -126,7 +129,7 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> 
 
     async with debugged(Actor(fails)) as home:
         home.send("Hello.")
-        await through(view, SAME, ["Whole."])
+        await step_through_turn(view, SAME, ["Whole."])
         await home.is_awaiting_user(TurnEnding.DONE)
         assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
 
@@ -142,7 +145,7 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
         await view.steps(["I think.", {"hand_on": "two", "text": "Try it."}])
         assert (await view.at())["Tool"] == "two"
         await view.steps()
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Go.", "I think.", "Try it.", "Two."]
         assert not one.given
@@ -151,7 +154,7 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
 async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
     async with debugged(Actor([outputs.code(str(n), f"l{n}") for n in range(110)])) as home:
         home.send("Count.")
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         result = await view.at()
         result[0]["content"] = "zero"
         await view.steps(result)
@@ -165,7 +168,7 @@ async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
 async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> None:
     async with debugged(Actor([outputs.image(PNG, alt="A plot")])) as home:
         home.send("Draw.")
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         result = await view.at()
         assert result[0]["bytes"] == len(PNG)
         assert "data" not in result[0]
@@ -179,7 +182,7 @@ async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None
     long = "x" * 300_000
     async with debugged(Actor([long])) as home:
         home.send("Go on.")
-        await through(view, SAME)
+        await step_through_turn(view, SAME)
         (result,) = await view.at()
         assert len(result["content"]) < 210_000
         await view.steps([{**result, "role": "computer"}])
@@ -202,7 +205,7 @@ async def test_what_a_person_takes_out_is_not_in_the_answer(view: View) -> None:
     async with debugged(Actor(["Yes.", outputs.console("1"), "No."])) as home:
         answers = AnswerCollector(home.interpreter, home.session)
         asked = asyncio.ensure_future(answers.collect(lambda: home.send("Hello.")))
-        await through(view, SAME, ["Yes.", ""])
+        await step_through_turn(view, SAME, ["Yes.", ""])
         assert [each.content for each in await asked] == ["Yes."]
         assert [content for _, content in home.said] == ["Hello.", "Yes."]
         assert (home.fold.messages, home.fold.info) == (home.messages, home.info)

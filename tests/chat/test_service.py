@@ -26,9 +26,9 @@ from tests.chat.chats import (
     ask,
     content_of,
     interpreter,
+    is_turn_end,
+    read_until,
     served,
-    stopped,
-    until,
     watch,
 )
 from tests.chat.harness import message, refused
@@ -49,7 +49,7 @@ async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path
         assert isinstance(first.event, ChatSessionSnapshot) and first.event.session.title == "Birds"
         said = await ask(service, "send", session=session, content="Hello")
         assert (said.role, said.content, said.session_id) == ("user", "Hello", session)
-        events = [first, *await until(stream, stopped)]
+        events = [first, *await read_until(stream, is_turn_end)]
         assert [told.n for told in events] == list(range(1, len(events) + 1))
         assert content_of(events) == [("user", "Hello"), ("assistant", "You said: Hello")]
 
@@ -69,10 +69,10 @@ async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
         with refused("session_busy"):
             await send("b")
         held.opened.set()
-        await until(stream, stopped)
+        await read_until(stream, is_turn_end)
         assert await send("a") == first
         assert (await send("b")).id != first.id
-        await until(stream, stopped)
+        await read_until(stream, is_turn_end)
         assert [each.role for each in here.messages(session)] == ["user", "assistant"] * 2
 
 
@@ -104,11 +104,11 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
                 and told.event.session.waiting is not None
             )
 
-        events = await until(stream, waits)
+        events = await read_until(stream, waits)
         id = events[-1].event.session.waiting
         chosen = await ask(service, "choose", session=session, message=id, choice="No")
         assert (chosen.type, chosen.chosen) == (MessageType.CONFIRMATION, "No")
-        events += await until(stream, stopped)
+        events += await read_until(stream, is_turn_end)
         assert content_of(events)[-1] == ("assistant", "So: No")
         with refused("not_waiting", "wait"):
             await ask(service, "choose", session=session, message=id, choice="No")
@@ -122,7 +122,7 @@ async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
         first: Any = await anext(lists)
         assert [each.title for each in first.sessions] == ["Fish"]
         assert await ask(service, "remove", session=session) is None
-        assert not (await until(lists, lambda told: not told.sessions))[-1].sessions
+        assert not (await read_until(lists, lambda told: not told.sessions))[-1].sessions
         await lists.aclose()
 
 

@@ -29,9 +29,9 @@ from tests.chat.chats import (
     ask,
     content_of,
     interpreter,
+    is_turn_end,
+    read_until,
     served,
-    stopped,
-    until,
     watch,
 )
 from tests.chat.harness import PNG, message, refused
@@ -51,7 +51,7 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
 
     async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
-        events = await until(stream, stopped)
+        events = await read_until(stream, is_turn_end)
         told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert all(each.data is None for each in told)
         bytes_, file, elsewhere, source = list(dict.fromkeys(each.id for each in told))[-4:]
@@ -86,7 +86,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
     monkeypatch.setattr(AllowedPaths, "read_image", hang)
     async with served(tmp_path, Agent(say)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
-        await until(stream, stopped)
+        await read_until(stream, is_turn_end)
         picture = here.messages(session)[1].id
         gone = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
         asking = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
@@ -108,7 +108,7 @@ async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
             await anext(streams[each])
             await ask(service, "send", session=each, content=each)
         for each in sessions:
-            told = await until(streams[each], stopped)
+            told = await read_until(streams[each], is_turn_end)
             assert content_of(told) == [("user", each), ("assistant", f"You said: {each}")]
             await streams[each].aclose()
 
@@ -167,7 +167,7 @@ async def test_an_extensions_message_is_told_as_one_that_views_know(
         half = await anext(watch(service, session))
         assert [each.content for each in half.event.messages] == ["Hello", "ABCD"]
         held.opened.set()
-        events = await until(stream, stopped)
+        events = await read_until(stream, is_turn_end)
         told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert {each.type for each in told} == {MessageType.MESSAGE}
         assert content_of(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]

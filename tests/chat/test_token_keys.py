@@ -17,7 +17,14 @@ import pytest
 from agentstepper_nb.chat.remote.key_file import KEYS_FILE
 from agentstepper_nb.chat.remote.tokens import MAX_EXPIRES_IN_S, ChatTokens
 from agentstepper_nb.errors import StoreError
-from tests.chat.harness import HOUR, NONE, at, refusal, refused, secret
+from tests.chat.harness import (
+    HOUR,
+    NONE,
+    refused,
+    signing_key,
+    token_refusal,
+    tokens_at,
+)
 
 
 def kept(folder: Path) -> Any:
@@ -25,7 +32,7 @@ def kept(folder: Path) -> Any:
 
 
 def test_what_is_over_is_forgotten(tmp_path: Path) -> None:
-    long_ago = at(tmp_path, -2 * MAX_EXPIRES_IN_S)
+    long_ago = tokens_at(tmp_path, -2 * MAX_EXPIRES_IN_S)
     token = long_ago.issue("s1", expires_in_s=HOUR)
     long_ago.revoke("some id")
     long_ago.revoke_session("s1")
@@ -36,12 +43,12 @@ def test_what_is_over_is_forgotten(tmp_path: Path) -> None:
     chat_tokens.rotate()
     assert (len(kept(tmp_path)["keys"]), kept(tmp_path)["revoked"]) == (1, {})
     assert kept(tmp_path)["sessions"] == {}
-    assert refusal(chat_tokens, token) == NONE
+    assert token_refusal(chat_tokens, token) == NONE
 
 
 def test_the_keys_are_this_users_alone(chat_tokens: ChatTokens, tmp_path: Path) -> None:
     chat_tokens.issue("s1")
-    assert len(secret(tmp_path)) == 32
+    assert len(signing_key(tmp_path)) == 32
     for each in tmp_path.iterdir():
         assert each.stat().st_mode & 0o777 == 0o600, each
     assert {each.name for each in tmp_path.iterdir()} == {KEYS_FILE, "chat-keys.lock"}
@@ -151,7 +158,7 @@ def test_many_threads_change_it_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     chat_tokens = ChatTokens(tmp_path)
-    assert [refusal(chat_tokens, each) for each in tokens] == ["was revoked"] * 20
+    assert [token_refusal(chat_tokens, each) for each in tokens] == ["was revoked"] * 20
     assert len(kept(tmp_path)["revoked"]) == 20
 
 
@@ -167,7 +174,7 @@ def test_another_process_has_the_same_keys(chat_tokens: ChatTokens, tmp_path: Pa
     command = [sys.executable, "-c", script, str(tmp_path), token]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout == "s1\n"
-    assert refusal(chat_tokens, token) == "was revoked"
+    assert token_refusal(chat_tokens, token) == "was revoked"
 
 
 def test_who_listens_hears_what_takes_tokens_away(chat_tokens: ChatTokens) -> None:

@@ -14,7 +14,7 @@ import pytest
 from agentstepper_nb.chat.remote.key_file import KEYS_FILE
 from agentstepper_nb.chat.remote.tokens import AUDIENCE, LEEWAY_S, MAX_EXPIRES_IN_S, ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
-from tests.chat.harness import HOUR, NONE, at, refusal, secret
+from tests.chat.harness import HOUR, NONE, signing_key, token_refusal, tokens_at
 
 
 def encoded(part: dict[str, Any]) -> str:
@@ -75,7 +75,9 @@ def test_inv_session_002_a_token_out_of_its_time_is_refused(
     chat_tokens: ChatTokens, tmp_path: Path, off: float, why: str
 ) -> None:
     """A session is entered by a good token of its own alone: not after its time, nor before it."""
-    assert refusal(chat_tokens, at(tmp_path, off).issue("s1", expires_in_s=HOUR)) == why
+    assert (
+        token_refusal(chat_tokens, tokens_at(tmp_path, off).issue("s1", expires_in_s=HOUR)) == why
+    )
 
 
 def test_inv_session_002_a_foreign_token_is_refused(
@@ -86,12 +88,12 @@ def test_inv_session_002_a_foreign_token_is_refused(
     """
     mine = chat_tokens.issue("s1")
     foreign = ChatTokens(tmp_path / "elsewhere").issue("s1")
-    assert refusal(chat_tokens, foreign) == NONE
+    assert token_refusal(chat_tokens, foreign) == NONE
     renamed = jwt.encode(
         decoded(mine, 1), b"x" * 32, "HS256", headers={"kid": decoded(mine, 0)["kid"]}
     )
-    assert refusal(chat_tokens, renamed) == NONE
-    assert refusal(ChatTokens(tmp_path / "without keys"), mine) == NONE
+    assert token_refusal(chat_tokens, renamed) == NONE
+    assert token_refusal(ChatTokens(tmp_path / "without keys"), mine) == NONE
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_inv_session_002_an_altered_token_is_refused(
     """A session is entered by a good token of its own alone: not by one whose bearer wrote in it."""
     head, _, signature = (token := chat_tokens.issue("s1", "watch")).split(".")
     altered = f"{head}.{encoded(decoded(token, 1) | changed)}.{signature}"
-    assert refusal(chat_tokens, altered) == NONE
+    assert token_refusal(chat_tokens, altered) == NONE
 
 
 def test_inv_session_002_other_ways_of_signing_are_refused(
@@ -122,14 +124,19 @@ def test_inv_session_002_other_ways_of_signing_are_refused(
     token = chat_tokens.issue("s1")
     head, claims = decoded(token, 0), decoded(token, 1)
     for none in ("none", "None", "NONE"):
-        assert refusal(chat_tokens, f"{encoded(head | {'alg': none})}.{encoded(claims)}.") == NONE
+        assert (
+            token_refusal(chat_tokens, f"{encoded(head | {'alg': none})}.{encoded(claims)}.")
+            == NONE
+        )
     for algorithm in ("HS384", "HS512"):
-        with_key = jwt.encode(claims, secret(tmp_path) * 2, algorithm, headers={"kid": head["kid"]})
-        assert refusal(chat_tokens, with_key) == NONE
+        with_key = jwt.encode(
+            claims, signing_key(tmp_path) * 2, algorithm, headers={"kid": head["kid"]}
+        )
+        assert token_refusal(chat_tokens, with_key) == NONE
     signature = token.rpartition(".")[2]
     for algorithm in ("RS256", "ES256", "PS256", "HS512", ""):
         said = f"{encoded(head | {'alg': algorithm})}.{encoded(claims)}.{signature}"
-        assert refusal(chat_tokens, said) == NONE
+        assert token_refusal(chat_tokens, said) == NONE
 
 
 @pytest.mark.parametrize(
@@ -156,8 +163,8 @@ def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
     claims = decoded(token, 1) | wrong
     said = {name: value for name, value in claims.items() if value is not None}
     kid = {"kid": decoded(token, 0)["kid"]}
-    odd = jwt.PyJWS().encode(json.dumps(said).encode(), secret(tmp_path), "HS256", headers=kid)
-    assert refusal(chat_tokens, odd) == NONE
+    odd = jwt.PyJWS().encode(json.dumps(said).encode(), signing_key(tmp_path), "HS256", headers=kid)
+    assert token_refusal(chat_tokens, odd) == NONE
 
 
 @pytest.mark.parametrize(
@@ -183,7 +190,7 @@ def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
 def test_inv_session_002_garbage_is_refused(chat_tokens: ChatTokens, garbage: Any) -> None:
     """A session is entered by a good token of its own alone: not by anything else."""
     chat_tokens.issue("s1")
-    assert refusal(chat_tokens, garbage) == NONE
+    assert token_refusal(chat_tokens, garbage) == NONE
 
 
 @pytest.mark.parametrize("by", ["token", "id"])
@@ -194,7 +201,7 @@ def test_inv_session_002_a_revoked_token_is_refused(
     token, other = chat_tokens.issue("s1"), chat_tokens.issue("s1")
     chat_tokens.check(token)
     ChatTokens(tmp_path).revoke(token if by == "token" else chat_tokens.check(token).id)
-    assert refusal(chat_tokens, token) == "was revoked"
+    assert token_refusal(chat_tokens, token) == "was revoked"
     assert chat_tokens.check(other).session_id == "s1"
     with pytest.raises(CommandError, match="was revoked"):
         chat_tokens.revoke(token)
@@ -211,7 +218,7 @@ def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) 
         refused.append(chat_tokens.issue("s1"))
         assert chat_tokens.check(refused[-1]).session_id == "s1"
         chat_tokens.revoke_session("s1")
-        assert {refusal(chat_tokens, each) for each in refused} == {"was revoked"}
+        assert {token_refusal(chat_tokens, each) for each in refused} == {"was revoked"}
     assert chat_tokens.check(chat_tokens.issue("s2")).session_id == "s2"
 
 
@@ -225,5 +232,5 @@ def test_inv_session_002_after_a_rotation(chat_tokens: ChatTokens, tmp_path: Pat
     assert decoded(old, 0)["kid"] != decoded(new, 0)["kid"]
     assert chat_tokens.check(old).session_id == chat_tokens.check(new).session_id == "s1"
     chat_tokens.rotate(drop_old=True)
-    assert refusal(chat_tokens, old) == refusal(chat_tokens, new) == NONE
+    assert token_refusal(chat_tokens, old) == token_refusal(chat_tokens, new) == NONE
     assert chat_tokens.check(chat_tokens.issue("s1")).session_id == "s1"

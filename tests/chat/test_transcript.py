@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.line_store import FileLineStore, MemoryLineStore
 from agentstepper_nb.chat.transcripts import ChatTranscript
-from tests.chat.harness import PNG, message, numbered, refused, session
+from tests.chat.harness import PNG, make_numbered_messages, message, refused, session
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
     lines = MemoryLineStore() if in_memory else FileLineStore(tmp_path / "a")
     with closing(ChatTranscript(lines, session())) as made:
         said = [
-            *numbered(5),
+            *make_numbered_messages(5),
             message("alt", id="p", type="IMAGE", data=PNG, media_type="image/png"),
         ]
         for each in said:
@@ -45,7 +45,7 @@ def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
 
 
 def test_a_message_that_is_another_now_stands_in_its_first_place(made: ChatTranscript) -> None:
-    one, two = numbered(2)
+    one, two = make_numbered_messages(2)
     for each in (one, two, msgspec.structs.replace(one, content="other")):
         made.record_message(each)
     assert [each.content for each in made.read_newest(9)] == ["other", "text 1"]
@@ -54,7 +54,7 @@ def test_a_message_that_is_another_now_stands_in_its_first_place(made: ChatTrans
 
 
 def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
-    for each in numbered(10):
+    for each in make_numbered_messages(10):
         made.record_message(each)
     page = made.read_before("m7", 3)
     assert ([each.id for each in page.messages], page.more) == (["m4", "m5", "m6"], True)
@@ -74,7 +74,7 @@ def test_whatever_a_crash_left_the_rest_is_read(
     """A file that is cut anywhere, with anything after it, gives what stands whole in it."""
     path = tmp_path_factory.mktemp("torn") / "t"
     with closing(ChatTranscript(FileLineStore(path), info := session())) as made:
-        for each in numbered(4):
+        for each in make_numbered_messages(4):
             made.record_message(each)
     whole = path.read_bytes()
     first = whole.index(b"\n") + 1
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
 def test_no_more_is_read_at_once_than_fits(
     made: ChatTranscript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in numbered(10):
+    for each in make_numbered_messages(10):
         made.record_message(msgspec.structs.replace(each, content="x" * 1000))
     monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 5000)
     page = made.read_before("m9", 9)
@@ -132,7 +132,7 @@ def test_what_goes_with_the_process_does_not_fill_its_memory(
     monkeypatch.setattr(line_store, "MAX_MEMORY_BYTES", 1000)
     lines = MemoryLineStore()
     made = ChatTranscript(lines, session())
-    said = numbered(30)
+    said = make_numbered_messages(30)
     for each in said:
         made.record_message(each)
     assert isinstance(lines._file.name, int)  # a file that has no name

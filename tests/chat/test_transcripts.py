@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     Message,
     State,
 )
-from tests.chat.harness import message, numbered, refused, session
+from tests.chat.harness import make_numbered_messages, message, refused, session
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def written(stored: ChatTranscripts, messages: list[Message], **fields: Any) -> 
 
 
 def test_only_this_user_may_read_it(stored: ChatTranscripts, tmp_path: Path) -> None:
-    info = written(stored, numbered(1))
+    info = written(stored, make_numbered_messages(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -57,7 +57,7 @@ def test_a_conversation_in_which_nothing_was_said_leaves_nothing(
 
 
 def test_kept_sessions_are_listed_and_opened(stored: ChatTranscripts) -> None:
-    infos = [written(stored, numbered(n + 1), title=f"T{n}") for n in range(3)]
+    infos = [written(stored, make_numbered_messages(n + 1), title=f"T{n}") for n in range(3)]
     assert {each.id: each.title for each in stored.list_stored_sessions()} == {
         each.id: each.title for each in infos
     }
@@ -69,7 +69,7 @@ def test_kept_sessions_are_listed_and_opened(stored: ChatTranscripts) -> None:
 def test_a_list_looks_at_what_changed_alone(
     stored: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    infos = [written(stored, numbered(1)) for _ in range(20)]
+    infos = [written(stored, make_numbered_messages(1)) for _ in range(20)]
     stored.list_stored_sessions()
     opened = []
     real = os.open
@@ -89,7 +89,7 @@ def test_a_list_looks_at_what_changed_alone(
 def test_a_session_whose_process_was_killed_is_listed_as_it_was(stored: ChatTranscripts) -> None:
     info = session()
     with closing(stored.create(info)) as made:
-        for each in numbered(3):
+        for each in make_numbered_messages(3):
             made.record_message(each)
     (found,) = stored.list_stored_sessions()
     assert (found.messages, found.state, found.updated_at) == (3, State.STATE_STOP, 4.0)
@@ -111,7 +111,7 @@ def test_a_session_whose_process_was_killed_is_listed_as_it_was(stored: ChatTran
 def test_a_file_that_is_no_transcript_is_left_alone(
     stored: ChatTranscripts, tmp_path: Path, data: bytes
 ) -> None:
-    good = written(stored, numbered(1))
+    good = written(stored, make_numbered_messages(1))
     name = str(uuid4())
     bad = tmp_path / "chats" / f"{name}.jsonl"
     bad.write_bytes(data)
@@ -124,7 +124,7 @@ def test_a_file_that_is_no_transcript_is_left_alone(
 
 def test_a_pipe_holds_up_no_list(stored: ChatTranscripts, tmp_path: Path) -> None:
     """Nothing is opened that is no file: to open a pipe waits for who writes into it."""
-    good = written(stored, numbered(1))
+    good = written(stored, make_numbered_messages(1))
     pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
     os.mkfifo(pipe)
     assert [each.id for each in stored.list_stored_sessions()] == [good.id]
@@ -133,7 +133,7 @@ def test_a_pipe_holds_up_no_list(stored: ChatTranscripts, tmp_path: Path) -> Non
 
 
 def test_what_is_open_here_is_not_looked_at(stored: ChatTranscripts) -> None:
-    infos = [written(stored, numbered(1)) for _ in range(2)]
+    infos = [written(stored, make_numbered_messages(1)) for _ in range(2)]
     assert [each.id for each in stored.list_stored_sessions({infos[0].id})] == [infos[1].id]
 
 
@@ -143,7 +143,7 @@ def test_a_long_conversation_is_listed_by_its_ends(
     """However much was said, a list reads as much of it; one that a kill cut off is read by blocks."""
     info = session()
     with closing(stored.create(info)) as made:
-        for each in numbered(3000):
+        for each in make_numbered_messages(3000):
             made.record_message(msgspec.structs.replace(each, content="x" * 500))
         made.record_info(msgspec.structs.replace(info, messages=len(made)))
         read: list[int] = []
@@ -161,7 +161,7 @@ def test_what_a_connector_says_of_itself_makes_no_file_unreadable(stored: ChatTr
     agent = ChatAgentInfo(
         name="a", role="OTHER", type=AgentType.TOOL_CALLING, description="d" * 1_000_000
     )
-    info = written(stored, numbered(1), agents=(agent,))
+    info = written(stored, make_numbered_messages(1), agents=(agent,))
     with closing(stored.open(info.id)) as made:
         assert len(made.session.agents[0].description) == 1000
 
@@ -170,7 +170,7 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
     stored: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
-    info = written(stored, numbered(1))
+    info = written(stored, make_numbered_messages(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     real = line_store.lock_descriptor
 
@@ -184,7 +184,7 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
 
 
 def test_names_that_are_no_ids_are_never_opened(stored: ChatTranscripts, tmp_path: Path) -> None:
-    written(stored, numbered(1))
+    written(stored, make_numbered_messages(1))
     folder = tmp_path / "chats"
     (folder / "notes.jsonl").write_text("{}")
     linked = folder / f"{uuid4()}.jsonl"
@@ -199,7 +199,7 @@ def test_names_that_are_no_ids_are_never_opened(stored: ChatTranscripts, tmp_pat
 
 
 def test_a_session_belongs_to_one_process(stored: ChatTranscripts, tmp_path: Path) -> None:
-    info = written(stored, numbered(1))
+    info = written(stored, make_numbered_messages(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     with path.open("rb") as theirs:  # another open file is as good as another process
         fcntl.flock(theirs, fcntl.LOCK_EX)
@@ -211,7 +211,7 @@ def test_a_session_belongs_to_one_process(stored: ChatTranscripts, tmp_path: Pat
 
 def test_a_forked_process_holds_no_session(stored: ChatTranscripts) -> None:
     """It has what was open, and yet the session can be opened once it was closed here."""
-    info = written(stored, numbered(1))
+    info = written(stored, make_numbered_messages(1))
     made = stored.open(info.id)
     lines: Any = made._lines
     forked = os.dup(lines._descriptor)  # as a fork has it
