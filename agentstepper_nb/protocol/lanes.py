@@ -16,6 +16,8 @@ from .field_types import Count, ScopePath
 
 #: What a part of a scope begins with that is an agent.
 _AGENT_PREFIX: Final = "agent:"
+#: Characters of a title: as many as names have on the wire.
+_MAX_TITLE_CHARS: Final = 1000
 #: The main lane of a run: of what happens in none of its agents.
 MAIN_LANE: Final[ScopePath] = ()
 
@@ -67,6 +69,7 @@ def name_lanes(rows: Iterable[TimelineRow]) -> dict[ScopePath, str]:
 
 def _name(path: ScopePath, label: AgentLabel | None) -> str:
     if label is not None and label.name:
-        return label.name
-    name, colon, number = path[-1].removeprefix(_AGENT_PREFIX).rpartition(":")
-    return name if colon and number.isdecimal() else path[-1].removeprefix(_AGENT_PREFIX)
+        return label.name[:_MAX_TITLE_CHARS]
+    part = path[-1][: len(_AGENT_PREFIX) + _MAX_TITLE_CHARS].removeprefix(_AGENT_PREFIX)
+    name, colon, number = part.rpartition(":")
+    return name if colon and number.isdecimal() else part
