@@ -296,7 +296,8 @@ def test_threads_commit_one_after_the_other(folder: Path, data: Path, watch: Ope
     for thread in threads:
         thread.join()
     paths = [change.path for commit in made if commit for change in commit.changes]
-    assert sorted(paths) == sorted(f"{n}-{step}" for n in range(4) for step in range(5))
+    # A commit of another thread may find a file that is being written, which then changes once more.
+    assert set(paths) == {f"{n}-{step}" for n in range(4) for step in range(5)}
     assert len(files_of(data, workspace.head)) == 20
 
 
