@@ -15,7 +15,7 @@ from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.hub import chat_registry
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.chat.chats import wait_briefly
+from tests.chat.chats import soon
 from tests.chat.remote_harness import RemoteHarness, no_core, remote_harness
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 from tests.server.peers import Closed
@@ -50,7 +50,7 @@ def chat(
     @asynccontextmanager
     async def opened() -> AsyncIterator[RemoteHarness]:
         async with remote_harness(tmp_path) as harness:
-            await wait_briefly(harness.remote_access.open())
+            await soon(harness.remote_access.open())
             yield harness
 
     return opened
@@ -71,7 +71,7 @@ async def test_a_script_and_an_agent(chat: Chat) -> None:
         attending = asyncio.ensure_future(agent.serve_agent(lambda message: f"Roses, {message}"))
         await harness.has("parrot", "poet")
         talker = await harness.client("talk")
-        (said,) = await wait_briefly(talker.send("Hello", agent="poet"))
+        (said,) = await soon(talker.send("Hello", agent="poet"))
         assert (said.agent_name, said.content) == ("poet", "Roses, Hello")
         attending.cancel()
         await asyncio.wait((attending,))
@@ -108,7 +108,7 @@ async def test_a_chat_that_isnt_there(chat: Chat, connect: Any) -> None:
         with pytest.raises(
             ConnectionLostError, match=r"\(404\): No chat is served at this address"
         ):
-            await wait_briefly(AsyncChatClient.connect(address, token))
+            await soon(AsyncChatClient.connect(address, token))
 
 
 async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_client: Any) -> None:
