@@ -116,7 +116,10 @@ class _Visit:
                 self._promised(*self._asked.pop(envelope.id))
             case ui.UiError():
                 # Nobody knows whether an agent that was killed meanwhile would have taken the edit.
-                unasked = message.code == "invalid_edit" and "agent was lost" in message.message
+                unasked = (
+                    message.code == "invalid_edit"
+                    and "disconnected before it said" in message.message
+                )
                 assert unasked or message.code in ("stale", "run_is_over"), message
                 if envelope.id is not UNSET and envelope.id in self._asked:
                     halt_point, edit = self._asked.pop(envelope.id)
