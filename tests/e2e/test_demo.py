@@ -155,7 +155,7 @@ def test_an_agent_of_a_framework(open_tutorial: Open) -> None:
     tutorial.run_until(step)
     tutorial.lab.run(step)
     view = tutorial.lab.view(step)
-    view.step_to("Agent → Tools refund")
+    view.step_to("Agent → Tools tools refund")
     edit_field(view, "12900", "2900")
     view.press("Step with edit")
     view.press("Continue")
