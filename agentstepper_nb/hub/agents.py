@@ -10,7 +10,6 @@ from ..errors import ProtocolError
 from ..protocol.data_model import AnswerKind, Commit, HaltPoint
 from .connection import Connection
 from .error_replies import make_error_reply
-from .message_sequence import PendingEditChecks
 from .run_service import RunService
 
 
@@ -53,11 +52,6 @@ class AgentPeerSession(ABC):
                 extract_first_line(refused.message),
             )
         self._send_error(refused.code, refused.message, text)
-
-    @property
-    def pending_edit_checks(self) -> PendingEditChecks | None:
-        """What asks the agent about edits, where it can say."""
-        return None
 
     def on_replaced(self) -> None:
         """The agent has opened another connection for its run."""

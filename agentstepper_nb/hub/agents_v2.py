@@ -107,11 +107,6 @@ class AgentPeerSessionV2(AgentPeerSession):
             self._epoch += 1
             self._send(agent_codec.encode_lease(lease, self._epoch))
 
-    @property
-    def pending_edit_checks(self) -> PendingEditChecks | None:
-        """What asks the agent about edits, where it can say."""
-        return self._edit_checks if self._can_check_edits and self._is_welcomed else None
-
     def on_core_closed(self) -> None:
         """Acknowledge what is kept."""
         self._acknowledgements.flush()
@@ -147,17 +142,31 @@ class AgentPeerSessionV2(AgentPeerSession):
         raise error
 
     def _dispatch(self, envelope: Envelope, message: object, text: str) -> None:
-        id = None if envelope.id is UNSET else envelope.id
+        run, id = self.run, None if envelope.id is UNSET else envelope.id
+        if run is None or isinstance(message, program_requests.ProgramRequest):
+            self._dispatch_without_run(envelope.n, message, id, text)
+        elif (
+            # This Core evaluates the run's breakpoints, and has yet to read what they saw.
+            isinstance(message, v2.HaltPointReached)
+            and not message.epoch
+            and self.hub.debugger.halt_policy.needs_history(run)
+        ):
+            self._turns.defer(text, partial(self._dispatch, envelope, message, text))
+            self._run_task(partial(self._replay_history, run))
+        elif self._sequence.accept(envelope.n):
+            outputs: list[Output] = []
+            try:
+                outputs = self._execute(run, message, id, text)
+            finally:  # a message that is refused was received, too
+                size = max(len(text), agent_codec.count_content_bytes(message))
+                self._record(run, outputs, size)
+
+    def _dispatch_without_run(self, n: int, message: object, id: str | None, text: str) -> None:
+        """Do what a message asks for that is about no run, or that opens one."""
         if isinstance(message, program_requests.ProgramRequest):
             self._run_task(partial(self._answer, message, id), text)
-        elif self.run is not None:
-            if self._needs_history(self.run, message):
-                self._turns.defer(text, partial(self._dispatch, envelope, message, text))
-                self._run_task(partial(self._replay_history, self.run))
-            elif self._sequence.accept(envelope.n):
-                self._accept_message(self.run, message, id, text)
         elif isinstance(message, v2.Hello):
-            self._hello(message, envelope.n)
+            self._hello(message, n)
         elif self._is_over:
             raise ProtocolError("run_ended", _BYE_RECEIVED)
         else:
@@ -170,15 +179,8 @@ class AgentPeerSessionV2(AgentPeerSession):
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
         self.close(1003, "unknown_content: send the content again on a new connection.")
 
-    def _accept_message(self, run: str, message: object, id: str | None, text: str) -> None:
-        """Carry a message out, and record with it that it was taken: one that is refused is, too."""
-        outputs: list[Output] = []
-        try:
-            outputs = self._execute(run, message, id, text)
-        finally:
-            self._record(run, outputs, max(len(text), agent_codec.count_content_bytes(message)))
-
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
+        """Perform what a message brought, and record with it that the message was received."""
         n = self._sequence.last_received
         heard = self.hub.debugger.record_received(run, n)
         acknowledge = partial(self._acknowledgements.acknowledge, n, size)
@@ -194,7 +196,11 @@ class AgentPeerSessionV2(AgentPeerSession):
             case v2.EventBegun():
                 return debugger.begin_event(agent_codec.decode_event(message, run), message.seams)
             case v2.HaltPointReached():
-                reached = self._pass_if_answered(agent_codec.decode_point(message, run))
+                reached = agent_codec.decode_point(message, run)
+                was_sent_before = self._sequence.last_received <= self._last_sent_before
+                if was_sent_before and reached.id not in self._waiting:
+                    # Its agent may have its answer, which the store lost.
+                    reached = replace(reached, waits=False)
                 return debugger.reach_halt_point(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.halt_point, now)
@@ -202,20 +208,20 @@ class AgentPeerSessionV2(AgentPeerSession):
                 decision = agent_codec.decode_decision(message)
                 edit = None if data is UNSET else str(data, "utf-8")
                 return debugger.decide(run, now, decided, decision, edit)
+            case v2.EditChecked():
+                self._edit_checks.resolve(message)
+                return []
+        return self._execute_other(run, message, id, text)
+
+    def _execute_other(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
+        """Carry out a message that is about neither an event nor a halt point."""
+        match message:
             case v2.CommitMade():
                 commit = agent_codec.decode_commit(message, run)
                 self.hub.log.info("%s", describe_commit(commit))
-                return debugger.add_commit(commit)
+                return self.hub.debugger.add_commit(commit)
             case v2.UserMessageAwaited():
-                return debugger.await_message(run)
-        self._execute_in_background(run, message, id, text)
-        return []
-
-    def _execute_in_background(self, run: str, message: object, id: str | None, text: str) -> None:
-        """Carry out a message of which the debugger is told nothing."""
-        match message:
-            case v2.EditChecked():
-                self._edit_checks.resolve(message)
+                return self.hub.debugger.await_message(run)
             case v2.GetTimeline():
                 self._run_task(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
@@ -225,12 +231,7 @@ class AgentPeerSessionV2(AgentPeerSession):
                 self._bye(run, message)
             case v2.Hello():
                 raise ProtocolError("already_open", ALREADY_GREETED)
-
-    def _pass_if_answered(self, halt_point: HaltPoint) -> HaltPoint:
-        """A halt point that was sent again: its agent may have its answer, which the store lost."""
-        if self._sequence.last_received > self._last_sent_before or halt_point.id in self._waiting:
-            return halt_point
-        return replace(halt_point, waits=False)
+        return []
 
     def _bye(self, run: str, bye: v2.Bye) -> None:
         self._is_over = True
@@ -272,6 +273,8 @@ class AgentPeerSessionV2(AgentPeerSession):
             return  # it has hung up meanwhile
         self._send(welcome)
         self._is_welcomed = True
+        if self._can_check_edits:
+            self.hub.edit_checks[self.run] = self._edit_checks
         if self._lease is not None:
             self.send_lease(self._lease)
         if self._unsent_answers:
@@ -341,11 +344,6 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     async def _answer(self, question: program_requests.ProgramRequest, id: str | None) -> None:
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
-
-    def _needs_history(self, run: str, message: object) -> bool:
-        """Whether this Core evaluates the run's breakpoints, and has yet to read what they saw."""
-        asked = isinstance(message, v2.HaltPointReached) and not message.epoch
-        return asked and self.hub.debugger.halt_policy.needs_history(run)
 
     async def _replay_history(self, run: str) -> None:
         """Read what the run's breakpoints saw, and go on with what came meanwhile."""

@@ -7,15 +7,10 @@ from typing import Protocol
 from ..core import LeaseGranted, RecordOutput
 from ..protocol.data_model import AnswerKind, HaltPoint
 from ..protocol.store_info import StoreInfo
-from .message_sequence import PendingEditChecks
 
 
 class RunPeer(Protocol):
     """The session of one agent's run."""
-
-    @property
-    def pending_edit_checks(self) -> PendingEditChecks | None:
-        """What asks the agent about edits, where it can say."""
 
     def send_lease(self, lease: LeaseGranted) -> None:
         """Tell the agent what it may decide by itself from now on."""

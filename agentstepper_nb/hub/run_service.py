@@ -78,6 +78,8 @@ class RunService:
         #: Held while a breakpoint is tried on a run.
         self.dry_run_lock = asyncio.Lock()
         self._imports = RunImporter()
+        #: What asks the agents of runs about edits, by run: of each agent that is there and can say.
+        self.edit_checks: dict[str, PendingEditChecks] = {}
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without
         self._views: list[ViewPeer] = []
@@ -97,10 +99,12 @@ class RunService:
     def unregister_agent(self, run: str) -> None:
         """A run's session is gone."""
         self._agents.pop(run, None)
+        self.edit_checks.pop(run, None)
 
     def replace_agent(self, run: str) -> None:
         """A run's agent connects again: the connection it may still have is of no use."""
-        session = self._agents.pop(run, None)
+        session = self._agents.get(run)
+        self.unregister_agent(run)
         if session is not None:
             session.on_replaced()
 
@@ -182,11 +186,6 @@ class RunService:
         hits = await self.store.search(query, run, limit + 1)
         return SearchResults(hits=tuple(hits[:limit]), more=len(hits) > limit)
 
-    def pending_edit_checks(self, run_id: str) -> PendingEditChecks | None:
-        """What asks a run's agent about edits; None where the agent is away, or can't say."""
-        agent = self._agents.get(run_id)
-        return None if agent is None else agent.pending_edit_checks
-
     async def check_edit(
         self, run_id: str, halt_point: str, edit: str, revision: int | None = None
     ) -> None:
@@ -196,7 +195,7 @@ class RunService:
             CommandError: `unknown_run`, `stale`.
             ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
         """
-        checks = self.pending_edit_checks(run_id)
+        checks = self.edit_checks.get(run_id)
         if self.commands.is_new_edit(run_id, halt_point, edit, revision) and checks is not None:
             await checks.request_check(halt_point, edit)
 
@@ -330,6 +329,7 @@ class RunService:
         origin: ViewPeer | None = None,
         *,
         on_synced: Callable[[], None] | None = None,
+        on_notified: Callable[[], None] | None = None,
     ) -> None:
         """Perform outputs in their order: all are recorded first.
 
@@ -337,10 +337,11 @@ class RunService:
             outputs: Of the debugger.
             origin: The UI whose command this is.
             on_synced: Called once they are durable.
+            on_notified: Called once they are recorded, and agents, UIs and listeners are notified.
         """
         saved = [output for output in outputs if isinstance(output, RecordOutput)]
         records = [output.record for output in saved]
-        done = partial(self._notify_all, outputs, saved, origin)
+        done = partial(self._notify_all, outputs, saved, origin, on_notified)
         self.store.append(records, done, durable=needs_durability(outputs), on_synced=on_synced)
 
     def call_when_recorded(self, done: Callable[[], None]) -> None:
@@ -356,7 +357,11 @@ class RunService:
         await _wait_for_callback(self.store.call_when_recorded)
 
     def _notify_all(
-        self, outputs: Sequence[Output], saved: Sequence[RecordOutput], origin: ViewPeer | None
+        self,
+        outputs: Sequence[Output],
+        saved: Sequence[RecordOutput],
+        origin: ViewPeer | None,
+        on_notified: Callable[[], None] | None,
     ) -> None:
         if len(saved) < len(outputs):
             self._notify_agents(outputs)
@@ -365,6 +370,8 @@ class RunService:
                 ui.notify(each, origin)
             for listener in self.listeners:
                 listener.notify(each)
+        if on_notified is not None:
+            on_notified()
 
     def _notify_agents(self, outputs: Sequence[Output]) -> None:
         """Tell agents their leases, and then what they wait for: see `LeaseGranted`."""

@@ -116,7 +116,7 @@ class ViewSession(ABC):
             edited: The edit.
             text: The command's message.
         """
-        needs_check = edited is not None and self.hub.pending_edit_checks(edited.run) is not None
+        needs_check = edited is not None and edited.run in self.hub.edit_checks
         if not needs_check and not self._pending_decisions:
             execute()
             return
