@@ -1,4 +1,4 @@
-"""What UIs of version 2 may read, and how its contents travel: docs/design/0012-pieces.md."""
+"""What UIs of version 2 may read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..errors import CommandError
 from ..protocol import ui as v2
 from ..protocol.data_model import EventKind, HaltPoint, TimelineRow
-from ..protocol.delta_encoding import DeltaEncoder
 from ..protocol.records import RunHistory
 from ..protocol.run_queries import SearchResults
 from ..store.base import strip_contents
@@ -34,22 +31,13 @@ ViewQuery = (
 )
 
 
-async def answer_query(hub: RunService, command: ViewQuery) -> v2.CoreToUi:
-    """Answer a command that reads.
-
-    Args:
-        hub: Where.
-        command: The command.
+async def read_whole_run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
+    """Read a run, without contents.
 
     Raises:
-        CommandError: `unknown_run`, or `unknown_content`.
-        ProtocolError: `invalid_search`, or `invalid_message`: too many rows.
+        CommandError: `unknown_run`.
         DamagedRunError: What is kept of the run is hurt.
     """
-    return await QUERY_HANDLERS[type(command)](hub, command)
-
-
-async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
     history = await hub.history(command.run)
     # On a thread: to sum up long contents takes a while, in which others would wait.
     return await asyncio.to_thread(make_opened_run, history, hub.event_registry)
@@ -117,11 +105,13 @@ async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
     return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
 
 
-#: What answers a command, by its type: each type of `ViewQuery` has one.
+#: What answers a command, by its type: each type of `ViewQuery` has one. They raise CommandError
+#: `unknown_run` or `unknown_content`, ProtocolError `invalid_search` or `invalid_message` (too many
+#: rows), and DamagedRunError where what is kept of the run is hurt.
 QUERY_HANDLERS: Final[
     dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]
 ] = {
-    v2.ReadRun: _run,
+    v2.ReadRun: read_whole_run,
     v2.ListRuns: _runs,
     v2.GetRows: pagination.read_page,
     v2.GetCommits: pagination.read_commits,
@@ -155,29 +145,3 @@ def make_rows(history: RunHistory, event_registry: EventTypeRegistry) -> tuple[T
         make_debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE
     ]
     return tuple(sorted(made, key=lambda each: each.seq))
-
-
-#: Bytes above which a content is cut on a thread: others would wait meanwhile.
-_LARGE_BYTES: Final = 64 * 1024
-
-
-class ContentSender:
-    """The contents that are sent on one connection."""
-
-    def __init__(self) -> None:
-        self._encoder = DeltaEncoder()
-
-    async def encode(self, message: v2.CoreToUi) -> v2.CoreToUi:
-        """A message with its contents in pieces. It is to be sent before the next one is made.
-
-        Args:
-            message: An answer; one without contents stays as it is.
-        """
-        if not isinstance(message, v2.MessageBody):
-            return message
-        text = message.data.encode()
-        if len(text) > _LARGE_BYTES:
-            pieces = await asyncio.to_thread(self._encoder.encode, text)
-        else:
-            pieces = self._encoder.encode(text)
-        return message if pieces is None else replace(message, data="", pieces=pieces)

@@ -43,7 +43,7 @@ class LoopClock(Protocol):
 
 
 @dataclass
-class _Opened:
+class OpenedRun:
     """A run that a UI has open."""
 
     last_seq: int  # the number of the last row that it was told, or could have been
@@ -70,13 +70,10 @@ class ViewUpdates:
         self._send = send
         self._clock = clock
         self._waiting = waiting
-        self._runs: dict[str, _Opened] = {}
+        self.opened: dict[str, OpenedRun] = {}  # by id
         self._timer: TimerHandle | None = None
         self._span_began = float("-inf")  # the span
         self._remaining = 0  # messages that go at once within it
-
-    def __contains__(self, run: str) -> bool:
-        return run in self._runs
 
     def open(self, run: str, last_seq: int) -> None:
         """A run is opened.
@@ -86,11 +83,11 @@ class ViewUpdates:
             last_seq: The number of the last row that its UI has.
         """
         self.flush()  # it may have been open before
-        self._runs[run] = _Opened(last_seq)
+        self.opened[run] = OpenedRun(last_seq)
 
     def close(self, run: str) -> None:
         """A run is closed, or gone."""
-        self._runs.pop(run, None)
+        self.opened.pop(run, None)
 
     def add_row(self, run: str, id: str, seq: int, make: MakeMessage, *, pending: bool) -> None:
         """A row is new or changed.
@@ -102,7 +99,7 @@ class ViewUpdates:
             make: Makes the message; called only where it is sent.
             pending: Whether it waits for a person.
         """
-        opened = self._runs[run]
+        opened = self.opened[run]
         new, opened.last_seq = seq > opened.last_seq, max(seq, opened.last_seq)
         if self._can_send_now():
             self._send(make())
@@ -118,14 +115,14 @@ class ViewUpdates:
         if self._can_send_now():
             self._send(make())
         else:
-            self._runs[run].waiting[object()] = make
+            self.opened[run].waiting[object()] = make
 
     def set_header(self, run: Run) -> None:
         """An open run's header is to be told, after all that it is about."""
         if self._can_send_now():
             self._send(v2.RunChanged(run=run))
         else:
-            self._runs[run.id].header = run
+            self.opened[run.id].header = run
 
     def flush(self) -> None:
         """Tell all that waits."""
@@ -134,7 +131,7 @@ class ViewUpdates:
         self._timer.cancel()
         self._timer = None
         self._span_began, self._remaining = self._clock().time(), 0
-        for opened in list(self._runs.values()):
+        for opened in list(self.opened.values()):
             waiting, opened.waiting = opened.waiting, {}
             header, opened.header = opened.header, None
             opened.new_row_ids.clear()
@@ -145,7 +142,7 @@ class ViewUpdates:
 
     def end(self) -> None:
         """Tell nothing any more."""
-        self._runs.clear()
+        self.opened.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

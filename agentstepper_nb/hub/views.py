@@ -6,16 +6,21 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..core import RecordOutput
 from ..core.summaries import extract_first_line
-from ..errors import CommandError, ProtocolError
+from ..errors import ProtocolError
 from ..protocol.store_info import StoreInfo
 from .connection import AccessRights, Connection
 from .error_replies import make_error_reply
 from .peers import ViewPeer
 from .run_service import RunService
+
+#: Why a command is refused that changes something, where the UI has no such right.
+WATCH_ONLY: Final = (
+    "This login may watch, not control: ask for the right to execute on this server."
+)
 
 
 class RequestedEdit(NamedTuple):
@@ -100,13 +105,6 @@ class ViewSession(ABC):
             deferred, self._deferred = self._deferred, []
             for saved, by in deferred:
                 self.notify(saved, by)
-
-    def _check_control(self) -> None:
-        if not self.rights.can_control:
-            raise CommandError(
-                "watch_only",
-                "This login may watch, not control: ask for the right to execute on this server.",
-            )
 
     def _decide(self, execute: Callable[[], None], edited: RequestedEdit | None, text: str) -> None:
         """Carry out a command, after those before it and once the agent takes the edit it brings.

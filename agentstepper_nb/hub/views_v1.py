@@ -19,7 +19,7 @@ from ..protocol.v1.commits import select_commits
 from .connection import AccessRights, Connection
 from .peers import ViewPeer
 from .run_service import RunService
-from .views import RequestedEdit, ViewSession
+from .views import WATCH_ONLY, RequestedEdit, ViewSession
 
 #: What a snapshot may hold, in characters of contents; live runs always.
 MAX_SNAPSHOT_CHARS: Final = 256 * 1024 * 1024
@@ -206,7 +206,8 @@ class ViewSessionV1(ViewSession):
         if isinstance(command, v1.V1Download):
             self._run_task(partial(self._download, command), text)
             return
-        self._check_control()
+        if not self.rights.can_control:
+            raise CommandError("watch_only", WATCH_ONLY)
         self._check_unasked(command)
         if isinstance(command, v1.V1Step | v1.V1Continue | v1.V1Update):
             self._decide(partial(self._control, command), _edited(command), text)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, get_args
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from .._version import __version__
-from ..core import DebuggerCommands, Output, RecordOutput, make_debug_row, make_row
+from ..core import RecordOutput, make_debug_row, make_row
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run
+from ..protocol.delta_encoding import DeltaEncoder
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
 from ..protocol.store_info import StoreInfo
@@ -27,9 +30,9 @@ from .extensions import Extensions
 from .peers import ViewPeer
 from .row_search import RowSearch
 from .run_service import RunService
-from .view_queries import ContentSender, ViewQuery, answer_query
+from .view_queries import QUERY_HANDLERS, ViewQuery
 from .view_updates import ViewUpdates
-from .views import RequestedEdit, ViewSession
+from .views import WATCH_ONLY, RequestedEdit, ViewSession
 
 #: Records that bring a run's header.
 _WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed | records.RunTagged
@@ -37,6 +40,14 @@ _WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed |
 _Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.DryRunBreakpoint | ViewQuery
 #: Commands on what is pending, which stay in their order.
 _Decision = v2.StepRun | v2.ContinueRun | v2.ApproveCall | v2.DenyCall | v2.SetEdit
+
+#: What a list of runs shows of a run, besides whether its agent waits for a message.
+_get_listed: Final = attrgetter(
+    *("name", "tags", "state", "pending", "ending", "stopping"),
+    *("failure", "exit_code", "detached_at"),
+)
+#: Bytes above which a content is encoded on a thread: others would wait meanwhile.
+_LARGE_BYTES: Final = 64 * 1024
 
 
 class ViewSessionV2(ViewSession):
@@ -56,8 +67,7 @@ class ViewSessionV2(ViewSession):
         self._trials: dict[bool, v2.DryRunBreakpoint] = {}  # the last on one run, and on several
         self._sent_headers: dict[str, Run] = {}
         self._extensions = extensions
-        self._event_registry = hub.event_registry
-        self._content_sender = ContentSender()
+        self._content_encoder = DeltaEncoder()  # docs/design/0012-pieces.md
 
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
@@ -73,6 +83,14 @@ class ViewSessionV2(ViewSession):
         if not self._is_greeted:
             return
         notify = NOTIFIERS.get(type(output.record))
+        if notify is not None:
+            notify(self, output.record)
+        if self._updates.opened:
+            self._notify_contents(output)
+
+    def _notify_contents(self, output: RecordOutput) -> None:
+        """Tell what was recorded of an opened run besides its header."""
+        notify = CONTENT_NOTIFIERS.get(type(output.record))
         if notify is not None:
             notify(self, output.record)
         if output.commit is not None:
@@ -93,7 +111,7 @@ class ViewSessionV2(ViewSession):
         self._push_commit(v2.CommitAdded, record.commit)
 
     def _notify_note(self, record: records.NoteSaved) -> None:
-        if record.note.run in self._updates:
+        if record.note.run in self._updates.opened:
             self._updates.add_message(record.note.run, partial(v2.NoteChanged, note=record.note))
 
     def _send_breakpoint(self, record: records.BreakpointSaved) -> None:
@@ -106,7 +124,7 @@ class ViewSessionV2(ViewSession):
         self._send(v2.PricesChanged(prices=record.prices))
 
     def _push_commit(self, kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> None:
-        if commit.run in self._updates:
+        if commit.run in self._updates.opened:
             self._updates.add_message(commit.run, partial(_commit, kind, commit))
 
     def notify_store(self, info: StoreInfo) -> None:
@@ -120,23 +138,25 @@ class ViewSessionV2(ViewSession):
         run = truncate_header(header)
         before = self._sent_headers.get(run.id)
         self._sent_headers[run.id] = run
-        if run.id in self._updates:
+        waits = run.agent_state is AgentActivity.WAITING
+        if run.id in self._updates.opened:
             self._updates.set_header(run)
-        elif before is None or _listed(before) != _listed(run):
+        elif (
+            before is None
+            or _get_listed(before) != _get_listed(run)
+            or (before.agent_state is AgentActivity.WAITING) is not waits
+        ):
             self._send(v2.RunChanged(run=run))
 
     def _notify_row(self, item: HaltPoint | Event) -> None:
-        if item.run in self._updates:
+        if item.run in self._updates.opened:
             pending = isinstance(item, HaltPoint) and item.answer is None
             made = partial(self._row, item)
             self._updates.add_row(item.run, item.id, item.seq, made, pending=pending)
 
     def _row(self, item: HaltPoint | Event) -> v2.RowChanged:
-        made = (
-            make_debug_row(item)
-            if isinstance(item, Event)
-            else make_row(item, self._event_registry)
-        )
+        registry = self.hub.event_registry
+        made = make_debug_row(item) if isinstance(item, Event) else make_row(item, registry)
         return v2.RowChanged(run=item.run, row=made)
 
     # ---- commands -----------------------------------------------------------------------------------
@@ -146,23 +166,47 @@ class ViewSessionV2(ViewSession):
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
-        elif not self._has_received_hello:
+            return
+        if not self._has_received_hello:
             raise ProtocolError(
                 "hello_expected", "This connection hasn't begun. Send the message hello first."
             )
-        elif isinstance(command, _Watching):
-            self._watch(command, id, text)
-        elif envelope.type in self._extensions.commands:
+        is_extension = envelope.type in self._extensions.commands
+        if not (self.rights.can_control or is_extension or isinstance(command, _Watching)):
+            raise CommandError("watch_only", WATCH_ONLY)
+        if isinstance(command, _Decision):
+            edit = None if isinstance(command, v2.DenyCall) else command.edit
+            edited = None
+            if edit is not None and command.halt_point is not None:
+                edited = RequestedEdit(command.run, command.halt_point, edit, command.revision)
+            self._decide(partial(self._execute_decision, command, id), edited, text)
+        elif (work := TASKS.get(type(command))) is not None:
+            self._run_task(partial(work, self, command, id), text)
+        elif is_extension:
             self._run_task(partial(self._run_extension_command, envelope.type, command, id), text)
         else:
-            self._check_control()
-            self._control(command, id, text)
+            self._begin(command, id, text)
 
-    def _watch(self, command: _Watching, id: str | None, text: str) -> None:
-        """Begin a command that changes nothing."""
+    def _execute_decision(self, command: _Decision, id: str | None) -> None:
+        """Carry out a command on what is pending, and answer once all that it brought was told."""
+        commands, at = self.hub.commands, self.hub.clock()
         match command:
-            case v2.OpenRun():
-                self._run_task(partial(self._open, command.run, id), text)
+            case v2.StepRun(run=run, halt_point=named, revision=seen, edit=edit):
+                outputs = commands.step(run, at, named, seen, edit)
+            case v2.ContinueRun(run=run, halt_point=named, revision=seen, edit=edit):
+                outputs = commands.resume(run, at, named, seen, edit)
+            case v2.ApproveCall(run=run, halt_point=named, revision=seen, edit=edit):
+                said = {"always": command.always, "confirmed": command.confirmed}
+                outputs = commands.approve(run, at, named, seen, edit, **said)
+            case v2.DenyCall(run=run, halt_point=named, revision=seen, reason=reason):
+                outputs = commands.deny(run, at, named, seen, reason)
+            case v2.SetEdit(run=run, halt_point=named, revision=seen, edit=edit):
+                outputs = commands.edit(run, named, edit, seen, sticky=command.sticky is True)
+        self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
+
+    def _begin(self, command: Struct, id: str | None, text: str) -> None:
+        """Begin a command that is neither a decision nor in the table `TASKS`."""
+        match command:
             case v2.FindRows():
                 self._last_find = command
                 self._row_search = self._row_search or RowSearch(self.hub)
@@ -176,27 +220,31 @@ class ViewSessionV2(ViewSession):
                 if self._row_search is not None:
                     self._row_search.forget(command.run)
                 self._answer(v2.CommandDone(), id)
+            case v2.DeleteRun():
+                self.hub.delete(command.run, self)
+                self.hub.call_when_recorded(partial(self._answer, v2.CommandDone(), id))
             case _:
-                self._run_task(partial(self._read, command, id), text)
+                self._change(command, id)
 
-    def _control(self, command: Struct, id: str | None, text: str) -> None:
-        """Begin a command that changes something."""
-        if isinstance(command, v2.ImportRun):
-            self._run_task(partial(self._import, command, id), text)
-        elif isinstance(command, v2.WriteNote):
-            self._run_task(partial(self._write_note, command, id), text)
-        elif isinstance(command, _Decision):
-            self._decide(partial(self._execute, command, id), _edited(command), text)
-        else:
-            self._execute(command, id)
-
-    def _execute(self, command: Struct, id: str | None) -> None:
-        """Carry out a command that changes something, and answer once all that it brought was told."""
-        if isinstance(command, v2.DeleteRun):
-            self.hub.delete(command.run, self)
-        else:
-            self.hub.perform(_outputs(self.hub.commands, command, self.hub.clock()), self)
-        self.hub.call_when_recorded(partial(self._answer, v2.CommandDone(), id))
+    def _change(self, command: Struct, id: str | None) -> None:
+        """Change a run or a rule, and answer once all that it brought was told."""
+        commands, outputs = self.hub.commands, []
+        match command:
+            case v2.HaltRun(run=run):
+                outputs = commands.halt(run)
+            case v2.StopRun(run=run):
+                outputs = commands.stop(run, self.hub.clock())
+            case v2.RenameRun(run=run, name=name):
+                outputs = commands.rename(run, name)
+            case v2.TagRun(run=run, tags=tags):
+                outputs = commands.tag(run, tags)
+            case v2.SetBreakpoint(breakpoint=breakpoint):
+                outputs = commands.set_breakpoint(breakpoint)
+            case v2.DeleteBreakpoint(breakpoint=breakpoint_id):
+                outputs = commands.delete_breakpoint(breakpoint_id)
+            case v2.SetPrices(prices=prices):
+                outputs = commands.set_prices(prices)
+        self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -225,10 +273,9 @@ class ViewSessionV2(ViewSession):
         self._is_greeted = True
         self._sent_headers = {run.id: run for run in runs}
         shown, more = pagination.list_last_runs(runs)
-        core = f"agentstepper_nb {__version__}"
         hello = v2.CoreHello(
             version=VERSION,
-            core=core,
+            core=f"agentstepper_nb {__version__}",
             control=self.rights.can_control,
             runs=shown,
             more=more,
@@ -243,7 +290,16 @@ class ViewSessionV2(ViewSession):
         self._answer(found, id)
 
     async def _read(self, command: ViewQuery, id: str | None) -> None:
-        self._answer(await self._content_sender.encode(await answer_query(self.hub, command)), id)
+        answer = await QUERY_HANDLERS[type(command)](self.hub, command)
+        if isinstance(answer, v2.MessageBody):
+            content = answer.data.encode()
+            if len(content) > _LARGE_BYTES:
+                pieces = await asyncio.to_thread(self._content_encoder.encode, content)
+            else:
+                pieces = self._content_encoder.encode(content)
+            if pieces is not None:
+                answer = replace(answer, data="", pieces=pieces)
+        self._answer(answer, id)
 
     async def _dry_run(self, command: v2.DryRunBreakpoint, id: str | None) -> None:
         several = command.run is None
@@ -264,8 +320,8 @@ class ViewSessionV2(ViewSession):
     async def _run_extension_command(self, name: str, body: Struct, id: str | None) -> None:
         """Carry out a command of an extension."""
         command = self._extensions.commands[name]
-        if command.requires_control:
-            self._check_control()
+        if command.requires_control and not self.rights.can_control:
+            raise CommandError("watch_only", WATCH_ONLY)
         try:
             answer = await command.handler(self.hub, body)
             self._updates.flush()
@@ -284,11 +340,11 @@ class ViewSessionV2(ViewSession):
             self._sent += 1
             self.connection.send(text)
 
-    async def _open(self, run: str, id: str | None) -> None:
+    async def _open(self, command: v2.OpenRun, id: str | None) -> None:
         self._begin_read()
         try:
-            opened = await pagination.read_opened_run(self.hub, run)
-            self._updates.open(run, opened.rows[-1].seq if opened.rows else 0)
+            opened = await pagination.read_opened_run(self.hub, command.run)
+            self._updates.open(command.run, opened.rows[-1].seq if opened.rows else 0)
             self._answer(opened, id)
         finally:
             self._end_read()
@@ -297,7 +353,8 @@ class ViewSessionV2(ViewSession):
 
     def _answer(self, message: v2.CoreToUi, id: str | None) -> None:
         """Answer a command, after all that happened before was told."""
-        self._updates.flush()
+        if self._updates.opened:
+            self._updates.flush()
         self._send(message, id)
 
     def _send(self, message: v2.CoreToUi, id: str | None = None) -> None:
@@ -310,80 +367,18 @@ class ViewSessionV2(ViewSession):
         )
 
 
-def _outputs(commands: DebuggerCommands, command: Struct, at: float) -> list[Output]:
-    """Give a person's command to the debugger.
-
-    Args:
-        commands: The debugger's commands.
-        command: The command.
-        at: Now, by the Core's clock.
-    """
-    match command:
-        case v2.StepRun(run=run, halt_point=id, revision=seen, edit=edit):
-            return commands.step(run, at, id, seen, edit)
-        case v2.ContinueRun(run=run, halt_point=id, revision=seen, edit=edit):
-            return commands.resume(run, at, id, seen, edit)
-        case v2.ApproveCall(run=run, halt_point=named, revision=revision, edit=edit):
-            said = {"always": command.always, "confirmed": command.confirmed}
-            return commands.approve(run, at, named, revision, edit, **said)
-        case v2.DenyCall(run=run, halt_point=named, revision=revision, reason=reason):
-            return commands.deny(run, at, named, revision, reason)
-        case v2.SetEdit(run=run, halt_point=named, edit=edit, revision=revision):
-            return commands.edit(run, named, edit, revision, sticky=command.sticky is True)
-        case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
-            return _of_run(commands, command, at)
-        case v2.SetBreakpoint() | v2.DeleteBreakpoint() | v2.SetPrices():
-            return _of_rules(commands, command)
-    return []
-
-
-def _of_run(
-    commands: DebuggerCommands,
-    command: v2.HaltRun | v2.StopRun | v2.RenameRun | v2.TagRun,
-    at: float,
-) -> list[Output]:
-    match command:
-        case v2.HaltRun(run=run):
-            return commands.halt(run)
-        case v2.StopRun(run=run):
-            return commands.stop(run, at)
-        case v2.RenameRun(run=run, name=name):
-            return commands.rename(run, name)
-        case v2.TagRun(run=run, tags=tags):
-            return commands.tag(run, tags)
-
-
-def _of_rules(
-    commands: DebuggerCommands, command: v2.SetBreakpoint | v2.DeleteBreakpoint | v2.SetPrices
-) -> list[Output]:
-    match command:
-        case v2.SetBreakpoint(breakpoint=breakpoint):
-            return commands.set_breakpoint(breakpoint)
-        case v2.DeleteBreakpoint(breakpoint=id):
-            return commands.delete_breakpoint(id)
-        case v2.SetPrices(prices=prices):
-            return commands.set_prices(prices)
-
-
-def _edited(command: _Decision) -> RequestedEdit | None:
-    """The edit that a command brings, where it says of what."""
-    if isinstance(command, v2.DenyCall) or command.edit is None or command.halt_point is None:
-        return None
-    return RequestedEdit(command.run, command.halt_point, command.edit, command.revision)
-
-
 def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2.CoreToUi:
     return kind(run=commit.run, commit=strip_contents(commit))
 
 
-def _listed(run: Run) -> tuple[object, ...]:
-    return (
-        *(run.name, run.tags, run.state, run.pending, run.ending, run.stopping),
-        *(run.failure, run.exit_code, run.detached_at, run.agent_state is AgentActivity.WAITING),
-    )
-
-
-#: What tells of a record, by its type; a halt point's is told as its row, and the others not at all.
+#: The commands that take their time, and what does each, by its type.
+TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
+    v2.OpenRun: ViewSessionV2._open,
+    v2.WriteNote: ViewSessionV2._write_note,
+    v2.ImportRun: ViewSessionV2._import,
+    **dict.fromkeys(get_args(ViewQuery), ViewSessionV2._read),
+}
+#: What tells every UI of a record, by its type.
 NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.RunStarted: ViewSessionV2._notify_run,
     records.RunHeaderSaved: ViewSessionV2._notify_run,
@@ -391,10 +386,14 @@ NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]
     records.RunTagged: ViewSessionV2._notify_run,
     records.ImportedRunSaved: ViewSessionV2._notify_run,
     records.RunDeleted: ViewSessionV2._notify_deleted,
-    records.EventSaved: ViewSessionV2._notify_event,
-    records.CommitSaved: ViewSessionV2._notify_commit,
-    records.NoteSaved: ViewSessionV2._notify_note,
     records.BreakpointSaved: ViewSessionV2._send_breakpoint,
     records.BreakpointDeleted: ViewSessionV2._send_deleted_breakpoint,
     records.PricesSet: ViewSessionV2._notify_prices,
+}
+#: What tells a UI that has a run open of a record about its contents, by the record's type; a halt
+#: point's is told as its row, and the others not at all.
+CONTENT_NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
+    records.EventSaved: ViewSessionV2._notify_event,
+    records.CommitSaved: ViewSessionV2._notify_commit,
+    records.NoteSaved: ViewSessionV2._notify_note,
 }

@@ -15,7 +15,7 @@ from tornado.web import authenticated
 
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, pagination
-from ..hub.view_queries import answer_query
+from ..hub.view_queries import read_whole_run
 from ..protocol.data_model import Run
 from ..protocol.field_types import Count
 from ..protocol.run_queries import Limit, Query
@@ -130,7 +130,7 @@ class RunHandler(RestHandler):
     async def get(self, run: str) -> None:
         """Give the run's header, its timeline and its commits, without contents."""
         with convert_hub_errors():
-            whole = await answer_query(self.hub, ReadRun(run=run))
+            whole = await read_whole_run(self.hub, ReadRun(run=run))
         self.send_json(whole)
 
     @authenticated

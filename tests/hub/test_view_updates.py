@@ -231,7 +231,7 @@ def test_a_run_that_is_closed_and_a_ui_that_is_gone_are_told_nothing() -> None:
     ui.row(1, run="other")
     ui.take()
     ui.pushes.close("run")
-    assert "run" not in ui.pushes
+    assert "run" not in ui.pushes.opened
     ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == ["row 1"]
     for seq in range(2, 101):

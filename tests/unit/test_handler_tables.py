@@ -48,7 +48,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("sqlite", record_writer.RECORD_HANDLERS, RECORDS),
     ("memory", memory.RECORD_HANDLERS, RECORDS - FOR_A_RESTART),
     ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
-    ("view", views_v2.NOTIFIERS, RECORDS - AS_ROWS),
+    ("view", {**views_v2.NOTIFIERS, **views_v2.CONTENT_NOTIFIERS}, RECORDS - AS_ROWS),
     ("reads", view_queries.QUERY_HANDLERS, frozenset(get_args(view_queries.ViewQuery))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
@@ -70,6 +70,13 @@ def test_a_handler_takes_its_type(handlers: Handlers) -> None:
         hints.pop("return")
         taken = list(hints.values())[-1]
         assert kind in (get_args(taken) or (taken,)), handler
+
+
+def test_a_task_takes_the_commands_that_it_does() -> None:
+    assert views_v2.TASKS.keys() > frozenset(get_args(view_queries.ViewQuery))
+    for kind, task in views_v2.TASKS.items():
+        taken = get_type_hints(task)["command"]
+        assert kind in (get_args(taken) or (taken,)), task
 
 
 def test_conditions_know_every_expression_of_python_or_refuse_it_by_name() -> None:
