@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
-from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, RowNote
+from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, RowNote, RunMode
 from ..protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -27,7 +27,14 @@ from ..protocol.records import (
     SummarySaved,
 )
 from .breakpoints import check_breakpoint
-from .input_checks import check_approval, check_denial, check_edit, check_step, check_sticky
+from .input_checks import (
+    check_approval,
+    check_denial,
+    check_edit,
+    check_edit_target,
+    check_step,
+    check_sticky,
+)
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
 from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
@@ -72,7 +79,9 @@ class DebuggerCommands:
             ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
         """
         status, rule = self._consult(run_id, RunSignal.STEP)
-        named = self._named(status, halt_point_id, revision, edit)
+        if edit is not None:
+            check_edit_target(halt_point_id, revision)
+        named = None if halt_point_id is None else self._current(status, halt_point_id, revision)
         check_step(status, named)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
@@ -92,7 +101,9 @@ class DebuggerCommands:
         What asks for an approval still waits, also where it is named.
         """
         status, rule = self._consult(run_id, RunSignal.CONTINUE)
-        named = self._named(status, halt_point_id, revision, edit)
+        if edit is not None:
+            check_edit_target(halt_point_id, revision)
+        named = None if halt_point_id is None else self._current(status, halt_point_id, revision)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
         self._transitions.apply_rule(status, rule, at)
@@ -182,7 +193,10 @@ class DebuggerCommands:
                 "the agent's process.",
                 run_id,
             )
-        self._transitions.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
+        before = status.run
+        self._transitions.emit(RunHeaderSaved(run=replace(before, stopping=True)))
+        if before.mode is RunMode.CONTINUE and not before.stopping:
+            self._transitions.outputs.append(self._transitions.lease(status.run))
         self._transitions.apply_rule(status, rule, at, decision=STOPPED)
         return self._transitions.drain()
 
@@ -202,7 +216,7 @@ class DebuggerCommands:
             ProtocolError: `invalid_edit`.
         """
         status = self._transitions.status(run_id)
-        current = self._editable(status, halt_point_id, revision)
+        current = self._current(status, halt_point_id, revision, is_edit=True)
         if sticky:
             check_sticky(status, current)
         self._transitions.edit(status, current, edit, sticky=sticky)
@@ -212,19 +226,10 @@ class DebuggerCommands:
         self, run_id: str, halt_point_id: str, edit: str, revision: int | None = None
     ) -> bool:
         """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
-        current = self._editable(self._transitions.status(run_id), halt_point_id, revision)
+        status = self._transitions.status(run_id)
+        current = self._current(status, halt_point_id, revision, is_edit=True)
         check_edit(edit, current)
         return edit not in (current.data, current.edit)
-
-    def _editable(self, status: RunStatus, halt_point_id: str, revision: int | None) -> HaltPoint:
-        if revision is None and halt_point_id not in status.pending:
-            raise CommandError(
-                "not_pending",
-                "This message isn't waiting at a halt point. Only data of the halt point "
-                "where a run is halted can be edited.",
-                status.run.id,
-            )
-        return self._current(status, halt_point_id, revision)
 
     def rename(self, run_id: str, name: str) -> list[Output]:
         """Give a run another name.
@@ -367,27 +372,24 @@ class DebuggerCommands:
             )
         return status, rule
 
-    def _named(
-        self, status: RunStatus, halt_point_id: str | None, revision: int | None, edit: str | None
-    ) -> HaltPoint | None:
-        """The halt point a command names, which is current."""
-        if edit is not None and (halt_point_id is None or revision is None):
-            raise ProtocolError(
-                "invalid_message",
-                "The edit doesn't name its halt point and revision. Send both with the edit.",
-            )
-        if halt_point_id is None:
-            return None
-        return self._current(status, halt_point_id, revision)
-
-    def _current(self, status: RunStatus, halt_point_id: str, revision: int | None) -> HaltPoint:
+    def _current(
+        self, status: RunStatus, halt_point_id: str, revision: int | None, *, is_edit: bool = False
+    ) -> HaltPoint:
+        """The pending halt point of a command; one that only edits isn't stale without a revision."""
         current = status.pending.get(halt_point_id)
-        if current is None:
-            what = "This halt point has been answered already"
-        elif revision is not None and revision != current.revision:
-            what = "Another view has edited this message meanwhile"
-        else:
+        if current is not None and revision in (None, current.revision):
             return current
+        if current is not None:
+            what = "Another view has edited this message meanwhile"
+        elif is_edit and revision is None:
+            raise CommandError(
+                "not_pending",
+                "This message isn't waiting at a halt point. Only data of the halt point "
+                "where a run is halted can be edited.",
+                status.run.id,
+            )
+        else:
+            what = "This halt point has been answered already"
         raise StaleError(
             f"{what}. Look at the new state and decide again.", status.run.id, halt_point_id
         )

@@ -49,13 +49,12 @@ from .commands import DebuggerCommands
 from .input_checks import (
     NO_APPROVAL_PENDING,
     check_denial,
-    check_edit_shape,
     check_event,
     find_open_event,
     make_duplicate_error,
 )
 from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry, describe_row
-from .transitions import WITHDRAWN, AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
+from .transitions import AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
 
 
 class Debugger:
@@ -157,7 +156,8 @@ class Debugger:
 
     def record_received(self, run_id: str, n: int) -> list[Output]:
         """The agent's messages were heard up to this number; nothing of a run that has ended."""
-        if self._transitions.status(run_id).run.live:
+        self._transitions.status(run_id)
+        if run_id in self._runs.live:
             self._transitions.emit(MessagesReceived(run=run_id, n=n))
         return self._transitions.drain()
 
@@ -250,35 +250,35 @@ class Debugger:
         """
         status = self._transitions.live_status(halt_point.run)
         opened = find_open_event(status, halt_point)
-        opened = self._transitions.add_tool_name(status, opened, halt_point)
-        resumed = opened.resumed_at if halt_point.side is EventSide.END else None
+        event = opened.event
+        is_begin = halt_point.side is EventSide.BEGIN
+        if is_begin and event.kind is EventKind.TOOL_INVOCATION and event.name is None:
+            event = self._transitions.add_tool_name(event, halt_point.data)
+        resumed = None if is_begin else opened.resumed_at
         halt_point = replace(
             halt_point,
             seq=status.run.rows + 1,
-            kind=opened.event.kind,
-            name=opened.event.name,
-            depth=opened.event.depth,
-            scope=opened.event.scope,
-            label=opened.event.label,
+            kind=event.kind,
+            name=event.name,
+            depth=event.depth,
+            scope=event.scope,
+            label=event.label,
             duration=None if resumed is None else max(0.0, at - resumed),
         )
         halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)
-        signal = self.halt_policy.find_signal(status.run, halt_point)
-        rule = states.list_transition_rules(status.run)[signal]
-        answer = states.make_immediate_answer(status.run, rule, halt_point)
+        rule, answer = self.halt_policy.decide(status.run, halt_point)
         halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
         self._transitions.emit(HaltPointSaved(halt_point=halt_point))
         if answer and halt_point.waits:
             self._transitions.outputs.append(AnswerOutput(halt_point, answer))
-        if halt_point.side is EventSide.END or halt_point.kind not in PAIRED_EVENT_KINDS:
+        if not is_begin or halt_point.kind not in PAIRED_EVENT_KINDS:
             outcome = halt_point.outcome or EventOutcome.OK
-            ended = replace(opened.event, ended_at=halt_point.at, outcome=outcome)
+            ended = replace(event, ended_at=halt_point.at, outcome=outcome)
             self._transitions.emit(EventSaved(event=ended))
         size = halt_point.size_bytes if halt_point.kind is EventKind.LLM_QUERY else 0
-        has_to_halt = status.run.agent_state is AgentActivity.HALTING and not halt_point.waits
         state = None
-        if answer and not has_to_halt:
-            state = self._transitions.find_state_after(halt_point, answer)
+        if answer and (halt_point.waits or status.run.agent_state is not AgentActivity.HALTING):
+            state = states.find_next_activity(halt_point, answer, self._transitions.event_registry)
         self._transitions.update_header(status, rule, state, at, size)
         return self._transitions.drain()
 
@@ -287,7 +287,7 @@ class Debugger:
         status = self._transitions.live_status(run_id)
         rule = states.list_transition_rules(status.run)[states.RunSignal.WITHDRAWN]
         if rule.action is states.AnswerAction.WITHDRAW_ONE and halt_point_id in status.pending:
-            self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
+            self._transitions.withdraw(run_id, halt_point_id, at)
             self._transitions.update_header(status, rule, AgentActivity.RUNNING, at)
         return self._transitions.drain()
 
@@ -327,7 +327,7 @@ class Debugger:
                 raise ProtocolError("cannot_approve", NO_APPROVAL_PENDING)
             seen = None if edit == current.data else edit
             if seen != current.edit:
-                self._transitions.edit(status, current, seen, check_edit_shape)
+                self._transitions.edit(status, current, seen, is_agents=True)
             rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
         self._transitions.apply_rule(status, rule, at, halt_point_id, decision)
         return self._transitions.drain()
@@ -385,7 +385,7 @@ class Debugger:
         rule = states.list_transition_rules(status.run)[states.RunSignal.END]
         if rule.action is states.AnswerAction.WITHDRAW_ALL:
             for halt_point_id in list(status.pending):
-                self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
+                self._transitions.withdraw(run_id, halt_point_id, at)
         event, row = states.make_end_row(status.run, ids, ending, at, failure)
         self._transitions.emit(EventSaved(event=event))
         self._transitions.emit(HaltPointSaved(halt_point=row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -32,45 +33,55 @@ _HINT_AT_MARK: Final = f'"{REPR_KEY}"'
 _CONSTANT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 
 
-def check_edit(text: str, current: HaltPoint) -> None:
-    """Check a person's edit: its JSON text, its form where the agent needs one, and its marks.
+def check_edit(text: str, current: HaltPoint, *, is_agents: bool = False) -> None:
+    """Check an edit: its JSON text, its form where the agent needs one, and its marks.
 
     Args:
         text: The edit.
         current: The halt point that is edited.
+        is_agents: Whether the agent's own people made the edit: of its own objects an agent may say
+            anything.
 
     Raises:
         ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
             why a value is read-only.
     """
-    value = check_edit_shape(text, current)
-    if (refusal := find_edited_opaque_value(_load_marked_data(current), value)) is not None:
+    value = _parse_edit(text)
+    if current.kind is EventKind.TOOL_INVOCATION and current.side is EventSide.BEGIN:
+        _check_call(value)
+    # A text that escapes a letter may spell the key of a mark so.
+    has_marks = _HINT_AT_MARK in current.data or REPR_KEY in text or "\\u" in text
+    if has_marks and not is_agents:
+        _check_marks(value, current)
+
+
+def _check_marks(value: Any, current: HaltPoint) -> None:
+    sent = None
+    if _HINT_AT_MARK in current.data:
+        # Version 1 sends what only a lenient parser takes.
+        with suppress(ValueError, RecursionError):
+            sent = json.loads(current.data)
+    if (refusal := find_edited_opaque_value(sent, value)) is not None:
         raise ProtocolError("invalid_edit", refusal)
 
 
-def check_edit_shape(text: str, current: HaltPoint) -> Any:
-    """Check an edit as `check_edit` does, but for marks: of its own objects an agent may say anything.
-
-    Returns:
-        The edited value.
-    """
-    value = _parse(text)
-    if current.kind is EventKind.TOOL_INVOCATION and current.side is EventSide.BEGIN:
-        _check_call(value)
-    return value
-
-
-def _load_marked_data(current: HaltPoint) -> Any:
-    """What an agent sent, where it has marks."""
-    if _HINT_AT_MARK not in current.data:
-        return None
+def _parse_edit(text: str) -> Any:
+    """The value of an edit that every parser takes."""
     try:
-        return json.loads(current.data)
-    except (ValueError, RecursionError):  # of version 1: what only a lenient parser takes
-        return None
+        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
+        return json.loads(text, parse_int=_parse_int)
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
+        raise ProtocolError("invalid_edit", _describe_flaw(text, error)) from None
 
 
-def _parse(text: str) -> Any:
+def _describe_flaw(text: str, error: Exception) -> str:
+    """What is wrong with an edit that a parser refused.
+
+    Args:
+        text: The edit.
+        error: The parser's.
+    """
+
     def refuse_constant(name: str) -> NoReturn:
         places = (match.start(1) for match in _CONSTANT.finditer(text) if match[1])
         raise json.JSONDecodeError(
@@ -78,35 +89,24 @@ def _parse(text: str) -> Any:
         )
 
     try:
-        value = json.loads(text, parse_constant=refuse_constant, parse_int=_parse_int)
-    except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}, column {error.colno}: {error.msg}"
-    except ValueError as error:
-        reason = str(error)
+        json.loads(text, parse_constant=refuse_constant, parse_int=_parse_int)
+    except json.JSONDecodeError as refusal:
+        reason = f"line {refusal.lineno}, column {refusal.colno}: {refusal.msg}"
+    except ValueError as refusal:
+        reason = str(refusal)
     except RecursionError:
         reason = "it is nested too deeply"
-    else:
-        _check_strictly(text)
-        return value
-    raise ProtocolError("invalid_edit", f"The edit isn't JSON: {reason}.")
+    else:  # Python's parser takes what others may not
+        if isinstance(error, RecursionError):
+            return "The edit is nested too deeply."
+        reason = "it contains half of a surrogate pair"
+    return f"The edit isn't JSON: {reason}."
 
 
 def _parse_int(digits: str) -> int:
     if len(digits) > _MAX_INT_DIGITS:
         raise ValueError(f"a number has more than {_MAX_INT_DIGITS} digits")
     return int(digits)
-
-
-def _check_strictly(text: str) -> None:
-    """Refuse what Python's parser takes and others may not."""
-    try:
-        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
-    except RecursionError:
-        raise ProtocolError("invalid_edit", "The edit is nested too deeply.") from None
-    except msgspec.DecodeError:
-        raise ProtocolError(
-            "invalid_edit", "The edit isn't JSON: it contains half of a surrogate pair."
-        ) from None
 
 
 def _check_call(value: Any) -> None:
@@ -187,6 +187,19 @@ def check_step(status: RunStatus, halt_point: HaltPoint | None) -> None:
     meant = list(status.pending.values()) if halt_point is None else [halt_point]
     if meant and all(point.approval is not None for point in meant):
         raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
+
+
+def check_edit_target(halt_point_id: str | None, revision: int | None) -> None:
+    """Refuse an edit that comes with a command which names no halt point as the person saw it.
+
+    Raises:
+        ProtocolError: `invalid_message`.
+    """
+    if halt_point_id is None or revision is None:
+        raise ProtocolError(
+            "invalid_message",
+            "The edit doesn't name its halt point and revision. Send both with the edit.",
+        )
 
 
 def check_sticky(status: RunStatus, current: HaltPoint) -> None:

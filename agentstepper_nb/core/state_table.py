@@ -42,6 +42,7 @@ from ..protocol.data_model import (
 from ..protocol.records import RunHistory
 from .breakpoints import BreakpointEngine, evaluate_history, list_changed_paths, observe_halt_point
 from .run_state import RunStates
+from .timeline_rows import EventTypeRegistry
 
 #: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
 #: its row.
@@ -132,20 +133,6 @@ TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
 }
 
 
-def make_immediate_answer(
-    run: Run, rule: TransitionRule, halt_point: HaltPoint
-) -> AnswerKind | None:
-    """The answer to a halt point that doesn't halt; None where it becomes pending."""
-    if not halt_point.waits:
-        return AnswerKind.RESUME
-    if run.stopping:
-        return AnswerKind.STOP
-    passes = rule.action is AnswerAction.ANSWER_AT_ONCE or (
-        rule.action is AnswerAction.FOLLOW_MODE and run.mode is RunMode.CONTINUE
-    )
-    return AnswerKind.RESUME if passes else None
-
-
 def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
     """What may happen to a run: to one whose agent is away what might if it were there."""
     if run.state is RunState.DETACHED:
@@ -208,19 +195,36 @@ class HaltPolicy:
         result = engine.evaluate(observe_halt_point(halt_point))
         return replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
 
-    def find_signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
-        """What a halt point is to its run. What doesn't wait can't halt, and Stop answers the rest."""
-        if not halt_point.waits or run.stopping:
-            return RunSignal.HALT_POINT
+    def decide(self, run: Run, halt_point: HaltPoint) -> tuple[TransitionRule, AnswerKind | None]:
+        """Whether a run halts at a halt point.
+
+        Args:
+            run: The run.
+            halt_point: The halt point, with the breakpoints that hit there.
+
+        Returns:
+            The rule, and the answer to a halt point that doesn't halt; None where it becomes pending.
+        """
+        rules = list_transition_rules(run)
+        if not halt_point.waits:
+            return rules[RunSignal.HALT_POINT], AnswerKind.RESUME  # what doesn't wait can't halt
+        if run.stopping:
+            return rules[RunSignal.HALT_POINT], AnswerKind.STOP
         # A breakpoint that hit may have been changed since.
         hit = (self._runs.breakpoints.get(id) for id in halt_point.breakpoints)
-        halts = any(
+        signal = RunSignal.HALT_POINT
+        if halt_point.breakpoint_error is not None or any(
             breakpoint and breakpoint.enabled and breakpoint.reaction is Reaction.HALT
             for breakpoint in hit
+        ):
+            signal = RunSignal.BREAKPOINT_HIT
+        elif halt_point.approval is not None:
+            signal = RunSignal.APPROVAL_REQUESTED
+        rule = rules[signal]
+        passes = rule.action is AnswerAction.ANSWER_AT_ONCE or (
+            rule.action is AnswerAction.FOLLOW_MODE and run.mode is RunMode.CONTINUE
         )
-        if halts or halt_point.breakpoint_error is not None:
-            return RunSignal.BREAKPOINT_HIT
-        return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.APPROVAL_REQUESTED
+        return rule, AnswerKind.RESUME if passes else None
 
     def needs_history(self, run_id: str) -> bool:
         """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under
@@ -244,11 +248,6 @@ class HaltPolicy:
         if history is not None:
             for _ in evaluate_history(engine, history):
                 pass  # what the breakpoints say of a row was said when the row was reached
-
-
-def compute_leased_mode(run: Run) -> RunMode:
-    """What a run's agent may do by itself: one that is to stop waits for that answer."""
-    return RunMode.STEP if run.stopping else run.mode
 
 
 def compute_shown_state(
@@ -373,23 +372,17 @@ _AFTER_BEGIN: Final[dict[EventKind, AgentActivity]] = {
 
 
 def find_next_activity(
-    kind: EventKind,
-    side: EventSide,
-    answer: AnswerKind,
-    custom_activity: AgentActivity = AgentActivity.TOOL_EXECUTING,
+    halt_point: HaltPoint, answer: AnswerKind, event_registry: EventTypeRegistry
 ) -> AgentActivity:
     """What the agent does once a halt point was answered.
 
     Args:
-        kind: The kind of its event.
-        side: Its side.
+        halt_point: The halt point.
         answer: How it was answered.
-        custom_activity: What the agent does while a custom event of this type is open.
+        event_registry: What the agent does while a custom event is open.
     """
-    if side is EventSide.BEGIN and answer is AnswerKind.RESUME:
-        return (
-            custom_activity
-            if kind is EventKind.CUSTOM
-            else _AFTER_BEGIN.get(kind, AgentActivity.RUNNING)
-        )
-    return AgentActivity.RUNNING
+    if halt_point.side is not EventSide.BEGIN or answer is not AnswerKind.RESUME:
+        return AgentActivity.RUNNING
+    if halt_point.kind is EventKind.CUSTOM:
+        return event_registry.event_type(halt_point).activity
+    return _AFTER_BEGIN.get(halt_point.kind, AgentActivity.RUNNING)

@@ -6,7 +6,7 @@ performs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
@@ -20,8 +20,7 @@ from ..protocol.data_model import (
     AnswerKind,
     ApprovalPrompt,
     Commit,
-    EventKind,
-    EventSide,
+    Event,
     HaltPoint,
     Run,
     RunMode,
@@ -36,12 +35,11 @@ from ..protocol.records import (
 )
 from ..protocol.tool_names import find_tool_name
 from .input_checks import check_edit
-from .run_state import EventStatus, RunStates, RunStatus
+from .run_state import RunStates, RunStatus
 from .state_table import (
     AnswerAction,
     TransitionRule,
     add_halt_time,
-    compute_leased_mode,
     compute_shown_state,
     find_next_activity,
 )
@@ -73,7 +71,6 @@ class AnswerDecision(NamedTuple):
 
 RESUMED: Final = AnswerDecision(AnswerKind.RESUME)
 STOPPED: Final = AnswerDecision(AnswerKind.STOP)
-WITHDRAWN: Final = AnswerDecision(AnswerKind.WITHDRAWN)
 
 
 class LeaseGranted(NamedTuple):
@@ -122,7 +119,7 @@ class Transitions:
 
     def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
         self.runs = RunStates()
-        self._event_registry = event_registry
+        self.event_registry = event_registry
         self.outputs: list[Output] = []
 
     def status(self, run_id: str) -> RunStatus:
@@ -148,34 +145,29 @@ class Transitions:
             ProtocolError: `run_ended`.
         """
         status = self.runs.status.get(run_id)
-        if status is None or not status.run.live:
+        if status is None or run_id not in self.runs.live:
             raise ProtocolError("run_ended", "This run has ended. Start a new run.")
         return status
 
     def emit(self, record: Record) -> HaltPoint | None:
         """Move the state by a record; returns the halt point it is about, as that then stands."""
-        if not isinstance(record, RunHeaderSaved):
-            halt_point = self.runs.apply(record)
-            self.outputs.append(RecordOutput(record, halt_point))
-            return halt_point
-        run = record.run
-        before = compute_leased_mode(self.runs.status[run.id].run)
-        self.outputs.append(RecordOutput(record, self.runs.apply(record)))
-        if run.live and compute_leased_mode(run) is not before:
-            self.outputs.append(self.lease(run))
-        return None
+        halt_point = self.runs.apply(record)
+        self.outputs.append(RecordOutput(record, halt_point))
+        return halt_point
 
-    def add_tool_name(
-        self, status: RunStatus, opened: EventStatus, halt_point: HaltPoint
-    ) -> EventStatus:
-        """An event that begins, with its tool's name: version 1 sends it in the call only."""
-        event = opened.event
-        is_call = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
-        name = find_tool_name(halt_point.data) if is_call and event.name is None else None
+    def add_tool_name(self, event: Event, call: str) -> Event:
+        """An event that begins, with its tool's name: version 1 sends it in the call only.
+
+        Args:
+            event: The event.
+            call: JSON text of the call.
+        """
+        name = find_tool_name(call)
         if name is None:
-            return opened
-        self.emit(EventSaved(event=replace(event, name=name)))
-        return status.open_events[event.id]
+            return event
+        named = replace(event, name=name)
+        self.emit(EventSaved(event=named))
+        return named
 
     def drain(self) -> list[Output]:
         """Take the outputs."""
@@ -183,13 +175,17 @@ class Transitions:
         return outputs
 
     def lease(self, run: Run) -> LeaseGranted:
-        """What a run's agent may decide by itself, as things stand."""
+        """What a run's agent may decide by itself, as things stand.
+
+        The agent of a run that is to stop waits for that answer: its lease has the mode STEP.
+        """
         breakpoints = tuple(
             breakpoint
             for breakpoint in self.runs.breakpoints.values()
             if breakpoint.enabled and fnmatchcase(run.program, breakpoint.program)
         )
-        return LeaseGranted(run.id, compute_leased_mode(run), breakpoints, self.runs.prices)
+        mode = RunMode.STEP if run.stopping else run.mode
+        return LeaseGranted(run.id, mode, breakpoints, self.runs.prices)
 
     def apply_rule(
         self,
@@ -199,7 +195,7 @@ class Transitions:
         halt_point_id: str | None = None,
         decision: AnswerDecision = RESUMED,
     ) -> None:
-        """Answer the halt points that a rule chooses, and change the run.
+        """Answer the halt points that a rule chooses, in order, and change the run.
 
         Args:
             status: The run's.
@@ -208,38 +204,51 @@ class Transitions:
             halt_point_id: The halt point that is meant, where one is.
             decision: The answer.
         """
+        unasked = [id for id, point in status.pending.items() if point.approval is None]
+        chosen: list[str] = []
+        match rule.action:
+            case AnswerAction.ANSWER_ONE if halt_point_id is not None:
+                chosen = [halt_point_id]
+            case AnswerAction.STEP_ONE:
+                chosen = [id for id in unasked if halt_point_id in (None, id)][:1]
+            case AnswerAction.ANSWER_ALL_WITHOUT_APPROVAL:
+                chosen = unasked
+            case AnswerAction.ANSWER_ALL:
+                chosen = list(status.pending)
         state: AgentActivity | None = None
-        for each in _chosen(status, rule.action, halt_point_id):
-            halt_point = self.answer(status, each, decision, at)
+        for each in chosen:
+            record = HaltPointAnswered(
+                run=status.run.id,
+                halt_point=each,
+                answer=decision.answer,
+                at=at,
+                reason=decision.reason,
+                always=decision.always,
+            )
+            halt_point = self.emit(record)
+            assert halt_point is not None
             self.outputs.append(AnswerOutput(halt_point, decision.answer))
-            state = self.find_state_after(halt_point, decision.answer)
+            state = find_next_activity(halt_point, decision.answer, self.event_registry)
         if rule.mode is RunMode.CONTINUE and status.run.agent_state is AgentActivity.HALTING:
             state = AgentActivity.RUNNING
         self.update_header(status, rule, state, at)
 
-    def answer(
-        self, status: RunStatus, halt_point_id: str, decision: AnswerDecision, at: float
-    ) -> HaltPoint:
-        """Record the answer to a pending halt point; nobody is sent it."""
-        record = HaltPointAnswered(
-            run=status.run.id,
-            halt_point=halt_point_id,
-            answer=decision.answer,
-            at=at,
-            reason=decision.reason,
-            always=decision.always,
+    def withdraw(self, run_id: str, halt_point_id: str, at: float) -> None:
+        """Record that a pending halt point no longer waits; nobody is sent an answer."""
+        self.emit(
+            HaltPointAnswered(
+                run=run_id, halt_point=halt_point_id, answer=AnswerKind.WITHDRAWN, at=at
+            )
         )
-        answered = self.emit(record)
-        assert answered is not None
-        return answered
 
     def edit(
         self,
         status: RunStatus,
         current: HaltPoint,
         edit: str | None,
-        check: Callable[[str, HaltPoint], object] = check_edit,
+        *,
         sticky: bool = False,
+        is_agents: bool = False,
     ) -> None:
         """Check and record the edit of a pending halt point.
 
@@ -247,13 +256,16 @@ class Transitions:
             status: The run's.
             current: The halt point.
             edit: JSON text; None, or what the agent sent, takes the edit back.
-            check: Raises what is wrong with an edit.
             sticky: Whether a prompt's messages are edited so in later ones, too.
+            is_agents: Whether the agent's own people made the edit.
+
+        Raises:
+            ProtocolError: `invalid_edit`.
         """
         if edit == current.data:
             edit = None
         if edit is not None:
-            check(edit, current)
+            check_edit(edit, current, is_agents=is_agents)
         record = HaltPointEdited(
             run=status.run.id,
             halt_point=current.id,
@@ -264,13 +276,6 @@ class Transitions:
         )
         self.emit(record)
 
-    def find_state_after(self, halt_point: HaltPoint, answer: AnswerKind) -> AgentActivity:
-        """What the agent does once a halt point was answered."""
-        if halt_point.kind is not EventKind.CUSTOM:
-            return find_next_activity(halt_point.kind, halt_point.side, answer)
-        custom = self._event_registry.event_type(halt_point).activity
-        return find_next_activity(halt_point.kind, halt_point.side, answer, custom)
-
     def update_header(
         self,
         status: RunStatus,
@@ -279,7 +284,7 @@ class Transitions:
         at: float | None = None,
         query_bytes: int = 0,
     ) -> None:
-        """Bring the header up to date with the mode and what is pending.
+        """Bring the header up to date with the mode and what is pending; a new mode is a new lease.
 
         Args:
             status: The run's.
@@ -288,34 +293,22 @@ class Transitions:
             at: Now, by the Core's clock; None where nothing is pending that wasn't, or no longer.
             query_bytes: The size of a query or an answer that came.
         """
-        mode = rule.mode or status.run.mode
+        before = status.run
+        mode = rule.mode or before.mode
         pending = tuple(status.pending)
         run = replace(
-            status.run,
+            before,
             mode=mode,
             pending=pending,
             state=compute_shown_state(
                 mode,
                 pending=bool(pending),
                 ended=False,
-                detached=status.run.detached_at is not None,
+                detached=before.detached_at is not None,
             ),
-            agent_state=AgentActivity.HALTED if pending else state or status.run.agent_state,
-            query_bytes=status.run.query_bytes + query_bytes,
+            agent_state=AgentActivity.HALTED if pending else state or before.agent_state,
+            query_bytes=before.query_bytes + query_bytes,
         )
         self.emit(RunHeaderSaved(run=run if at is None else add_halt_time(run, at)))
-
-
-def _chosen(status: RunStatus, act: AnswerAction, halt_point_id: str | None) -> list[str]:
-    """The pending halt points that a rule answers, in order."""
-    unasked = [id for id, point in status.pending.items() if point.approval is None]
-    match act:
-        case AnswerAction.ANSWER_ONE:
-            return [] if halt_point_id is None else [halt_point_id]
-        case AnswerAction.STEP_ONE:
-            return [id for id in unasked if halt_point_id in (None, id)][:1]
-        case AnswerAction.ANSWER_ALL_WITHOUT_APPROVAL:
-            return unasked
-        case AnswerAction.ANSWER_ALL:
-            return list(status.pending)
-    return []
+        if mode is not before.mode and not run.stopping:
+            self.outputs.append(self.lease(run))

@@ -67,6 +67,16 @@ def test_a_value_that_is_shown_by_its_repr_is_read_only(harness: DebuggerHarness
     assert harness.answers == [Answered(asked, edit=f"[2,{mark}]")]
 
 
+@pytest.mark.parametrize("key", ["$repr", "\\u0024repr", "$r\\u0065pr"])
+def test_an_edit_makes_no_mark(harness: DebuggerHarness, key: str) -> None:
+    """Nor one whose key is written with escapes."""
+    _, asked = harness.query()
+    with pytest.raises(ProtocolError, match="is read-only") as refused:
+        harness.step(asked, 1, f'{{"{key}": "<a thing>", "$ref": 1}}')
+    assert refused.value.code == "invalid_edit"
+    assert harness.answers == []
+
+
 def test_an_edit_is_taken_back(harness: DebuggerHarness) -> None:
     _, asked = harness.query()
     harness.edit(asked, "1", 1)
@@ -111,8 +121,9 @@ def test_each_edit_is_a_revision(harness: DebuggerHarness) -> None:
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("[" * 800 + "]" * 800, "nested too deeply"),
         ("9" * 5000, "a number has more than 4300 digits"),
+        ("1], [2", "line 1, column 2"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_what_is_no_json_is_refused_at_its_place(
     harness: DebuggerHarness, edit: str, place: str

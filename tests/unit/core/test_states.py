@@ -14,12 +14,14 @@ from agentstepper_nb.core.state_table import (
     find_next_activity,
     list_transition_rules,
 )
+from agentstepper_nb.core.timeline_rows import EMPTY_REGISTRY
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
 from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunMode,
     RunState,
@@ -267,7 +269,8 @@ def test_what_is_shown(mode: RunMode, pending: bool, ended: bool, shown: RunStat
 def test_what_the_agent_does_then(
     kind: EventKind, side: EventSide, answer: AnswerKind, state: AgentActivity
 ) -> None:
-    assert find_next_activity(kind, side, answer) is state
+    point = HaltPoint(id="h", run="r", event="e", seq=1, side=side, kind=kind, at=0.0, data="null")
+    assert find_next_activity(point, answer, EMPTY_REGISTRY) is state
 
 
 def test_a_clock_that_was_set_back_takes_nothing_from_the_time_halted() -> None:
