@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ..errors import CommandError, ProtocolError, StaleError
+from ..errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, RowNote, RunMode
 from ..protocol.records import (
@@ -32,11 +32,11 @@ from .input_checks import (
     check_denial,
     check_edit,
     check_edit_target,
-    check_step,
     check_sticky,
 )
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
+from .summaries import describe_call
 from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
 
 
@@ -82,7 +82,9 @@ class DebuggerCommands:
         if edit is not None:
             check_edit_target(halt_point_id, revision)
         named = None if halt_point_id is None else self._current(status, halt_point_id, revision)
-        check_step(status, named)
+        meant = list(status.pending.values()) if named is None else [named]
+        if meant and all(point.approval is not None for point in meant):
+            raise NeedsApprovalError(describe_call(meant[0]), run_id, meant[0].id)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
         self._transitions.apply_rule(status, rule, at, halt_point_id)

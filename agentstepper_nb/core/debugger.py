@@ -33,6 +33,7 @@ from ..protocol.data_model import (
     RunEnding,
     RunState,
 )
+from ..protocol.header_limits import count_utf8_bytes
 from ..protocol.records import (
     AgentCredentials,
     CommitSaved,
@@ -275,7 +276,7 @@ class Debugger:
             outcome = halt_point.outcome or EventOutcome.OK
             ended = replace(event, ended_at=halt_point.at, outcome=outcome)
             self._transitions.emit(EventSaved(event=ended))
-        size = halt_point.size_bytes if halt_point.kind is EventKind.LLM_QUERY else 0
+        size = count_utf8_bytes(halt_point.data) if halt_point.kind is EventKind.LLM_QUERY else 0
         state = None
         if answer and (halt_point.waits or status.run.agent_state is not AgentActivity.HALTING):
             state = states.find_next_activity(halt_point, answer, self._transitions.event_registry)

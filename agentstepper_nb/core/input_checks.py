@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec import Raw
 
-from ..errors import CommandError, NeedsApprovalError, ProtocolError
+from ..errors import CommandError, ProtocolError
 from ..protocol.data_model import PAIRED_EVENT_KINDS, Event, EventKind, EventSide, HaltPoint, Risk
 from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value
@@ -176,17 +176,6 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
 def make_duplicate_error(kind: str, id: str) -> ProtocolError:
     """The error for an id that a run has already."""
     return ProtocolError("duplicate", f"{kind} {id} was sent already. Give each one its own id.")
-
-
-def check_step(status: RunStatus, halt_point: HaltPoint | None) -> None:
-    """Refuse a step that could only approve.
-
-    Raises:
-        NeedsApprovalError: The named halt point, or all that is pending, asks for an approval.
-    """
-    meant = list(status.pending.values()) if halt_point is None else [halt_point]
-    if meant and all(point.approval is not None for point in meant):
-        raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
 
 
 def check_edit_target(halt_point_id: str | None, revision: int | None) -> None:

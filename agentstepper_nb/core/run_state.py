@@ -204,7 +204,7 @@ class RunStates:
         if run.state is RunState.HALTED:
             self.live.pop(run.id, None)
             self.live[run.id] = None
-        if not run.live:
+        elif run.state is RunState.IDLE:  # it has ended
             self.live.pop(run.id, None)
             self.status[run.id] = RunStatus(run)
 

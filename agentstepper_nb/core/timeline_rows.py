@@ -17,9 +17,8 @@ from ..protocol.data_model import (
     EventSide,
     HaltPoint,
     TimelineRow,
-    count_utf8_bytes,
 )
-from ..protocol.header_limits import truncate_failure
+from ..protocol.header_limits import count_utf8_bytes, truncate_failure
 from .run_state import LastRow
 from .summaries import Summarizer, extract_first_line, flatten_json, summarize
 
@@ -95,7 +94,7 @@ def make_row(
         target=target,
         summary=summarize(halt_point, event_registry.summarize),
         at=halt_point.at,
-        size=halt_point.size_bytes,
+        size=count_utf8_bytes(halt_point.data),
         name=halt_point.name,
         depth=halt_point.depth,
         scope=halt_point.scope or UNSET,

@@ -293,20 +293,10 @@ class HaltPoint(
         return self.data if self.edit is None else self.edit
 
     @property
-    def size_bytes(self) -> int:
-        """The size of the JSON text that the agent sent, in bytes."""
-        return count_utf8_bytes(self.data)
-
-    @property
     def is_replaced(self) -> bool:
         """Whether a person's edit stands in the place of the exception that ended the event."""
         holds = self.answer in (None, AnswerKind.RESUME)
         return self.failure is not None and self.edit is not None and holds
-
-
-def count_utf8_bytes(text: str) -> int:
-    """The size of a text in bytes."""
-    return len(text) if text.isascii() else len(text.encode())
 
 
 class FileBody(Struct, frozen=True, kw_only=True):

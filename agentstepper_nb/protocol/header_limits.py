@@ -1,4 +1,4 @@
-"""Bounds on the texts of a run's header: every view is sent the headers of all runs."""
+"""Sizes of texts, and bounds on those of a run's header: every view is sent the headers of all runs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ MAX_FOUND_TOOLS: Final = 100
 MAX_SEAM_CHARS: Final = 200
 #: Characters of a traceback.
 MAX_TRACEBACK_CHARS: Final = 20_000
+
+
+def count_utf8_bytes(text: str) -> int:
+    """The size of a text in bytes."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def truncate_header(run: Run) -> Run:

@@ -215,21 +215,24 @@ class MemoryStore:
         stored_run.rows[halt_point.seq] = halt_point.id
 
     def _edit(self, record: HaltPointEdited) -> None:
-        changes = {"edit": record.edit, "sticky": record.sticky, "model_summary": None}
-        self._update(record, revision=record.revision, **changes)
+        halt_points = self._runs[record.run].halt_points
+        halt_points[record.halt_point] = replace(
+            halt_points[record.halt_point],
+            revision=record.revision,
+            edit=record.edit,
+            sticky=record.sticky,
+            model_summary=None,
+        )
 
     def _answer(self, record: HaltPointAnswered) -> None:
-        self._update(
-            record,
+        halt_points = self._runs[record.run].halt_points
+        halt_points[record.halt_point] = replace(
+            halt_points[record.halt_point],
             answer=record.answer,
             answered_at=record.at,
             reason=record.reason,
             always=record.always,
         )
-
-    def _update(self, record: HaltPointEdited | HaltPointAnswered, **changes: object) -> None:
-        halt_points = self._runs[record.run].halt_points
-        halt_points[record.halt_point] = replace(halt_points[record.halt_point], **changes)
 
     def _add_commit(self, record: CommitSaved) -> None:
         self._runs[record.commit.run].commits.append(record.commit)

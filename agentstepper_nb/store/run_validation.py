@@ -26,6 +26,7 @@ from ..protocol.data_model import (
 from ..protocol.field_types import EVENT_NAME
 from ..protocol.header_limits import (
     MAX_TRACEBACK_CHARS,
+    count_utf8_bytes,
     truncate_failure,
     truncate_header,
     truncate_text,
@@ -93,7 +94,7 @@ def _end_run(run: Run, history: RunHistory, end: float) -> Run:
     """The header of a run that was exported while it was live, as one that has ended."""
     rows = len(history.halt_points) + len(_debug_messages(history))
     queries = (each for each in history.halt_points if each.kind is EventKind.LLM_QUERY)
-    run = replace(run, rows=rows, query_bytes=sum(each.size_bytes for each in queries))
+    run = replace(run, rows=rows, query_bytes=sum(count_utf8_bytes(each.data) for each in queries))
     if not run.live:
         return replace(run, agent_state=AgentActivity.FINISHED, pending=(), stopping=False)
     return replace(

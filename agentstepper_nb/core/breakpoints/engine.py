@@ -86,15 +86,20 @@ class BreakpointEngine:
 
     def evaluate(self, point: ObservedPoint) -> BreakpointResult:
         """A halt point was reached: to be called once for each of the run, in their order."""
-        add_to_totals(self._totals, point)
+        totals = self._totals  # which watches and conditions read
+        if point.side is EventSide.BEGIN:
+            totals.events += 1
+        if point.usage is not None:
+            totals.tokens += (point.usage.input_tokens or 0) + (point.usage.output_tokens or 0)
+            totals.cost += point.usage.cost or 0.0
         variables: ConditionVariables | None = None
         hits: list[str] = []
         halts = False
         error: str | None = None
         for armed in self._armed:
-            if not armed.concerns(point, self._totals):
+            if not armed.concerns(point, totals):
                 continue
-            variables = variables or ConditionVariables(point, self._totals, self._program)
+            variables = variables or ConditionVariables(point, totals, self._program)
             try:
                 if armed.hits(variables):
                     hits.append(armed.breakpoint.id)
@@ -104,16 +109,6 @@ class BreakpointEngine:
         if not hits and error is None:
             return _NOTHING
         return BreakpointResult(tuple(hits), halts or error is not None, error)
-
-
-def add_to_totals(totals: UsageTotals, point: ObservedPoint) -> None:
-    """Count a halt point in a run's totals, which watches and conditions read."""
-    if point.side is EventSide.BEGIN:
-        totals.events += 1
-    usage = point.usage
-    if usage is not None:
-        totals.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        totals.cost += usage.cost or 0.0
 
 
 class _Armed:

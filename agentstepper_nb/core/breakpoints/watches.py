@@ -87,7 +87,7 @@ class PointFilter:
 
 @dataclass(slots=True)
 class UsageTotals:
-    """What a run has used so far; `engine.count` adds a halt point."""
+    """What a run has used so far; `BreakpointEngine.evaluate` adds a halt point."""
 
     tokens: int = 0
     cost: float = 0.0  # US dollars

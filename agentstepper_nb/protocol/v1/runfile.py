@@ -31,7 +31,7 @@ from ..data_model import (
     RunState,
 )
 from ..field_types import ContentHash, Count, Id, Name, ScopePath, Time
-from ..header_limits import truncate_failure, truncate_text
+from ..header_limits import count_utf8_bytes, truncate_failure, truncate_text
 from ..json_limits import CheckCancelled, JsonScanner, check_content_size, never_cancel
 from ..records import RunHistory, drop_unchanged_commits
 from ..tool_names import find_tool_name
@@ -245,7 +245,7 @@ def _history(document: _Run, run_id: str, check: CheckCancelled) -> RunHistory:
         agent_state=AgentActivity.FINISHED,
         can_stop=False,
         rows=sum(1 for event in events if event.kind is EventKind.DEBUG_MESSAGE) + len(points),
-        query_bytes=sum(point.size_bytes for point in queries),
+        query_bytes=sum(count_utf8_bytes(point.data) for point in queries),
         commits=len(drop_unchanged_commits(commits)),
     )
     return RunHistory(run=run, events=tuple(events), halt_points=tuple(points), commits=commits)

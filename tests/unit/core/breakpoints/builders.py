@@ -51,13 +51,11 @@ def hits(breakpoints: BreakpointEngine, *points: ObservedPoint) -> list[int]:
     return [number for number, each in enumerate(points, 1) if breakpoints.evaluate(each).hits]
 
 
-def value(
-    condition: str, at: ObservedPoint | None = None, totals: UsageTotals | None = None
-) -> Any:
+def value(condition: str, at: ObservedPoint | None = None) -> Any:
     """What an expression comes to at a point."""
     compiler = ConditionCompiler(condition)
     code = compiler.code(parse_expression(condition))
-    view = ConditionVariables(call() if at is None else at, totals or UsageTotals(), "coder")
+    view = ConditionVariables(call() if at is None else at, UsageTotals(), "coder")
     return code(EvaluationFrame(view, compiler.slots))
 
 

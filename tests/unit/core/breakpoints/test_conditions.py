@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.core.breakpoints import ObservedPoint
-from agentstepper_nb.core.breakpoints.engine import add_to_totals
+from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint
 from agentstepper_nb.core.breakpoints.evaluation import ConditionError
-from agentstepper_nb.core.breakpoints.watches import UsageTotals
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure, Usage
 
-from .builders import BEGIN, CUSTOM, END, LLM, TOOL, call, point, value
+from .builders import BEGIN, CUSTOM, END, LLM, TOOL, breakpoint, call, hits, point, value
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
@@ -132,10 +130,9 @@ def test_a_call_whose_arguments_are_malformed() -> None:
 
 
 def test_what_the_run_has_used() -> None:
-    totals = UsageTotals()
-    for each in (QUERY, USED, CALL, FAILED, USED):
-        add_to_totals(totals, each)
-    assert value("[run.tokens, run.cost, run.events]", totals=totals) == [14, 0.5, 2]
+    used = breakpoint(condition="[run.tokens, run.cost, run.events] == [14, 0.5, 2]")
+    engine = BreakpointEngine("coder", [used])
+    assert hits(engine, QUERY, USED, CALL, FAILED, USED) == [5]
 
 
 @pytest.mark.parametrize(
