@@ -267,7 +267,7 @@ class Debugger:
             duration=None if resumed is None else max(0.0, at - resumed),
         )
         halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)
-        rule, answer = self.halt_policy.decide(status.run, halt_point)
+        rule, answer = self.halt_policy.find_rule(status.run, halt_point)
         halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
         self._transitions.emit(HaltPointSaved(halt_point=halt_point))
         if answer and halt_point.waits:

@@ -46,7 +46,12 @@ def check_edit(text: str, current: HaltPoint, *, is_agents: bool = False) -> Non
         ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
             why a value is read-only.
     """
-    value = _parse_edit(text)
+    try:
+        # Strictly first: Python's parser takes what others may not.
+        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
+        value = json.loads(text, parse_int=_parse_int)
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
+        raise ProtocolError("invalid_edit", _describe_flaw(text, error)) from None
     if current.kind is EventKind.TOOL_INVOCATION and current.side is EventSide.BEGIN:
         _check_call(value)
     # A text that escapes a letter may spell the key of a mark so.
@@ -56,6 +61,7 @@ def check_edit(text: str, current: HaltPoint, *, is_agents: bool = False) -> Non
 
 
 def _check_marks(value: Any, current: HaltPoint) -> None:
+    """Refuse an edit of a value that is shown by its repr."""
     sent = None
     if _HINT_AT_MARK in current.data:
         # Version 1 sends what only a lenient parser takes.
@@ -63,15 +69,6 @@ def _check_marks(value: Any, current: HaltPoint) -> None:
             sent = json.loads(current.data)
     if (refusal := find_edited_opaque_value(sent, value)) is not None:
         raise ProtocolError("invalid_edit", refusal)
-
-
-def _parse_edit(text: str) -> Any:
-    """The value of an edit that every parser takes."""
-    try:
-        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
-        return json.loads(text, parse_int=_parse_int)
-    except (ValueError, RecursionError, msgspec.DecodeError) as error:
-        raise ProtocolError("invalid_edit", _describe_flaw(text, error)) from None
 
 
 def _describe_flaw(text: str, error: Exception) -> str:
@@ -96,7 +93,7 @@ def _describe_flaw(text: str, error: Exception) -> str:
         reason = str(refusal)
     except RecursionError:
         reason = "it is nested too deeply"
-    else:  # Python's parser takes what others may not
+    else:
         if isinstance(error, RecursionError):
             return "The edit is nested too deeply."
         reason = "it contains half of a surrogate pair"

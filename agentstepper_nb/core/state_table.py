@@ -195,8 +195,10 @@ class HaltPolicy:
         result = engine.evaluate(observe_halt_point(halt_point))
         return replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
 
-    def decide(self, run: Run, halt_point: HaltPoint) -> tuple[TransitionRule, AnswerKind | None]:
-        """Whether a run halts at a halt point.
+    def find_rule(
+        self, run: Run, halt_point: HaltPoint
+    ) -> tuple[TransitionRule, AnswerKind | None]:
+        """Find the rule for a halt point, which says whether the run halts there.
 
         Args:
             run: The run.

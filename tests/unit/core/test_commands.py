@@ -122,8 +122,9 @@ def test_each_edit_is_a_revision(harness: DebuggerHarness) -> None:
         ("[" * 800 + "]" * 800, "nested too deeply"),
         ("9" * 5000, "a number has more than 4300 digits"),
         ("1], [2", "line 1, column 2"),
+        ('"\ud800"', "it contains half of a surrogate pair"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_is_no_json_is_refused_at_its_place(
     harness: DebuggerHarness, edit: str, place: str
