@@ -37,11 +37,11 @@ def has_seen_query() -> bool:
 
 def set_enabled(is_enabled: bool) -> None:
     """Say whether a query outside of any run opens one; ends the run that it opened where not."""
-    from ..sdk import scope_hooks, scopes
+    from ..sdk import scopes
 
     with _auto.lock:
         if is_enabled and not _auto.is_enabled:
-            scope_hooks.install()
+            scopes.wrap_creation()
             scopes.expect_run()
         _auto.is_enabled = is_enabled
         if is_enabled:

@@ -176,7 +176,7 @@ class InferredTools:
         return begun.is_edited
 
     def _expect(self, flow: HaltFlow, call: WireToolCall, event: OpenEvent | None) -> None:
-        path = find_scope(flow.events.root).list_parts()
+        path = find_scope(flow.events.root).path
         with self._lock:
             number, call_id = self._begun_count, call.given_id
             pending = _PendingCall(
@@ -200,7 +200,7 @@ class InferredTools:
             nothing was.
         """
         results = find_tool_results(body)
-        path = find_scope(flow.events.root).list_parts()
+        path = find_scope(flow.events.root).path
         newest = {key: result for result in results for key in result.match_keys}
         edits: dict[int, Any] = {}
         for index, result in enumerate(results):

@@ -20,14 +20,13 @@ from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.data_model import Failure, RunEnding, RunMode
 from ..protocol.envelope import VERSION
-from . import scope_hooks
 from .connection_state import OnDisconnect
 from .framework_signals import is_framework_signal
 from .payload import PayloadEncoder, escape_surrogates
 from .run_events import RunEvents, make_id
 from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
-from .scopes import open_root
+from .scopes import open_root, wrap_creation
 from .seam_report import SeamReport, make_report
 from .sticky_edits import forget_sticky_edits
 
@@ -96,7 +95,7 @@ class RunSession:
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""
-        scope_hooks.install()
+        wrap_creation()
         _sessions.add(self)
         self.link.open()
 

@@ -1,17 +1,26 @@
 """The path of agents, tasks and tool calls that code runs in: docs/design/0023-scopes.md.
 
 A path is the same each time that a program does the same, whatever its tasks and threads wait for:
-each part is numbered where it is created, in the scope that creates it.
+each part is numbered where it is created, in the scope that creates it. The creation of tasks, threads
+and jobs of pools is wrapped, to give each its scope; outside of a run each wrap costs the read of a
+context variable.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Final
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar
+from functools import cache, partial
+from types import CodeType
+from typing import Any, Final
+
+import wrapt
 
 from ..protocol.data_model import AgentLabel
 from .payload import escape_surrogates
@@ -37,18 +46,26 @@ class Scope:
 
     Attributes:
         root: The scope of the run.
+        path: The parts, from the run inwards.
+        agents: The names of the agents that it is inside of, the innermost first.
         is_closed: Whether what begins in a context that still has it belongs to its parent.
     """
 
-    __slots__ = ("_counts", "agent", "is_closed", "parent", "part", "root")
+    __slots__ = ("_counts", "agent", "agents", "is_closed", "parent", "path", "root")
 
     def __init__(
         self, part: str = "", parent: Scope | None = None, agent: str | None = None
     ) -> None:
-        self.part = part
         self.parent = parent
         self.agent = agent
-        self.root: Scope = self if parent is None else parent.root
+        self.root: Scope = self
+        self.path: tuple[str, ...] = ()
+        self.agents: tuple[str, ...] = ()
+        if parent is not None:
+            self.root, self.agents = parent.root, parent.agents
+            self.path = (*parent.path[-_MAX_PARTS + 1 :], _shorten(part))
+        if agent is not None:
+            self.agents = (_shorten(agent), *self.agents)
         self.is_closed = False
         self._counts: dict[str, Iterator[int]] = {}
 
@@ -74,25 +91,6 @@ class Scope:
         if call_id:
             return Scope(f"tool:{call_id}", self)
         return self.open_child(f"tool:{name}")
-
-    def list_parts(self) -> tuple[str, ...]:
-        """The path, from the run inwards."""
-        parts: list[str] = []
-        scope: Scope | None = self
-        while scope is not None and scope.parent is not None and len(parts) < _MAX_PARTS:
-            parts.append(_shorten(scope.part))
-            scope = scope.parent
-        return tuple(reversed(parts))
-
-    def list_agents(self) -> tuple[str, ...]:
-        """The names of the agents that it is inside of, the innermost first."""
-        names: list[str] = []
-        scope: Scope | None = self
-        while scope is not None:
-            if scope.agent is not None:
-                names.append(_shorten(scope.agent))
-            scope = scope.parent
-        return tuple(names)
 
 
 _current: ContextVar[Scope | None] = ContextVar("agentstepper_scope", default=None)
@@ -138,11 +136,9 @@ def find_numbering_scope() -> Scope | None:
         None outside of any run, and in what isn't numbered.
     """
     scope = _current.get()
-    if scope is None:
-        return None
     while scope is not None and scope.is_closed:
         scope = scope.parent
-    return None if _is_suspended.get() else scope
+    return None if scope is None or _is_suspended.get() else scope
 
 
 @contextmanager
@@ -199,8 +195,8 @@ def add_label_source(source: LabelSource) -> None:
 
 def describe_scope(scope: Scope) -> tuple[tuple[str, ...], AgentLabel | None]:
     """The path and the label of an event that begins in a scope."""
-    parts, agents = scope.list_parts(), scope.list_agents()
-    said = _ask_label_sources()
+    parts, agents = scope.path, scope.agents
+    said = _ask_label_sources() if _label_sources else None
     if said is None:
         if not agents:
             return parts, None
@@ -231,3 +227,136 @@ def _ask_label_sources() -> AgentLabel | None:
 
 def _shorten(text: str) -> str:
     return escape_surrogates(text)[:_MAX_PART_CHARS]
+
+
+# ---- the creation of tasks, threads and jobs ---------------------------------------------------------
+
+#: Variables of this package that a thread gets from what starts it.
+_carried: list[ContextVar[Any]] = []
+#: Threads of this package, and of libraries that start them on demand, aren't the program's own.
+_UNNUMBERED_NAMES: Final = ("agentstepper", "AnyIO worker")
+#: The code of functions that a library calls in tasks and jobs when others have something to wait for.
+_unnumbered: set[CodeType] = set()
+
+
+def skip_numbering(function: Callable[..., Any]) -> None:
+    """Number no task and no job that only calls this function: how often that is depends on timing.
+
+    Args:
+        function: The function, a method of its class, or a coroutine function.
+    """
+    _unnumbered.add(function.__code__)
+
+
+def propagate_to_threads(variable: ContextVar[Any]) -> None:
+    """Let threads and jobs have a variable's value where they are started from."""
+    _carried.append(variable)
+
+
+@cache
+def wrap_creation() -> None:
+    """Wrap the creation of tasks, threads and jobs, once a process."""
+    _wrap(asyncio.BaseEventLoop, "create_task", _create_task)
+    _wrap(threading.Thread, "start", _start_thread)
+    _wrap(ThreadPoolExecutor, "submit", _submit)
+
+
+def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
+    setattr(owner, name, wrapt.FunctionWrapper(vars(owner)[name], wrapper))
+
+
+def _create_task(create: Any, loop: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _current.get() is None:  # outside of any run
+        return create(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is None or (args and getattr(args[0], "cr_code", None) in _unnumbered):
+        return create(*args, **kwargs)
+    context = kwargs.get("context")
+    if context is not None:
+        if _has_task():  # not asyncio.run(), whose own context outlives the task
+            _set_in_copies([context], scope, "task")
+        return create(*args, **kwargs)
+    token = _current.set(scope.open_child("task"))
+    try:
+        return create(*args, **kwargs)
+    finally:
+        _current.reset(token)
+
+
+def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _current.get() is None:  # outside of any run
+        return start(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is not None and not thread.name.startswith(_UNNUMBERED_NAMES):
+        call, run = _carry(scope.open_child("thread")), thread.run
+
+        def run_carried() -> None:
+            vars(thread).pop("run", None)  # a thread that has ended isn't held by itself
+            call(run)
+
+        thread.run = run_carried
+    return start(*args, **kwargs)
+
+
+def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _current.get() is None:  # outside of any run
+        return submit(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is None or not args:
+        return submit(*args, **kwargs)
+    contexts, function = _find_contexts(args)
+    if getattr(function, "__code__", None) not in _unnumbered:
+        if contexts:
+            _set_in_copies(contexts, scope, "pool")
+        else:
+            args = (partial(_carry(scope.open_child("pool")), args[0]), *args[1:])
+    with suspend_numbering():  # the pool's own threads come and go
+        return submit(*args, **kwargs)
+
+
+def _find_contexts(args: tuple[Any, ...]) -> tuple[list[Context], Any]:
+    """The contexts that a job enters by itself, one in the other, and what it calls in them."""
+    found: list[Context] = []
+    function = None
+    while args:
+        function, *rest = args
+        if isinstance(function, partial):
+            args = (function.func, *function.args, *rest)
+            continue
+        owner = getattr(function, "__self__", None)
+        if not isinstance(owner, Context):
+            break
+        found.append(owner)
+        args = tuple(rest)
+    return found, function
+
+
+def _set_in_copies(contexts: list[Context], scope: Scope, kind: str) -> None:
+    """Give copies of the creator's context a scope of their own; other contexts stay as they are."""
+    copies = [context for context in contexts if context.get(_current) is _current.get()]
+    child = scope.open_child(kind) if copies else scope
+    for context in copies:
+        with suppress(RuntimeError):  # it is entered just now: no copy
+            context.run(_current.set, child)
+
+
+def _carry(scope: Scope) -> Callable[..., Any]:
+    """What calls a function in a scope, and with the values that carried variables have here."""
+    values = [(_current, scope), *((variable, variable.get()) for variable in _carried)]
+
+    def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        tokens = [(variable, variable.set(value)) for variable, value in values]
+        try:
+            return function(*args, **kwargs)
+        finally:  # a pool's thread goes on to other jobs
+            for variable, token in tokens:
+                variable.reset(token)
+
+    return call
+
+
+def _has_task() -> bool:
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
