@@ -12,7 +12,7 @@ from ..protocol.seams import FoundBy
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, Flow
-from ..sdk.payload_fields import read_tool_call
+from ..sdk.payload import read_tool_call
 from .announcement import announce
 from .called_tools import find_call_id
 from .current_run import raise_if_stopped

@@ -43,7 +43,7 @@ from ..sdk.base_stepper import BaseStepper
 from ..sdk.flow_effects import Flow
 from ..sdk.halt_flow import HaltFlow
 from ..sdk.json_text import dump_json
-from ..sdk.payload_fields import read_tool_call
+from ..sdk.payload import read_tool_call
 from ..sdk.run_events import OpenEvent, clock
 from ..sdk.scopes import find_scope
 from ..sdk.tool_begin_callbacks import unwatch_tools, watch_tools

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import NotJSONError, StepFrameError
-from ..sdk.json_text import JsonDumper, load_json
+from ..sdk.json_text import JsonDumper
 from .frame import FrameIn, FrameOut
 
 #: Bytes of JSON that a step may give: a row of it travels in one message.
@@ -55,7 +56,7 @@ def check_output(output: Any, frame: FrameIn) -> FrameOut:
         text = JsonDumper().dump(
             msgspec.structs.asdict(output) if isinstance(output, FrameOut) else output
         )
-        out = msgspec.convert(load_json(text), FrameOut)
+        out = msgspec.convert(json.loads(text), FrameOut)
     except NotJSONError as error:
         where = f"{error.path} is {error.reason}"
         raise StepFrameError(f"The step returned what JSON can't carry: {where}.") from None

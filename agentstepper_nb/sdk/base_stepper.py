@@ -289,8 +289,9 @@ class BaseStepper(CallTracer):
             session or self._current_session(),
             self._context.workspace_tracker,
         )
-        session.events.hash_key = session.link.hash_key
+        link = session.link
         flow = HaltFlow(session.run, session.program, self._encoder, session.events)
+        flow.find_hash_key = lambda: link.hash_key
         if workspace_tracker is not None and session.link.has_snapshots:
             flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)
         return flow

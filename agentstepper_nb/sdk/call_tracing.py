@@ -17,7 +17,7 @@ from .arguments import CallArguments
 from .drivers import is_loop_running, run_flow, run_flow_async
 from .flow_effects import BegunEvent, CallEffect, CallResult, Flow
 from .halt_flow import HaltFlow
-from .payload_fields import read_tool_call
+from .payload import read_tool_call
 from .run_events import OpenEvent
 from .run_session import RunSession
 from .traced_streams import StreamEvent, find_stream_kind, trace_stream

@@ -130,6 +130,7 @@ class HaltFlowBase:
 
     _encoder: PayloadEncoder
     events: RunEvents
+    find_hash_key: Callable[[], bytes | None]
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
@@ -152,7 +153,7 @@ class HaltFlowBase:
             at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
         """
         packed = self._encoder.encode_for_display(RedactKind.TOOL_CALL, call)
-        content_hash = self._encoder.hash(packed, self.events.hash_key)
+        content_hash = self._encoder.hash(RedactKind.TOOL_CALL, call, packed, self.find_hash_key)
         kind, found_by = EventKind.TOOL_INVOCATION, FoundBy.WIRE
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by, at)
         point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=False)

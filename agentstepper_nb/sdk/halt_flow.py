@@ -35,8 +35,14 @@ from .flow_effects import (
     raise_for_answer,
 )
 from .framework_signals import is_framework_signal
-from .payload import Payload, PayloadEncoder, RedactKind
-from .payload_fields import find_model, find_usage, read_tool_call
+from .payload import (
+    Payload,
+    PayloadEncoder,
+    RedactKind,
+    find_model,
+    find_usage,
+    read_tool_call,
+)
 from .run_events import OpenEvent, RunEvents, find_innermost_event, find_parent, make_halt_point
 from .scopes import set_scope
 from .sticky_edits import StickyPrompt
@@ -70,6 +76,8 @@ class HaltFlow(HaltFlowBase):
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
         self.take_snapshot: Callable[[str], None] | None = None
+        #: Gives the key of the hashes of its events; None where no Core has sent one.
+        self.find_hash_key: Callable[[], bytes | None] = lambda: None
         self._program = program
         self._encoder = encoder
 
@@ -150,11 +158,13 @@ class HaltFlow(HaltFlowBase):
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.BEGIN], value)
+        redact_kind = _REDACT_KINDS[kind, EventSide.BEGIN]
+        packed = yield from self._encode(redact_kind, value)
         reader = EditReader(self._encoder, packed, convert_edit)
         if name is None and kind is EventKind.LLM_QUERY:
             name = find_model(packed.encoded.json)
-        content_hash = self._hash(kind, value if original is UNSET else original, packed)
+        original = value if original is UNSET else original
+        content_hash = self._encoder.hash(redact_kind, original, packed, self.find_hash_key)
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
         if kind is EventKind.TOOL_INVOCATION:
             notify_tool_begun(self.run, name, packed.encoded.json)
@@ -166,12 +176,12 @@ class HaltFlow(HaltFlowBase):
         if approval is None:
             answer = yield from self._await_answer((begun, point), point, reader, closing=event)
         else:
-            asked = ApprovalCall(point.id, name or "", self._encoder)
-            point = replace(point, approval=approval.begin(asked))
+            call = ApprovalCall(point.id, name or "", self._encoder)
+            point = replace(point, approval=approval.begin(call))
             answer = yield from self._await_approval(
-                (begun, point), point, reader, event, approval, asked
+                (begun, point), point, reader, event, approval, call
             )
-            reader = reader.for_payload(asked.find_displayed_payload(answer, packed))
+            reader = reader.for_payload(call.find_displayed_payload(answer, packed))
         answer = answer if prompt is None else prompt.accept(answer)
         if isinstance(answer, SkipAnswer):
             event.skipped = True
@@ -282,16 +292,10 @@ class HaltFlow(HaltFlowBase):
     def _encode(self, kind: str, value: Any) -> Flow[Payload]:
         """Pack a value, and show the person what the agent's own hook raised for it."""
         packed = self._encoder.encode_for_display(kind, value)
-        for failure in self._encoder.take_hook_failures(packed):
-            yield self._message(failure)
+        if packed.encoded.hook_failures:
+            for failure in self._encoder.take_hook_failures(packed):
+                yield self._message(failure)
         return packed
-
-    def _hash(self, kind: EventKind, original: Any, packed: Payload) -> str | None:
-        is_edited = original is not packed.encoded.value
-        if is_edited:
-            redact_kind = _REDACT_KINDS[kind, EventSide.BEGIN]
-            packed = self._encoder.encode_for_display(redact_kind, original)
-        return self._encoder.hash(packed, self.events.hash_key, is_edited=is_edited)
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""

@@ -79,11 +79,6 @@ class JsonDumper:
         raise NotJSONError(path, reason) from None
 
 
-def load_json(text: str | bytes) -> Any:
-    """Give the value of JSON text."""
-    return json.loads(text)
-
-
 def is_same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values would be written alike: `1` is neither `1.0` nor `true`."""
     return json.dumps(left) == json.dumps(right)
@@ -107,31 +102,24 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
 
 def dump_plain_json(value: Any) -> str | None:
     """The text of a value; None where it isn't of JSON's own types, or `json` might write another."""
-    if not _is_simple(value):
-        return None
+    level: list[Any] | None = [(value,)]
+    count = depth = 0
+    while level:
+        level = _list_containers(level)
+        if level is None:
+            return None
+        count += len(level)
+        depth += 1
+        if level and (count > _MAX_CONTAINERS or depth > MAX_DEPTH):
+            return None
     try:
         return msgspec.json.encode(value).decode()
     except (ValueError, RecursionError):  # lone surrogates; an integer of thousands of digits
         return None
 
 
-def _is_simple(value: Any) -> bool:
-    """Whether a value is of JSON's own types throughout, level by level."""
-    level: list[Any] = [(value,)]
-    count = 0
-    for _ in range(MAX_DEPTH + 1):
-        below = _below(level)
-        if not below:
-            return below is not None
-        count += len(below)
-        if count > _MAX_CONTAINERS:
-            return False
-        level = below
-    return False
-
-
-def _below(level: list[Any]) -> list[Any] | None:
-    """The containers in containers; None where something in these isn't simple."""
+def _list_containers(level: list[Any]) -> list[Any] | None:
+    """The containers in containers; None where something in these isn't of JSON's own types."""
     below: list[Any] = []
     for item in level:
         if type(item) is dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 from collections.abc import Callable
@@ -14,11 +15,11 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
-from ..protocol.data_model import Commit, Failure, FileBody, FileChange
+from ..protocol.data_model import Commit, Failure, FileBody, FileChange, Usage
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from ..protocol.opaque_values import REPR_KEY
-from .json_text import JsonDumper, dump_json, dump_plain_json, load_json, map_strings
+from .json_text import JsonDumper, dump_json, dump_plain_json, map_strings
 from .secret_masks import SecretMask, make_restorer
 from .value_encoder import EncodedValue, encode_redacted, encode_value
 from .value_hooks import NO_HOOKS, ValueHooks
@@ -39,6 +40,9 @@ _PACKAGE: Final = str(Path(__file__).resolve().parents[1])
 #: The innermost frames and characters that are shown: a recursion that ran out has a thousand frames.
 _MAX_FRAMES: Final = 30
 _MAX_TRACEBACK_CHARS: Final = 16_000
+
+#: What no query costs; infinity and what isn't a number is as little a cost.
+_MAX_COST_DOLLARS: Final = 1e12
 
 #: In the place of a hash that can't be made.
 NOT_HASHED: Final = ""
@@ -69,10 +73,11 @@ class Payload(NamedTuple):
     raw: Raw
     originals: dict[str, str]  # what each mask in it stands for
     encoded: EncodedValue  # the value, and how it was shown
+    is_plain: bool = False  # shown as it is, since it is of JSON's own types throughout
 
     def restore_secrets(self, raw: Raw) -> Any:
         """The value of JSON text, with the secrets that were masked in this for the person."""
-        value = load_json(bytes(raw))
+        value = json.loads(bytes(raw))
         return map_strings(value, make_restorer(self.originals)) if self.originals else value
 
 
@@ -113,44 +118,52 @@ class PayloadEncoder:
         Raises:
             ProtocolError: `too_large`: what `redact=` gave.
         """
+        text = dump_plain_json(value) if self._redact is None else None
+        if text is None or _HINT_AT_MARK in text:
+            return self._encode_by_form(kind, value, _SIZE_FACTORS)
+        packed = _packed(text, EncodedValue(value, value), is_plain=True)
+        if memoryview(packed.raw).nbytes <= self.max_message_bytes - _FRAME_BYTES:
+            return packed
+        return self._encode_by_form(kind, value, _SIZE_FACTORS[1:])
+
+    def _encode_by_form(self, kind: str, value: Any, size_factors: tuple[float, ...]) -> Payload:
+        """Pack a value by the forms of its parts, and by what `redact=` gives for these."""
         size = 0
-        for part in _SIZE_FACTORS:
-            packed = self._shown(kind, value, int(self.max_message_bytes * part))
+        for part in size_factors:
+            max_chars = int(self.max_message_bytes * part)
+            shown = encode_value(value, self.hooks, max_chars, self.max_message_bytes)
+            data = shown.json
+            if self._redact is not None:
+                data = encode_redacted(shown, self._redact(kind, data), self.hooks)
+            packed = _packed(dump_json(data), shown)
             size = memoryview(packed.raw).nbytes
             if size <= self.max_message_bytes - _FRAME_BYTES:
                 return packed
         raise ProtocolError("too_large", _too_large(kind, size, self.max_message_bytes))
 
-    def _shown(self, kind: str, value: Any, max_chars: int) -> Payload:
-        text = (
-            dump_plain_json(value)
-            if self._redact is None and max_chars == self.max_message_bytes
-            else None
-        )
-        if text is not None and _HINT_AT_MARK not in text:
-            return _packed(text, EncodedValue(value, value))
-        shown = encode_value(value, self.hooks, max_chars, self.max_message_bytes)
-        json = shown.json
-        if self._redact is not None:
-            json = encode_redacted(shown, self._redact(kind, json), self.hooks)
-        return _packed(dump_json(json), shown)
-
-    def hash(self, packed: Payload, key: bytes | None, *, is_edited: bool = False) -> str | None:
-        """The hash of the original of a packed value, before masks and `redact=`.
+    def hash(
+        self, kind: str, original: Any, packed: Payload, find_key: Callable[[], bytes | None]
+    ) -> str | None:
+        """The hash of the value that the agent has, before edits, masks and `redact=`.
 
         Args:
-            packed: The original as `encode_for_display` packed it.
-            key: The key of the run's hashes.
-            is_edited: Whether another value is sent.
+            kind: What the value is.
+            original: The value.
+            packed: What is sent for it, as `encode_for_display` packed it.
+            find_key: Gives the key of the run's hashes; None where there is none yet.
 
         Returns:
             None where the original is sent as it is: then the sender's thread makes the hash. Else the
             hash in hex, or `NOT_HASHED` where there is no key.
         """
+        is_edited = original is not packed.encoded.value
         if not (packed.originals or is_edited or self._redact is not None):
             return None
+        key = find_key()
         if key is None:
             return NOT_HASHED
+        if is_edited:
+            packed = self.encode_for_display(kind, original)
         return hash_content(dump_json(packed.encoded.json).encode("utf-8", "surrogatepass"), key)
 
     def take_hook_failures(self, payload: Payload) -> list[str]:
@@ -215,15 +228,15 @@ def hash_content(data: bytes | Raw, key: bytes) -> str:
     return blake2b(data, digest_size=16, key=key).hexdigest()
 
 
-def _packed(text: str, shown: EncodedValue) -> Payload:
+def _packed(text: str, shown: EncodedValue, is_plain: bool = False) -> Payload:
     """JSON text, masked."""
     mask = SecretMask()
     text = mask.json(text)
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        data = dump_json(map_strings(load_json(text), _escaper(mask.originals))).encode()
-    return Payload(Raw(data), mask.originals, shown)
+        data = dump_json(map_strings(json.loads(text), _escaper(mask.originals))).encode()
+    return Payload(Raw(data), mask.originals, shown, is_plain)
 
 
 def _masked(change: FileChange, mask: SecretMask) -> FileChange:
@@ -317,6 +330,57 @@ def format_agent_frames(error: BaseException) -> str:
         return ""
     if len(text) <= _MAX_TRACEBACK_CHARS:
         return text
-    return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[
-        2
-    ]  # half a line may hold half a secret, restore_secrets
+    # Half a line may hold half a secret.
+    return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[2]
+
+
+# ---- payloads of well-known shapes ------------------------------------------------------------------
+
+
+def read_tool_call(edit: Any) -> tuple[str, Any]:
+    """Read a tool call.
+
+    Raises:
+        ProtocolError: `invalid_edit`. The Core refuses such an edit; this is for the ones that don't.
+    """
+    match edit:
+        case {"Tool": str() as tool, "Argument": args, **rest} if not rest:
+            return tool, args
+    raise ProtocolError(
+        "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
+    )
+
+
+def find_model(prompt: Any) -> str | None:
+    """The model that a prompt in the form of an LLM API asks."""
+    match prompt:
+        case {"model": str() as model}:
+            return model
+    return None
+
+
+def find_usage(response: Any) -> Usage | None:
+    """What a response in the form of an LLM API says that it cost."""
+    match response:
+        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
+            pass
+        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
+            pass
+        case {"usage": {"inputTokens": int() as asked, "outputTokens": int() as said}}:  # Bedrock's
+            pass
+        case {"usageMetadata": {"promptTokenCount": int() as asked, **counts}}:  # Gemini's
+            answered = counts.get("candidatesTokenCount")
+            return Usage(
+                input_tokens=asked, output_tokens=answered if isinstance(answered, int) else None
+            )
+        case _:
+            return None
+    return Usage(input_tokens=asked, output_tokens=said, cost=_find_cost(response["usage"]))
+
+
+def _find_cost(usage: dict[str, Any]) -> float | None:
+    """The cost as OpenRouter and those like it tell it, beside the tokens."""
+    cost: Any = usage.get("cost")
+    if type(cost) not in (int, float) or not 0 <= cost < _MAX_COST_DOLLARS:
+        return None
+    return float(cost)

@@ -89,9 +89,6 @@ class RunEvents:
         run: The run's id.
         root: The run's own scope.
         seams: The run's tools, and what was sent of them.
-
-    Attributes:
-        hash_key: The key of the hashes of its events; without one they have none.
     """
 
     def __init__(
@@ -100,7 +97,6 @@ class RunEvents:
         self.run = run
         self.root = root or Scope()
         self.seams = seams or SeamRecorder()
-        self.hash_key: bytes | None = None
 
     def begin(
         self,

@@ -7,13 +7,14 @@ the secret: the agent gets it back.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
 from os import fsdecode
 from typing import Any, Final, NamedTuple
 
-from .json_text import dump_json, load_json
+from .json_text import dump_json
 
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
 _MIN_SECRET_CHARS: Final = 8
@@ -50,7 +51,7 @@ class SecretMask:
         """Mask the strings in JSON text. A number is never touched, so that it stays JSON."""
         if not _hints_at_header(text) and not any(each.escaped in text for each in self._secrets):
             return text
-        return dump_json(self._value(load_json(text)))
+        return dump_json(self._value(json.loads(text)))
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, dict):

@@ -7,6 +7,7 @@ it, may take it back, or edit further.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -16,7 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from ..protocol.answers import Answer, ResumeAnswer
-from .json_text import dump_json, load_json
+from .json_text import dump_json
 
 #: The members of a prompt that hold no messages, whatever is in them.
 _OTHER_MEMBERS: Final = frozenset({"tools", "functions", "model"})
@@ -48,7 +49,7 @@ class StickyPrompt:
         """The prompt with the sticky edits made again; UNSET where it has no such message."""
         table = _tables.get(run)
         if table:
-            edited = _replace_messages(load_json(bytes(shown)), table)
+            edited = _replace_messages(json.loads(bytes(shown)), table)
             made = UNSET if edited is None else Raw(dump_json(edited).encode())
             if made is not UNSET and find_problem(made) is None:
                 self.edit = made
@@ -72,12 +73,12 @@ class StickyPrompt:
 
     def _note(self, edited: Raw | None) -> None:
         """The edits of this prompt's messages are these; none where None."""
-        prompt = load_json(bytes(self._shown))
+        prompt = json.loads(bytes(self._shown))
         table = dict(_tables.get(self._run, {}))
         for message in (each for _, messages in _list_messages(prompt) for each in messages):
             table.pop(_hash(message), None)
         if edited is not None:
-            table |= _compare(prompt, load_json(bytes(edited)))
+            table |= _compare(prompt, json.loads(bytes(edited)))
         _tables[self._run] = table
 
 

@@ -13,8 +13,7 @@ from agentstepper_nb.protocol.answers import ResumeAnswer, SkipAnswer, StopAnswe
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
 from agentstepper_nb.sdk.flow_effects import AwaitAnswerEffect, FlushEffect, SendEffect
 from agentstepper_nb.sdk.halt_flow import HaltFlow
-from agentstepper_nb.sdk.payload import PayloadEncoder
-from agentstepper_nb.sdk.payload_fields import find_model, find_usage
+from agentstepper_nb.sdk.payload import PayloadEncoder, find_model, find_usage
 from agentstepper_nb.sdk.run_events import find_innermost_event
 
 LLM = EventKind.LLM_QUERY
