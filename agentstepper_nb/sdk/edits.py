@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from msgspec import Raw
 
 from ..errors import ProtocolError
-from ..protocol.opaque_values import find_edited_opaque_value, is_opaque_value
+from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value, is_opaque_value
 from .json_text import dump_json, is_same_json
 from .payload import Payload, PayloadEncoder, RedactKind
 from .value_codecs import (
@@ -26,19 +26,23 @@ from .value_codecs import (
     ScalarCodec,
     find_value_codec,
 )
-from .value_encoder import EncodedValue, encode_value
-from .value_hooks import NO_HOOKS, HookError, ValueHooks, format_error
+from .value_encoder import encode_value
+from .value_hooks import NO_HOOKS, HookError, format_error
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Makes of an edited value what a call takes; raises where it doesn't take that.
 EditConverter = Callable[[Any], Any]
 
+_MARK_NAME: Final = REPR_KEY.encode()
 _REDACT_FAILED: Final = (
     "The agent's type refuses this edit, and redact= failed on the reason. See the agent's log."
 )
-#: Letters of why an edit is refused.
+#: Letters of why an edit is refused, and of a value in that.
 _MAX_REASON_CHARS: Final = 2000
+_MAX_VALUE_CHARS: Final = 200
+
+T = TypeVar("T")
 
 
 class EditReader:
@@ -48,6 +52,9 @@ class EditReader:
         encoder: What packed the value.
         payload: What the person edits.
         convert_edit: Makes of an edited value what the caller takes.
+
+    Attributes:
+        may_refuse: Whether there are edits that the agent can't take, though the Core accepts them.
     """
 
     def __init__(
@@ -56,6 +63,11 @@ class EditReader:
         self._encoder = encoder
         self._payload = payload
         self._convert_edit = convert_edit
+        self.may_refuse = convert_edit is not None or not payload.is_plain
+        self._shown = payload.encoded
+        self._hooks = encoder.hooks
+        #: What `from_json=` reads edits of, by the value's id.
+        self._hook_results = self._shown.hook_results if self._hooks.can_decode else {}
         self._last: tuple[bytes, Any] | None = None
 
     def for_payload(self, payload: Payload) -> EditReader:
@@ -67,18 +79,20 @@ class EditReader:
         """Give the value that an edit stands for.
 
         Raises:
-            Exception: It can't become such a value.
+            ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would hold.
+            Exception: The caller doesn't take the value.
         """
         text, last = bytes(raw), self._last
         if last is not None and last[0] == text:
             return last[1]
         packed = self._payload
-        value = decode_edit(
-            packed.restore_secrets(raw),
-            packed.restore_secrets(packed.raw),
-            packed.encoded,
-            self._encoder.hooks,
-        )
+        edit, sent = packed.restore_secrets(raw), packed.restore_secrets(packed.raw)
+        # Marks are looked for only where there may be some: escapes may stand in the name of one.
+        if self._shown.objects_by_mark or _MARK_NAME in text or b"\\u" in text:
+            problem = find_edited_opaque_value(sent, edit)
+            if problem is not None:
+                raise ProtocolError("invalid_edit", problem)
+        value = self._decode(edit, sent, self._shown.value, "")
         value = value if self._convert_edit is None else self._convert_edit(value)
         self._last = text, value
         return value
@@ -103,43 +117,17 @@ class EditReader:
             log.warning("redact= failed on the reason why an edit is refused.", exc_info=True)
             return _REDACT_FAILED
 
+    # ---- values -------------------------------------------------------------------------------------
 
-T = TypeVar("T")
-
-#: Letters of a value in an error's text.
-_MAX_VALUE_CHARS: Final = 200
-
-
-def decode_edit(edit: Any, sent: Any, shown: EncodedValue, hooks: ValueHooks = NO_HOOKS) -> Any:
-    """Give the value that an edit stands for.
-
-    Args:
-        edit: The edited JSON value.
-        sent: The JSON value that was edited.
-        shown: How the agent's value was shown.
-        hooks: The agent's own, which read edits of what they showed.
-
-    Raises:
-        ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would have to hold.
-    """
-    if (problem := find_edited_opaque_value(sent, edit)) is not None:
-        raise ProtocolError("invalid_edit", problem)
-    return _Decoder(shown, hooks).decode(edit, sent, shown.value, "")
-
-
-class _Decoder:
-    def __init__(self, shown: EncodedValue, hooks: ValueHooks) -> None:
-        self._shown = shown
-        self._hooks = hooks
-
-    def decode(self, edit: Any, sent: Any, original: Any, path: str) -> Any:
+    def _decode(self, edit: Any, sent: Any, original: Any, path: str) -> Any:
         if is_same_json(edit, sent):
             return original
-        if edit is None or is_opaque_value(edit) or is_opaque_value(sent):
+        has_marks = bool(self._shown.objects_by_mark)
+        if edit is None or (has_marks and (is_opaque_value(edit) or is_opaque_value(sent))):
             return self._decode_plain(edit)
-        if self._is_read_by_hook(original):
-            _, given = self._shown.hook_results[id(original)]
-            part = self.decode(edit, sent, given, path)
+        if id(original) in self._hook_results:
+            _, given = self._hook_results[id(original)]
+            part = self._decode(edit, sent, given, path)
             return _make_or_refuse(path, lambda: self._hooks.decode(part, original))
         codec = None if type(original) in JSON_SCALAR_TYPES else find_value_codec(type(original))
         if isinstance(codec, FieldsCodec) and isinstance(sent, dict):
@@ -151,9 +139,6 @@ class _Decoder:
         if isinstance(codec, ScalarCodec) and _is_shown_by(codec, original, sent):
             return _make_or_refuse(path, lambda: codec.make(original, edit))
         return self._decode_plain(edit)
-
-    def _is_read_by_hook(self, original: Any) -> bool:
-        return self._hooks.can_decode and id(original) in self._shown.hook_results
 
     # ---- fields -------------------------------------------------------------------------------------
 
@@ -188,7 +173,7 @@ class _Decoder:
                 path, "the agent's to_json= adds this field, and the value itself has no such field"
             )
         return (
-            self.decode(edit, sent[key], parts[key], path)
+            self._decode(edit, sent[key], parts[key], path)
             if key in sent
             else self._decode_plain(edit)
         )
@@ -228,7 +213,7 @@ class _Decoder:
         for key, item in edit.items():
             place = _join(path, key)
             if key in sent and key in original:
-                members[keys[key]] = self.decode(item, sent[key], original[key], place)
+                members[keys[key]] = self._decode(item, sent[key], original[key], place)
             else:
                 members[key] = self._decode_new_item(item, like, place)
         hidden = {key: original[key] for key in original if key not in sent and key not in edit}
@@ -254,7 +239,7 @@ class _Decoder:
         items = [
             self._decode_new_item(item, like, f"{path}[{index}]")
             if guide is None
-            else self.decode(item, sent[guide], objects[guide], f"{path}[{index}]")
+            else self._decode(item, sent[guide], objects[guide], f"{path}[{index}]")
             for index, (item, guide) in enumerate(zip(edit, guides, strict=True))
         ]
         return _make_or_refuse(path, lambda: codec.make(original, items))
@@ -263,8 +248,8 @@ class _Decoder:
         """A new item, made as the others of its list or dict are."""
         if like is None or edit is None or is_opaque_value(edit):
             return self._decode_plain(edit)
-        hooks = self._hooks if self._is_read_by_hook(like) else NO_HOOKS
-        made = self.decode(edit, encode_value(like, hooks).json, like, path)
+        hooks = self._hooks if id(like) in self._hook_results else NO_HOOKS
+        made = self._decode(edit, encode_value(like, hooks).json, like, path)
         return _make_or_refuse(path, lambda: copy.deepcopy(like)) if made is like else made
 
     def _find_sample(self, values: list[Any]) -> Any:
@@ -272,11 +257,13 @@ class _Decoder:
         kinds = {type(value) for value in values}
         if len(kinds) != 1 or _is_plain(values[0]):
             return None
-        is_made = self._is_read_by_hook(values[0]) or find_value_codec(kinds.pop()) is not None
+        is_made = id(values[0]) in self._hook_results or find_value_codec(kinds.pop()) is not None
         return values[0] if is_made else None
 
     def _decode_plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""
+        if not self._shown.objects_by_mark:
+            return edit
         if is_opaque_value(edit):
             return self._shown.objects_by_mark[dump_json(edit)]
         if isinstance(edit, dict):
