@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
-from ..protocol.answers import Answer, ResumeAnswer, StopAnswer
+from ..protocol.answers import Answer, ResumeAnswer
 from .flow_effects import (
     AwaitAnswerEffect,
     BlockingEffect,
@@ -37,7 +37,10 @@ def run_flow(link: RunLink, steps: Flow[T]) -> T:
         step = next(steps)
         while True:
             try:
-                outcome = _run_step(link, step)
+                if isinstance(step, AwaitAnswerEffect):
+                    outcome = _halt(link, step)
+                else:
+                    outcome = _run_step(link, step)
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -53,7 +56,10 @@ async def run_flow_async(link: RunLink, steps: Flow[T]) -> T:
         step = next(steps)
         while True:
             try:
-                outcome = await _run_step_async(link, step)
+                if isinstance(step, AwaitAnswerEffect):
+                    outcome = await _halt_async(link, step)
+                else:
+                    outcome = await _run_step_async(link, step)
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -87,8 +93,6 @@ def wait_result(future: Future[T]) -> T:
 
 def _run_step(link: RunLink, step: FlowEffect) -> Any:
     match step:
-        case AwaitAnswerEffect():
-            return _run_answer_step(link, step)
         case SendEffect(messages):
             link.send(messages)
         case WaitEffect(future):
@@ -107,8 +111,6 @@ def _run_step(link: RunLink, step: FlowEffect) -> Any:
 
 async def _run_step_async(link: RunLink, step: FlowEffect) -> Any:
     match step:
-        case AwaitAnswerEffect():
-            return await _run_answer_step_async(link, step)
         case SendEffect(messages):
             link.send(messages)
         case WaitEffect(future):
@@ -126,49 +128,34 @@ async def _run_step_async(link: RunLink, step: FlowEffect) -> Any:
     return None
 
 
-def _run_answer_step(link: RunLink, step: AwaitAnswerEffect) -> Answer:
+def _halt(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     began = time.monotonic()
+    answer: Answer | None = None
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
             step.on_queued(link.send)
-        return _RESUME if future is None else _note_stop(link, wait_result(future))
-    except BaseException:
-        link.forget(step.halt_point)
-        raise
+        answer = _RESUME if future is None else wait_result(future)
+        return answer
     finally:
-        link.end_edit_checks(step.halt_point)
-        link.halted_s += time.monotonic() - began
+        link.end_halt(step.halt_point, answer, time.monotonic() - began)
 
 
-async def _run_answer_step_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
+async def _halt_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     began = time.monotonic()
+    answer: Answer | None = None
     try:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
             step.on_queued(link.send)
         if future is None:
-            return await _resume_async()
-        return _note_stop(link, await _wait_result_async(future))
-    except BaseException:
-        link.forget(step.halt_point)
-        raise
+            await asyncio.sleep(0)  # an agent that waits for nothing can be cancelled all the same
+            answer = _RESUME
+        else:
+            answer = await _wait_result_async(future)
+        return answer
     finally:
-        link.end_edit_checks(step.halt_point)
-        link.halted_s += time.monotonic() - began
-
-
-def _note_stop(link: RunLink, answer: Answer) -> Answer:
-    """Keep for the run that the person pressed Stop: nothing of it may be tried again."""
-    if isinstance(answer, StopAnswer):
-        link.is_stopped = True
-    return answer
-
-
-async def _resume_async() -> Answer:
-    """Go on, after a turn of the loop: an agent that waits for nothing can be cancelled all the same."""
-    await asyncio.sleep(0)
-    return _RESUME
+        link.end_halt(step.halt_point, answer, time.monotonic() - began)
 
 
 async def _wait_result_async(future: Future[T]) -> T:

@@ -1,32 +1,22 @@
-"""What flows are made of: the steps for a driver, and the wait at a halt point."""
+"""What flows are made of: the steps for a driver; and the flows that wait for nobody's answer."""
 
 from __future__ import annotations
 
-import contextvars
-import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ..errors import (
-    AgentStopped,
-    ConnectionLostError,
-    InjectedError,
-    ProtocolError,
-    ToolDeniedError,
-)
-from ..protocol.agent import AgentMessage, CheckEdit, EditChecked, HaltPointReached, Withdraw
+from ..errors import AgentStopped, InjectedError, ToolDeniedError
+from ..protocol.agent import AgentMessage, CommitMade, HaltPointReached
 from ..protocol.answers import Answer, DenyAnswer, RaiseAnswer, ResumeAnswer, StopAnswer
-from ..protocol.data_model import EventKind, EventOutcome, EventSide
+from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide
 from ..protocol.seams import FoundBy
-from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
-from .edits import EditReader
 from .payload import PayloadEncoder, RedactKind
-from .run_events import OpenEvent, RunEvents, make_halt_point
+from .run_events import OpenEvent, RunEvents, find_innermost_event, make_halt_point
 
 T = TypeVar("T")
 
@@ -121,16 +111,52 @@ DENIED_MESSAGE: Final = "The person denied this call."
 
 
 class HaltFlowBase:
-    """Halts at halt points.
+    """What a run sends for whoever is watching: no agent waits for an answer to it.
 
-    Attributes:
+    Args:
         run: The run's id.
-        _encoder: Makes values ready to travel.
+        program: The program's name.
+        encoder: Makes values ready to travel.
+        events: Makes the run's events.
     """
 
-    _encoder: PayloadEncoder
-    events: RunEvents
-    find_hash_key: Callable[[], bytes | None]
+    def __init__(
+        self,
+        run: str,
+        program: str,
+        encoder: PayloadEncoder,
+        events: RunEvents | None = None,
+    ) -> None:
+        self.run = run
+        self.events = events or RunEvents(run)
+        #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
+        #: it changed in the workspace. It may block, and doesn't raise.
+        self.take_snapshot: Callable[[str], None] | None = None
+        #: Gives the key of the hashes of its events; None where no Core has sent one.
+        self.find_hash_key: Callable[[], bytes | None] = lambda: None
+        self._program = program
+        self._encoder = encoder
+
+    def post_debug_message(self, message: str) -> Flow[None]:
+        """A message for whoever is watching."""
+        yield self._message(message)
+        yield FlushEffect()
+
+    def _message(self, message: str) -> SendEffect:
+        data = self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw
+        return SendEffect((self.events.make_instant_event(EventKind.DEBUG_MESSAGE, data),))
+
+    def commit(self, commit: Commit) -> Flow[None]:
+        """A commit of the workspace."""
+        parent = find_innermost_event(self.run)
+        event = None if parent is None else parent.id
+        yield SendEffect((self._commit_made(commit, event),))
+        yield FlushEffect()
+
+    def snapshot(self, commit: Commit, event: str) -> Flow[None]:
+        """What a tool changed in the workspace; `event` is its event."""
+        yield SendEffect((self._commit_made(commit, event),))
+        yield FlushEffect()
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
@@ -160,83 +186,6 @@ class HaltFlowBase:
         yield SendEffect((begun, replace(point, at=begun.at, clock=begun.clock)))
         return event
 
-    def _await_answer(
-        self,
-        messages: tuple[AgentMessage, ...],
-        point: HaltPointReached,
-        reader: EditReader | None = None,
-        closing: OpenEvent | None = None,
-        on_queued: Callable[[SendMessages], None] | None = None,
-    ) -> Flow[Answer]:
-        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
-
-        Args:
-            messages: What to send.
-            point: The halt point, one of them.
-            reader: Reads edits of it.
-            closing: The event that ends with the wait.
-            on_queued: Called once the messages are on their way.
-        """
-        try:
-            check = None if reader is None else reader.find_problem
-            answer: Answer = yield AwaitAnswerEffect(messages, point.id, on_queued, check)
-        except (GeneratorExit, ConnectionLostError, ProtocolError):
-            raise
-        except BaseException as error:
-            yield SendEffect((Withdraw(halt_point=point.id),))
-            if closing is not None:
-                yield from self.give_up(closing, error)
-            raise
-        return answer
-
-    def _await_approval(
-        self,
-        messages: tuple[AgentMessage, ...],
-        point: HaltPointReached,
-        reader: EditReader,
-        event: OpenEvent,
-        approval: Approval,
-        call: ApprovalCall,
-    ) -> Flow[Answer]:
-        """As `_await_answer`, where nothing goes on that nobody has approved."""
-        always = False
-        try:
-            answer = yield from self._await_answer(
-                messages, point, reader, event, approval.on_queued
-            )
-            if isinstance(answer, ResumeAnswer) and not answer.approved:
-                answer = yield from self._await_external_decision(event, approval, call)
-            always = isinstance(answer, ResumeAnswer) and answer.always
-        finally:
-            approval.end(always=always)
-        return answer
-
-    def _await_external_decision(
-        self, event: OpenEvent, approval: Approval, call: ApprovalCall
-    ) -> Flow[Answer]:
-        """No Core could ask: what is said elsewhere, or no."""
-        if approval.on_waiting is None and not approval.decision.done():
-            approval.has_no_approver = True
-            return DenyAnswer(reason=NO_APPROVER_REASON)
-        try:
-            approval.call_on_waiting()
-            decision: ExternalDecision = yield WaitEffect(approval.decision)
-            return call.answer(decision)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            yield from self.give_up(event, error)
-            raise
-
-    def _refuse(self, event: OpenEvent, answer: Answer) -> Flow[NoReturn]:
-        """The person doesn't let the call happen: the event ends, and the agent hears why."""
-        try:
-            raise_for_answer(answer)
-        except BaseException as order:
-            yield from self.give_up(event, order)
-            raise
-        raise AssertionError("unreachable")
-
     def _failed_point(
         self, event: OpenEvent, error: BaseException, waits: bool
     ) -> HaltPointReached:
@@ -251,6 +200,19 @@ class HaltFlowBase:
             traceback="" if stopped else self._encoder.traceback(error),
         )
 
+    def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
+        packed = self._encoder.commit(commit)
+        return CommitMade(
+            id=packed.id,
+            at=packed.at,
+            title=packed.title,
+            description=packed.description,
+            event=event,
+            snapshot=commit.snapshot,  # also where `redact` left it out
+            has_rule_title=commit.has_rule_title,
+            changes=packed.changes,
+        )
+
 
 def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None:
     """Raise what an answer orders to raise."""
@@ -263,40 +225,3 @@ def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None
             raise InjectedError(message) from cause
         case StopAnswer():
             raise AgentStopped("The person pressed Stop.") from cause
-
-
-# ---- edits of halt points that wait ----------------------------------------------------------------
-
-
-class PendingEditReaders:
-    """What reads the edits of the halt points that wait.
-
-    Args:
-        send: Sends messages of the run.
-    """
-
-    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], object]) -> None:
-        self._send = send
-        self._checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
-
-    def register(self, halt_point: str, check: EditCheck) -> None:
-        """Read edits of a halt point by this, in a copy of the context that it is called in."""
-        self._checks[halt_point] = contextvars.copy_context(), check
-
-    def unregister(self, halt_point: str) -> None:
-        """A halt point waits no more."""
-        self._checks.pop(halt_point, None)
-
-    def check_edit(self, request: CheckEdit) -> None:
-        """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
-        threading.Thread(
-            target=self._answer, args=(request,), name="agentstepper-check", daemon=True
-        ).start()
-
-    def _answer(self, request: CheckEdit) -> None:
-        refusal = None
-        found = self._checks.get(request.halt_point)
-        if found is not None:  # else it waits no more, as the Core is about to see
-            context, check = found
-            refusal = context.copy().run(check, request.data)
-        self._send((EditChecked(check=request.check, refusal=refusal),))

@@ -10,42 +10,42 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from ..protocol.agent import CommitMade
-from ..protocol.answers import Answer, ResumeAnswer, SkipAnswer
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.agent import AgentMessage, HaltPointReached, Withdraw
+from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, SkipAnswer
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
 from ..protocol.seams import FoundBy
-from .approvals import Approval, ApprovalCall
+from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
 from .argument_checks import check_text
 from .edits import EditConverter, EditReader
 from .flow_effects import (
     NULL_JSON,
+    AwaitAnswerEffect,
     BegunEvent,
     BegunTool,
     BlockingEffect,
     EndedEvent,
     Flow,
-    FlushEffect,
     HaltFlowBase,
     SendEffect,
+    WaitEffect,
     raise_for_answer,
 )
 from .framework_signals import is_framework_signal
 from .payload import (
     Payload,
-    PayloadEncoder,
     RedactKind,
     find_model,
     find_usage,
     read_tool_call,
 )
-from .run_events import OpenEvent, RunEvents, find_innermost_event, find_parent, make_halt_point
+from .run_events import OpenEvent, find_innermost_event, make_halt_point
 from .scopes import set_scope
-from .sticky_edits import StickyPrompt
 from .tool_begin_callbacks import notify_tool_begun
 from .value_encoder import EncodedValue
 
@@ -55,31 +55,7 @@ NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
 class HaltFlow(HaltFlowBase):
-    """The flows of one run.
-
-    Args:
-        run: The run's id.
-        program: The program's name.
-        encoder: Makes values ready to travel.
-        events: Makes the run's events.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        program: str,
-        encoder: PayloadEncoder,
-        events: RunEvents | None = None,
-    ) -> None:
-        self.run = run
-        self.events = events or RunEvents(run)
-        #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
-        #: it changed in the workspace. It may block, and doesn't raise.
-        self.take_snapshot: Callable[[str], None] | None = None
-        #: Gives the key of the hashes of its events; None where no Core has sent one.
-        self.find_hash_key: Callable[[], bytes | None] = lambda: None
-        self._program = program
-        self._encoder = encoder
+    """The flows of one run, those that wait at halt points included; arguments as the base's."""
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -105,25 +81,6 @@ class HaltFlow(HaltFlowBase):
         if isinstance(answer, ResumeAnswer) and answer.data is not UNSET:
             log.info("The program's name was edited at its start; the agent ignores this edit.")
         raise_for_answer(answer)
-
-    def post_debug_message(self, message: str) -> Flow[None]:
-        """A message for whoever is watching."""
-        yield self._message(message)
-        yield FlushEffect()
-
-    def _message(self, message: str) -> SendEffect:
-        data = self._encoder.encode_for_display(RedactKind.DEBUG_MESSAGE, message).raw
-        return SendEffect((self.events.make_instant_event(EventKind.DEBUG_MESSAGE, data),))
-
-    def commit(self, commit: Commit) -> Flow[None]:
-        """A commit of the workspace."""
-        yield SendEffect((self._commit_made(commit, find_parent(self.run)),))
-        yield FlushEffect()
-
-    def snapshot(self, commit: Commit, event: str) -> Flow[None]:
-        """What a tool changed in the workspace; `event` is its event."""
-        yield SendEffect((self._commit_made(commit, event),))
-        yield FlushEffect()
 
     # ---- an event -----------------------------------------------------------------------------------
 
@@ -161,18 +118,17 @@ class HaltFlow(HaltFlowBase):
         redact_kind = _REDACT_KINDS[kind, EventSide.BEGIN]
         packed = yield from self._encode(redact_kind, value)
         reader = EditReader(self._encoder, packed, convert_edit)
-        if name is None and kind is EventKind.LLM_QUERY:
-            name = find_model(packed.encoded.json)
         original = value if original is UNSET else original
         content_hash = self._encoder.hash(redact_kind, original, packed, self.find_hash_key)
+        edit: Raw | UnsetType = UNSET
+        sticky = self.events.sticky_edits
+        if kind is EventKind.LLM_QUERY:
+            name = find_model(packed.encoded.json) if name is None else name
+            edit = sticky.apply(packed.raw, reader.find_problem) if sticky.replacements else UNSET
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
         if kind is EventKind.TOOL_INVOCATION:
             notify_tool_begun(self.run, name, packed.encoded.json)
-        point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
-        prompt = None
-        if kind is EventKind.LLM_QUERY:
-            prompt = StickyPrompt(self.run, packed.raw, reader.find_problem)
-            point = replace(point, edit=prompt.edit)
+        point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=True, edit=edit)
         if approval is None:
             answer = yield from self._await_answer((begun, point), point, reader, closing=event)
         else:
@@ -182,7 +138,9 @@ class HaltFlow(HaltFlowBase):
                 (begun, point), point, reader, event, approval, call
             )
             reader = reader.for_payload(call.find_displayed_payload(answer, packed))
-        answer = answer if prompt is None else prompt.accept(answer)
+        is_query = kind is EventKind.LLM_QUERY
+        if is_query and isinstance(answer, ResumeAnswer) and (answer.sticky or edit is not UNSET):
+            answer = sticky.accept(answer, packed.raw, edit)
         if isinstance(answer, SkipAnswer):
             event.skipped = True
             event.result = packed.restore_secrets(answer.result)
@@ -281,11 +239,92 @@ class HaltFlow(HaltFlowBase):
             return None
         event.end()
         point = self._failed_point(event, error, waits=True)
-        reader = EditReader(self._encoder, Payload(NULL_JSON, {}, EncodedValue(None)), convert_edit)
+        reader = EditReader(
+            self._encoder, Payload(NULL_JSON, {}, EncodedValue(None), is_plain=True), convert_edit
+        )
         answer = yield from self._await_answer((point,), point, reader)
         raise_for_answer(answer, cause=error)
         ended = yield from self._apply_answer(answer, None, reader)
         return ended if ended.is_edited else None
+
+    # ---- waiting ------------------------------------------------------------------------------------
+
+    def _await_answer(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: HaltPointReached,
+        reader: EditReader | None = None,
+        closing: OpenEvent | None = None,
+        on_queued: Callable[[SendMessages], None] | None = None,
+    ) -> Flow[Answer]:
+        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
+
+        Args:
+            messages: What to send.
+            point: The halt point, one of them.
+            reader: Reads edits of it.
+            closing: The event that ends with the wait.
+            on_queued: Called once the messages are on their way.
+        """
+        try:
+            check = reader.find_problem if reader is not None and reader.may_refuse else None
+            answer: Answer = yield AwaitAnswerEffect(messages, point.id, on_queued, check)
+        except (GeneratorExit, ConnectionLostError, ProtocolError):
+            raise
+        except BaseException as error:
+            yield SendEffect((Withdraw(halt_point=point.id),))
+            if closing is not None:
+                yield from self.give_up(closing, error)
+            raise
+        return answer
+
+    def _await_approval(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: HaltPointReached,
+        reader: EditReader,
+        event: OpenEvent,
+        approval: Approval,
+        call: ApprovalCall,
+    ) -> Flow[Answer]:
+        """As `_await_answer`, where nothing goes on that nobody has approved."""
+        always = False
+        try:
+            answer = yield from self._await_answer(
+                messages, point, reader, event, approval.on_queued
+            )
+            if isinstance(answer, ResumeAnswer) and not answer.approved:
+                answer = yield from self._await_external_decision(event, approval, call)
+            always = isinstance(answer, ResumeAnswer) and answer.always
+        finally:
+            approval.end(always=always)
+        return answer
+
+    def _await_external_decision(
+        self, event: OpenEvent, approval: Approval, call: ApprovalCall
+    ) -> Flow[Answer]:
+        """No Core could ask: what is said elsewhere, or no."""
+        if approval.on_waiting is None and not approval.decision.done():
+            approval.has_no_approver = True
+            return DenyAnswer(reason=NO_APPROVER_REASON)
+        try:
+            approval.call_on_waiting()
+            decision: ExternalDecision = yield WaitEffect(approval.decision)
+            return call.answer(decision)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            yield from self.give_up(event, error)
+            raise
+
+    def _refuse(self, event: OpenEvent, answer: Answer) -> Flow[NoReturn]:
+        """The person doesn't let the call happen: the event ends, and the agent hears why."""
+        try:
+            raise_for_answer(answer)
+        except BaseException as order:
+            yield from self.give_up(event, order)
+            raise
+        raise AssertionError("unreachable")
 
     # ---- parts --------------------------------------------------------------------------------------
 
@@ -321,19 +360,6 @@ class HaltFlow(HaltFlowBase):
         log.warning("%s", refusal)
         yield self._message(refusal)
         return EndedEvent(value, False)
-
-    def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
-        packed = self._encoder.commit(commit)
-        return CommitMade(
-            id=packed.id,
-            at=packed.at,
-            title=packed.title,
-            description=packed.description,
-            event=event,
-            snapshot=commit.snapshot,  # also where `redact` left it out
-            has_rule_title=commit.has_rule_title,
-            changes=packed.changes,
-        )
 
 
 def _read_edit(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:

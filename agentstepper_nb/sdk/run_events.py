@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import uuid_utils
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from ..protocol.agent import AgentMessage, EventBegun, HaltPointReached
@@ -22,6 +22,7 @@ from ..protocol.seams import FoundBy
 from .payload import NOT_HASHED, escape_surrogates, hash_content
 from .scopes import Scope, describe_scope, find_scope, set_scope
 from .seam_report import SeamRecorder
+from .sticky_edits import StickyEdits
 
 #: The agent's clock, in seconds.
 clock = time.monotonic
@@ -72,12 +73,6 @@ def find_innermost_event(run: str) -> OpenEvent | None:
     return None
 
 
-def find_parent(run: str) -> str | None:
-    """The id of the event inside of which an event of a run begins in this context."""
-    event = find_innermost_event(run)
-    return None if event is None else event.id
-
-
 def _list_open_events() -> tuple[OpenEvent, ...]:
     return tuple(event for event in _open.get() if not event.ended)
 
@@ -89,6 +84,9 @@ class RunEvents:
         run: The run's id.
         root: The run's own scope.
         seams: The run's tools, and what was sent of them.
+
+    Attributes:
+        sticky_edits: What is edited again in each prompt of the run.
     """
 
     def __init__(
@@ -97,6 +95,7 @@ class RunEvents:
         self.run = run
         self.root = root or Scope()
         self.seams = seams or SeamRecorder()
+        self.sticky_edits = StickyEdits()
 
     def begin(
         self,
@@ -117,6 +116,7 @@ class RunEvents:
             found_by: The method that found the tool, of a tool invocation.
             at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
         """
+        parent = find_innermost_event(self.run)
         event = OpenEvent(make_id(), self.run, kind, name)
         scope = find_scope(self.root)
         path, label = describe_scope(scope)
@@ -129,7 +129,7 @@ class RunEvents:
             kind=kind,
             at=began,
             clock=began_clock,
-            parent=find_parent(self.run),
+            parent=None if parent is None else parent.id,
             name=escape_surrogates(name) if name else None,
             scope=path or UNSET,
             label=label or UNSET,
@@ -145,13 +145,14 @@ class RunEvents:
             kind: What it is.
             data: What it says, in JSON.
         """
+        parent = find_innermost_event(self.run)
         path, label = describe_scope(find_scope(self.root))
         return EventBegun(
             id=make_id(),
             kind=kind,
             at=time.time(),
             clock=clock(),
-            parent=find_parent(self.run),
+            parent=None if parent is None else parent.id,
             data=data,
             scope=path or UNSET,
             label=label or UNSET,
@@ -197,6 +198,7 @@ def make_halt_point(
     failure: Failure | None = None,
     traceback: str = "",
     usage: Usage | None = None,
+    edit: Raw | UnsetType = UNSET,
 ) -> HaltPointReached:
     """A halt point that is reached now."""
     return HaltPointReached(
@@ -212,4 +214,5 @@ def make_halt_point(
         failure=failure,
         traceback=traceback,
         usage=usage,
+        edit=edit,
     )

@@ -6,8 +6,10 @@ message in two, an event loop is never blocked, and saying goodbye is safe even 
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,19 +21,20 @@ from ..protocol.agent import (
     AgentMessage,
     Bye,
     CheckEdit,
+    EditChecked,
     GetTimeline,
     Hello,
     LeaseMessage,
     Timeline,
     UserMessageAwaited,
 )
-from ..protocol.answers import Answer
+from ..protocol.answers import Answer, StopAnswer
 from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
-from .flow_effects import EditCheck, PendingEditReaders
+from .flow_effects import EditCheck
 from .outbox import HaltLease, NoTransport, Outbox
 from .run_protocol import RunProtocol
-from .send_queue import PendingFutures, make_future
+from .send_queue import MessageBatch, PendingFutures, make_future
 from .shared_connection import open_run
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -64,7 +67,8 @@ class RunLink:
         self._waiting = PendingFutures()
         self._outbox = Outbox(endpoint)
         self._halt_lease = HaltLease(hello.program, self._outbox, self._waiting)
-        self._edit_checks = PendingEditReaders(self._halt_lease.send)
+        #: What says whether an edit can be taken, and its context, by the halt point that waits.
+        self._edit_checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
         self._lost: ConnectionLostError | None = None
         self._is_closing = False
         self._is_exiting = False
@@ -171,7 +175,8 @@ class RunLink:
         Args:
             messages: What to send.
             halt_point: The halt point's id.
-            check: Says whether an edit of it can be taken, until `end_edit_checks`.
+            check: Says whether an edit of it can be taken, until `end_halt`; called in a copy of this
+                context. None: each edit can.
 
         Returns:
             None where nobody is asked: the agent goes on at once.
@@ -181,12 +186,23 @@ class RunLink:
         """
         self.raise_if_ended()
         if check is not None:
-            self._edit_checks.register(halt_point, check)
+            self._edit_checks[halt_point] = contextvars.copy_context(), check
         return self._halt_lease.send(messages, halt_point, self.raise_if_ended)
 
-    def end_edit_checks(self, halt_point: str) -> None:
-        """A halt point waits no more: its edits aren't checked from now on."""
-        self._edit_checks.unregister(halt_point)
+    def end_halt(self, halt_point: str, answer: Answer | None, seconds: float) -> None:
+        """Nobody waits at a halt point any more: neither its answer nor edits of it count from now on.
+
+        Args:
+            halt_point: Its id.
+            answer: Its answer; None where there is none.
+            seconds: How long the agent waited.
+        """
+        self._edit_checks.pop(halt_point, None)
+        self.halted_s += seconds
+        if answer is None:
+            self._waiting.forget(halt_point)
+        elif isinstance(answer, StopAnswer):  # nothing of the run may be tried again
+            self.is_stopped = True
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -217,7 +233,7 @@ class RunLink:
         return future
 
     def forget(self, key: str) -> None:
-        """Nobody waits for the answer to this halt point or request any more."""
+        """Nobody waits for the answer to this request any more."""
         self._waiting.forget(key)
 
     def await_message(self) -> None:
@@ -328,8 +344,23 @@ class _Listener:
         self._link._halt_lease.expect_no_lease()
 
     def on_edit_check(self, request: CheckEdit) -> None:
-        """The Core asks about an edit."""
-        self._link._edit_checks.check_edit(request)
+        """The Core asks about an edit. Validators may take long: nobody waits for them here."""
+        found = self._link._edit_checks.get(request.halt_point)
+        if (
+            found is None
+        ):  # each edit can be taken, or it waits no more, as the Core is about to see
+            self._link._outbox.put(MessageBatch((EditChecked(check=request.check),), size=0))
+            return
+        threading.Thread(
+            target=self._check_edit, args=(request, *found), name="agentstepper-check", daemon=True
+        ).start()
+
+    def _check_edit(
+        self, request: CheckEdit, context: contextvars.Context, check: EditCheck
+    ) -> None:
+        refusal = context.copy().run(check, request.data)
+        checked = EditChecked(check=request.check, refusal=refusal)
+        self._link._outbox.put(MessageBatch((checked,), size=0))
 
     def on_disconnected_changed(self) -> None:
         """The Core has gone away, or is back."""

@@ -28,7 +28,6 @@ from .run_link import RunLink
 from .run_protocol import BYE_TIMEOUT_S
 from .scopes import open_root, wrap_creation
 from .seam_report import SeamReport, make_report
-from .sticky_edits import forget_sticky_edits
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
@@ -91,7 +90,6 @@ class RunSession:
             notice=escape_surrogates(notice),
         )
         self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)
-        self.link.add_end_callback(partial(forget_sticky_edits, self.run))
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""

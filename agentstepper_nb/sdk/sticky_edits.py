@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from ..protocol.answers import Answer, ResumeAnswer
+from ..protocol.answers import ResumeAnswer
 from .json_text import dump_json
 
 #: The members of a prompt that hold no messages, whatever is in them.
@@ -25,61 +25,54 @@ _OTHER_MEMBERS: Final = frozenset({"tools", "functions", "model"})
 #: By what a message is replaced: nothing, itself edited, or several messages.
 _Replacement = tuple[Any, ...]
 
-_tables: dict[str, dict[str, _Replacement]] = {}
 
+class StickyEdits:
+    """The sticky edits of one run.
 
-def forget_sticky_edits(run: str) -> None:
-    """A run is over: forget its sticky edits."""
-    _tables.pop(run, None)
-
-
-class StickyPrompt:
-    """One prompt, and the sticky edits of its run.
-
-    Args:
-        run: The run's id.
-        shown: The prompt as it is shown to a person.
-        find_problem: Why the agent can't take an edit; None where it can.
+    Attributes:
+        replacements: By what each edited message is replaced, by the message's hash.
     """
 
-    def __init__(self, run: str, shown: Raw, find_problem: Callable[[Raw], str | None]) -> None:
-        self._run = run
-        self._shown = shown
-        self.edit: Raw | UnsetType = UNSET
-        """The prompt with the sticky edits made again; UNSET where it has no such message."""
-        table = _tables.get(run)
-        if table:
-            edited = _replace_messages(json.loads(bytes(shown)), table)
-            made = UNSET if edited is None else Raw(dump_json(edited).encode())
-            if made is not UNSET and find_problem(made) is None:
-                self.edit = made
+    def __init__(self) -> None:
+        self.replacements: dict[str, _Replacement] = {}
 
-    def accept(self, answer: Answer) -> Answer:
+    def apply(self, shown: Raw, find_problem: Callable[[Raw], str | None]) -> Raw | UnsetType:
+        """Make the edits again in a prompt.
+
+        Args:
+            shown: The prompt as it is shown to a person.
+            find_problem: Why the agent can't take an edit; None where it can.
+
+        Returns:
+            The edited prompt; UNSET where it has no such message, or can't be edited so.
+        """
+        edited = _replace_messages(json.loads(bytes(shown)), self.replacements)
+        if edited is None:
+            return UNSET
+        made = Raw(dump_json(edited).encode())
+        return made if find_problem(made) is None else UNSET
+
+    def accept(self, answer: ResumeAnswer, shown: Raw, applied: Raw | UnsetType) -> ResumeAnswer:
         """Note what a person made sticky, or no longer is.
 
         Args:
-            answer: The halt point's. Without data it leaves `edit` as it is.
+            answer: The halt point's, where it makes an edit sticky or one was applied. Without data it
+                leaves `applied` as it is.
+            shown: The prompt as it was shown.
+            applied: What `apply` gave for it.
 
         Returns:
             The answer with the edit that is in force.
         """
-        if not isinstance(answer, ResumeAnswer):
-            return answer
         if answer.data is UNSET:
-            return answer if self.edit is UNSET else replace(answer, data=self.edit)
-        if answer.sticky or self.edit is not UNSET:
-            self._note(answer.data if answer.sticky else None)
-        return answer
-
-    def _note(self, edited: Raw | None) -> None:
-        """The edits of this prompt's messages are these; none where None."""
-        prompt = json.loads(bytes(self._shown))
-        table = dict(_tables.get(self._run, {}))
+            return answer if applied is UNSET else replace(answer, data=applied)
+        prompt, replacements = json.loads(bytes(shown)), dict(self.replacements)
         for message in (each for _, messages in _list_messages(prompt) for each in messages):
-            table.pop(_hash(message), None)
-        if edited is not None:
-            table |= _compare(prompt, json.loads(bytes(edited)))
-        _tables[self._run] = table
+            replacements.pop(_hash(message), None)
+        if answer.sticky:
+            replacements |= _compare(prompt, json.loads(bytes(answer.data)))
+        self.replacements = replacements
+        return answer
 
 
 def _list_messages(prompt: Any) -> Iterator[tuple[str | None, list[Any]]]:

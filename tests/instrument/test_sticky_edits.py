@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor as Pool
 from typing import Any
 
 import pytest
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.answers import ResumeAnswer
-from agentstepper_nb.sdk.sticky_edits import StickyPrompt, forget_sticky_edits
+from agentstepper_nb.sdk.sticky_edits import StickyEdits
 from tests.instrument.clients import MANNERS, Manner
 from tests.instrument.queries import TEXT, halted_body, replace_text, wait_for_queries
 from tests.sdk.person import Person
@@ -129,14 +129,10 @@ def test_messages_are_replaced_left_out_and_added(edited: Any, later: Any, expec
     def make(messages: Any) -> Raw:
         return Raw(json.dumps({"model": "m", "messages": messages}).encode())
 
-    try:
-        StickyPrompt("r", make([A, B]), lambda _: None).accept(
-            ResumeAnswer(data=make(edited), sticky=True)
-        )
-        again = StickyPrompt("r", make(later), lambda _: None)
-        assert json.loads(bytes(again.edit))["messages"] == expected  # type: ignore[arg-type]
-        assert again.accept(ResumeAnswer()) == ResumeAnswer(data=again.edit)
-        refused = StickyPrompt("r", make(later), lambda _: "no")
-        assert refused.accept(ResumeAnswer()) == ResumeAnswer()
-    finally:
-        forget_sticky_edits("r")
+    edits = StickyEdits()
+    edits.accept(ResumeAnswer(data=make(edited), sticky=True), make([A, B]), UNSET)
+    again = edits.apply(make(later), lambda _: None)
+    assert isinstance(again, Raw)
+    assert json.loads(bytes(again))["messages"] == expected
+    assert edits.accept(ResumeAnswer(), make(later), again) == ResumeAnswer(data=again)
+    assert edits.apply(make(later), lambda _: "no") is UNSET
