@@ -54,6 +54,7 @@ class RunContext:
 
     session: RunSession | None = None
     workspace_tracker: WorkspaceTracker | None = None
+    flow: HaltFlow | None = None  # its own in this run, once it was needed
 
 
 #: Held while a forked child opens its run; a new one in each child.
@@ -147,11 +148,9 @@ class BaseStepper(CallTracer):
         """Watch this stepper's own folder, where it has one."""
         if self._folder is None:
             return None
-        workspace_tracker = WorkspaceTracker(
-            Workspace(self._folder, program, require_clean=require_clean)
-        )
-        self._context.workspace_tracker = workspace_tracker
-        return workspace_tracker
+        workspace = Workspace(self._folder, program, require_clean=require_clean)
+        self._context.workspace_tracker = WorkspaceTracker(workspace)
+        return self._context.workspace_tracker
 
     def _open_session(
         self, where: CoreEndpoint, program: str, is_open_deferred: bool = False
@@ -175,7 +174,7 @@ class BaseStepper(CallTracer):
             session.finish(error)  # an interrupt: it may open yet, and then says bye, once
             raise
         self._encoder.max_message_bytes = session.link.max_message_bytes
-        self._context.session = session
+        self._context.session, self._context.flow = session, None
         _open_runs.add(self)
         weakref.finalize(self, session.finish).atexit = False
 
@@ -283,18 +282,17 @@ class BaseStepper(CallTracer):
             finish_with_multiprocessing()
             return session
 
-    def _flow(self, session: RunSession | None = None) -> HaltFlow:
+    def _flow(self) -> HaltFlow:
         """The flows of its run, whether that is over or not."""
-        session, workspace_tracker = (
-            session or self._current_session(),
-            self._context.workspace_tracker,
-        )
-        link = session.link
-        flow = HaltFlow(session.run, session.program, self._encoder, session.events)
-        flow.find_hash_key = lambda: link.hash_key
-        if workspace_tracker is not None and session.link.has_snapshots:
-            flow.take_snapshot = partial(workspace_tracker.snapshot, session.link, flow)
-        return flow
+        session, context = self._current_session(), self._context
+        if context.flow is None:
+            link, workspace_tracker = session.link, context.workspace_tracker
+            flow = HaltFlow(session.run, session.program, self._encoder, session.events)
+            flow.find_hash_key = lambda: link.hash_key
+            if workspace_tracker is not None and link.has_snapshots:
+                flow.take_snapshot = partial(workspace_tracker.snapshot, link, flow)
+            context.flow = flow
+        return context.flow
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
@@ -322,7 +320,8 @@ class BaseStepper(CallTracer):
 
     def _open_flow(self) -> HaltFlow:
         """The flows of its run, for what the agent asks; raises as `_open_run`."""
-        return self._flow(self._open_run())
+        self._current_session().link.raise_if_ended()
+        return self._context.flow or self._flow()
 
     def seams(self) -> SeamReport:
         """Where this process's calls halt without a change to the agent, and which tools this run has.

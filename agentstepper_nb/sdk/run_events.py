@@ -21,7 +21,7 @@ from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, U
 from ..protocol.seams import FoundBy
 from .payload import NOT_HASHED, escape_surrogates, hash_content
 from .scopes import Scope, describe_scope, find_scope, set_scope
-from .seam_report import SeamRecorder
+from .seam_report import SeamRecorder, seam_sources
 from .sticky_edits import StickyEdits
 
 #: The agent's clock, in seconds.
@@ -135,7 +135,7 @@ class RunEvents:
             label=label or UNSET,
             content_hash=UNSET if content_hash is None else content_hash,
             found_by=UNSET if found_by is FoundBy.HAND else found_by,
-            seams=self.seams.pop_changed_seams(),
+            seams=self.seams.pop_changed_seams() if seam_sources else UNSET,
         )
 
     def make_instant_event(self, kind: EventKind, data: Raw) -> EventBegun:
@@ -156,7 +156,7 @@ class RunEvents:
             data=data,
             scope=path or UNSET,
             label=label or UNSET,
-            seams=self.seams.pop_changed_seams(),
+            seams=self.seams.pop_changed_seams() if seam_sources else UNSET,
         )
 
 

@@ -44,7 +44,8 @@ class SeamSource(Protocol):
         """Why tools aren't discovered; "" where they are."""
 
 
-_sources: list[SeamSource] = []
+#: What knows the seams of this process: one, once `instrument` is imported.
+seam_sources: list[SeamSource] = []
 
 
 def register_source(source: SeamSource) -> None:
@@ -53,7 +54,7 @@ def register_source(source: SeamSource) -> None:
     Args:
         source: Knows them.
     """
-    _sources[:] = [source]
+    seam_sources[:] = [source]
 
 
 class SeamReport(RunSeams, frozen=True, kw_only=True):
@@ -131,7 +132,7 @@ def make_report(tools: Iterable[FoundTool] = ()) -> SeamReport:
     Args:
         tools: The tools of the run that it is for.
     """
-    source = _sources[0] if _sources else None
+    source = seam_sources[0] if seam_sources else None
     if source is None or not source.is_enabled:
         seams = () if source is None else tuple(source.list_seams())
         return SeamReport(seams=seams, tools=tuple(tools), is_enabled=False)
@@ -174,7 +175,7 @@ class SeamRecorder:
         Returns:
             UNSET where nothing has, and where instrumentation was never on.
         """
-        source = _sources[0] if _sources else None
+        source = seam_sources[0] if seam_sources else None
         if source is None or not (source.is_enabled or self._sent[0] >= 0):
             return UNSET
         now = (source.generation, len(self._tools))
@@ -194,7 +195,7 @@ class SeamRecorder:
         Args:
             discovered: The names of functions that were discovered now.
         """
-        source = _sources[0] if _sources else None
+        source = seam_sources[0] if seam_sources else None
         if source is None or (source.generation == self._said_generation and not discovered):
             return ""
         with self._lock:
