@@ -18,7 +18,7 @@ from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run
-from ..protocol.delta_encoding import DeltaEncoder
+from ..protocol.delta_encoding import DELTA_SIZES, DeltaEncoder
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
 from ..protocol.store_info import StoreInfo
@@ -291,14 +291,15 @@ class ViewSessionV2(ViewSession):
 
     async def _read(self, command: ViewQuery, id: str | None) -> None:
         answer = await QUERY_HANDLERS[type(command)](self.hub, command)
-        if isinstance(answer, v2.MessageBody):
-            content = answer.data.encode()
+        if not isinstance(answer, v2.MessageBody):
+            return self._answer(answer, id)
+        content = answer.data.encode()
+        if len(content) in DELTA_SIZES:
             if len(content) > _LARGE_BYTES:
                 pieces = await asyncio.to_thread(self._content_encoder.encode, content)
             else:
                 pieces = self._content_encoder.encode(content)
-            if pieces is not None:
-                answer = replace(answer, data="", pieces=pieces)
+            answer = replace(answer, data="", pieces=pieces)
         self._answer(answer, id)
 
     async def _dry_run(self, command: v2.DryRunBreakpoint, id: str | None) -> None:

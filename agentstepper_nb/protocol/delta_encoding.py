@@ -21,6 +21,8 @@ from .segments import MIN_SPLIT_BYTES, split_content
 MAX_CONTENTS: Final = 256
 #: What all that is remembered weighs, at most.
 MAX_MEMORY_BYTES: Final = 16 * 1024 * 1024
+#: The sizes of contents that are cut, in bytes: not what is short, or could never be remembered.
+DELTA_SIZES: Final = range(MIN_SPLIT_BYTES + 1, MAX_MEMORY_BYTES + 1)
 #: What a piece weighs beside its bytes, and a content for each of its pieces: few bytes can name many.
 PART_OVERHEAD_BYTES: Final = 64
 REFERENCE_BYTES: Final = 8
@@ -47,19 +49,20 @@ class DeltaEncoder:
         self._memory = _Memory()
         self._numbers: dict[bytes, int] = {}
 
-    def encode(self, text: bytes) -> EncodedContent | None:
-        """A content as it travels; None where it travels as it is, and isn't remembered.
+    def encode(self, text: bytes) -> EncodedContent:
+        """A content as it travels.
 
         Args:
-            text: JSON in UTF-8.
+            text: JSON in UTF-8, of one of `DELTA_SIZES`; other contents travel as they are, and aren't
+                remembered.
         """
-        return self.encode_parts(split_content(text)) if is_delta_encoded(len(text)) else None
+        return self.encode_parts(split_content(text))
 
     def encode_parts(self, parts: Sequence[bytes]) -> EncodedContent:
         """A content as it travels.
 
         Args:
-            parts: The content as `split` cuts it, in UTF-8 each.
+            parts: The content as `split_content` cuts it, in UTF-8 each.
         """
         known = [self._numbers.get(part, 0) for part in parts]
         prefix_of, prefix_pieces = self._memory.find_longest_prefix(known)
@@ -117,11 +120,6 @@ class DeltaDecoder:
             memory.add(text)
         memory.store(content)
         return b"".join(texts)
-
-
-def is_delta_encoded(size: int) -> bool:
-    """Whether a content of so many bytes is cut: not what is short, or could never be remembered."""
-    return MIN_SPLIT_BYTES < size <= MAX_MEMORY_BYTES
 
 
 class _Memory:

@@ -20,7 +20,7 @@ from ..protocol import data_model
 from ..protocol.agent import AgentMessage, DecideApproval
 from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer
 from .payload import Payload, PayloadEncoder, RedactKind
-from .send_queue import make_future
+from .send_queue import UncancellableFuture
 
 #: Sends messages on the run's link.
 SendMessages = Callable[[tuple[AgentMessage, ...]], None]
@@ -139,7 +139,7 @@ class Approval:
         self.has_no_approver = False
         # Held for a moment, so that what is said is sent once; a signal's handler may say it too.
         self._lock = threading.RLock()
-        self._decision: Future[ExternalDecision] = make_future()
+        self._decision = UncancellableFuture[ExternalDecision]()
         self._call: ApprovalCall | None = None  # once it is asked
         self._is_on_waiting_called = False  # `on_waiting` was called
 

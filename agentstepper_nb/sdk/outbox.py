@@ -297,19 +297,19 @@ class HaltLease:
                 decided = self._reach(message)
                 return messages if decided is message else (*messages[:-1], decided)
             if isinstance(message, EventBegun):
-                self._begin(message)
+                if message.kind is EventKind.DEBUG_MESSAGE:
+                    continue
+                # As the Core has it, an event is nested in one that hasn't ended when it is told.
+                around = self._open_events.get(message.parent or "")
+                self._open_events[message.id] = _ReportedEvent(
+                    message.kind,
+                    message.name,
+                    0 if around is None else around.depth + 1,
+                    None if message.label is UNSET else message.label,
+                )
             elif isinstance(message, CommitMade):
                 self._breakpoints.record_changed_paths(list_changed_paths(message.changes))
         return messages
-
-    def _begin(self, event: EventBegun) -> None:
-        """As the Core has it, an event is nested in one that hasn't ended when it is told."""
-        if event.kind is EventKind.DEBUG_MESSAGE:
-            return
-        around = self._open_events.get(event.parent) if event.parent else None
-        depth = 0 if around is None else around.depth + 1
-        label = None if event.label is UNSET else event.label
-        self._open_events[event.id] = _ReportedEvent(event.kind, event.name, depth, label)
 
     def _reach(self, message: HaltPointReached) -> HaltPointReached:
         open_event = self._open_events.get(message.event)

@@ -34,7 +34,7 @@ from .connection_state import OnDisconnect
 from .flow_effects import EditCheck
 from .outbox import HaltLease, NoTransport, Outbox
 from .run_protocol import RunProtocol
-from .send_queue import MessageBatch, PendingFutures, make_future
+from .send_queue import MessageBatch, PendingFutures, UncancellableFuture
 from .shared_connection import open_run
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -80,8 +80,8 @@ class RunLink:
         self._end_callbacks: list[Callable[[], None]] = []
         self._on_disconnected: Callable[[], None] = lambda: None
         self._unreported = [True]  # popped by whoever tells what wasn't delivered
-        self.opened: Future[None] = make_future()
-        self.closed: Future[None] = make_future()
+        self.opened = UncancellableFuture[None]()
+        self.closed = UncancellableFuture[None]()
         self._protocol = self._outbox.protocol = RunProtocol(
             hello,
             on_disconnect,

@@ -291,9 +291,8 @@ class RunProtocol:
         """The next text to write on the connection; None while there is none, or it has to wait."""
         if not self.wire_version.can_resume:
             self.buffer.acknowledge(self.written_number)  # nothing is ever sent again
-        if self.buffer.count_unacknowledged_bytes(self.written_number) >= WINDOW_BYTES:
-            return None  # few bytes may tell much: the Core says when it has room for more
-        found = self.buffer.next_after(self.written_number)
+        # Few bytes may tell much: the Core says when it has room for more.
+        found = self.buffer.next_after(self.written_number, WINDOW_BYTES)
         if found is None:
             return None
         self.written_number, message = found

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from ..protocol.agent import (
@@ -24,8 +24,10 @@ from ..protocol.agent import (
     HaltPointReached,
     from_agent,
 )
-from ..protocol.delta_encoding import REFERENCE_BYTES, DeltaEncoder, is_delta_encoded
+from ..protocol.delta_encoding import REFERENCE_BYTES, DeltaEncoder
 from ..protocol.segments import split_content
+
+T = TypeVar("T")
 
 #: Bytes that keeping a message takes, beside its text.
 _ENTRY_BYTES: Final = 64
@@ -34,6 +36,14 @@ _FRAME_BYTES: Final = 512
 
 #: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
 FutureKind = Literal["halt_point", "request", "room", "mark"]
+
+
+class UncancellableFuture(Future[T]):
+    """A future whose awaiting task may give up without breaking whoever completes it."""
+
+    def cancel(self) -> bool:
+        """Refuse: the future gets its value all the same."""
+        return False
 
 
 class PendingFutures:
@@ -64,7 +74,7 @@ class PendingFutures:
             check: Raises where nothing will come any more; called so that no end falls between.
         """
         check()
-        future = make_future()
+        future = UncancellableFuture[Any]()
         self._futures[key] = (kind, future)
         try:
             check()  # an end from here on finds it
@@ -125,13 +135,6 @@ class PendingFutures:
             self.on_waiting_halt_points()
             self.on_answered()
         return future
-
-
-def make_future() -> Future[Any]:
-    """A future that can't be cancelled: an awaiting task that gives up must not break its giver."""
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()
-    return future
 
 
 # ---- what stands in the queue -----------------------------------------------------------------------
@@ -250,14 +253,15 @@ class DeltaMessage(NamedTuple):
         return from_agent.encode(message, number).encode()
 
 
-def split_message(message: AgentMessage) -> DeltaMessage | None:
-    """A message in pieces; None where it is one that travels as it is."""
-    if not isinstance(message, HaltPointReached) or message.data is UNSET:
-        return None
-    data = bytes(message.data)
-    if not is_delta_encoded(len(data)):
-        return None
-    return DeltaMessage(replace(message, data=UNSET), tuple(split_content(data)), len(data))
+def split_message(message: HaltPointReached, data: Raw) -> DeltaMessage:
+    """A halt point in pieces.
+
+    Args:
+        message: The halt point.
+        data: Its contents, of one of `DELTA_SIZES`.
+    """
+    parts = tuple(split_content(bytes(data)))
+    return DeltaMessage(replace(message, data=UNSET), parts, len(data))
 
 
 class DeltaPartPool:
@@ -312,13 +316,10 @@ class ResendBuffer:
         self._cumulative_forgotten_bytes = 0
         self._size = 0  # of the messages that aren't in pieces
         self._pool = DeltaPartPool()
-        self._forgotten = 1  # the last number that isn't kept here; hello itself is number 1
+        #: The number of the newest message; hello itself is number 1.
+        self.last = 1
+        self._forgotten = 1  # the last number that isn't kept here
         self._acknowledged = 0
-
-    @property
-    def last(self) -> int:
-        """The number of the newest message."""
-        return self._forgotten + len(self._queue)
 
     @property
     def acknowledged(self) -> int:
@@ -341,6 +342,7 @@ class ResendBuffer:
         else:
             size = len(message)
             self._size += size
+        self.last += 1
         self._queue.append(message)
         self._cumulative_bytes.append(
             size
@@ -363,24 +365,27 @@ class ResendBuffer:
             self._cumulative_forgotten_bytes = self._cumulative_bytes.popleft()
             self._forgotten += 1
 
-    def count_unacknowledged_bytes(self, written: int) -> int:
-        """Bytes of what was written and isn't acknowledged, joined: so much the Core has at hand.
+    def next_after(
+        self, written: int, window_bytes: int
+    ) -> tuple[int, bytes | DeltaMessage] | None:
+        """The first message after a number that is still kept, and its own number.
 
         Args:
             written: The number of the last message that was written.
-        """
-        if written <= self._forgotten:
-            return 0
-        return (
-            self._cumulative_bytes[written - self._forgotten - 1] - self._cumulative_forgotten_bytes
-        )
+            window_bytes: Bytes, joined, that may be written and not acknowledged: the Core has them
+                at hand.
 
-    def next_after(self, number: int) -> tuple[int, bytes | DeltaMessage] | None:
-        """The first message after a number that is still kept, and its own number; None at the end."""
-        first = max(number, self._forgotten)
-        if first >= self.last:
+        Returns:
+            None at the end, and where the window is full.
+        """
+        index = max(written - self._forgotten, 0)
+        if index >= len(self._queue):
             return None
-        return first + 1, self._queue[first - self._forgotten]
+        if index:
+            at_hand_bytes = self._cumulative_bytes[index - 1] - self._cumulative_forgotten_bytes
+            if at_hand_bytes >= window_bytes:
+                return None
+        return self._forgotten + index + 1, self._queue[index]
 
     def clear(self) -> None:
         """Forget all: nobody will ever take them."""

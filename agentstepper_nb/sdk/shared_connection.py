@@ -32,7 +32,7 @@ from .core_search import CoreReached
 from .handshake import TIMEOUT_S, greet, open_socket
 from .outbox import Outbox
 from .run_protocol import RunProtocol
-from .send_queue import make_future
+from .send_queue import UncancellableFuture
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -164,7 +164,7 @@ class SharedConnection:
             _unshare_link(self)
             runs = list(self._protocol.runs.values())
             self._advice.report_lost(close_error, runs, self.endpoint.url)
-            lost = _Lost(close_error, make_future())
+            lost = _Lost(close_error, UncancellableFuture())
             self._signal_now(lost)
             lost.processed.result()  # by then all is taken in that was put before
             found = self._reconnect()

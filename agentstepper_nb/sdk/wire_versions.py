@@ -25,6 +25,7 @@ from ..protocol.agent import (
 )
 from ..protocol.answers import Answer, ResumeAnswer
 from ..protocol.data_model import Commit, EventKind, EventSide
+from ..protocol.delta_encoding import DELTA_SIZES
 from ..protocol.envelope import MAX_MESSAGE_BYTES, Envelope
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
@@ -101,12 +102,16 @@ class WireVersion2(WireVersion):
         self, message: AgentMessage, number: int, id: str | None = None
     ) -> DeltaMessage | bytes:
         """Give a message's text or its pieces, and keep in mind who waits at it."""
-        key = message.id if isinstance(message, HaltPointReached) and message.waits else id
-        if key is not None:
-            self._numbers[key] = number
-        if isinstance(message, Withdraw):
+        if id is not None:
+            self._numbers[id] = number
+        if isinstance(message, HaltPointReached):
+            if message.waits:
+                self._numbers[message.id] = number
+            if message.data is not UNSET and len(message.data) in DELTA_SIZES:
+                return split_message(message, message.data)
+        elif isinstance(message, Withdraw):
             self._numbers.pop(message.halt_point, None)
-        return split_message(message) or from_agent.encode(message, number, id).encode()
+        return from_agent.encode(message, number, id).encode()
 
     def is_waiting(self, halt_point: str, last: int) -> bool:
         """Whether a halt point without an answer is among the messages up to a number."""

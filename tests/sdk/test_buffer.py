@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from agentstepper_nb.sdk.run_protocol import WINDOW_BYTES
 from agentstepper_nb.sdk.send_queue import ResendBuffer
 
 
@@ -34,7 +35,7 @@ class Run(RuleBasedStateMachine):
     @precondition(lambda self: self.connected)
     @rule()
     def write(self) -> None:
-        found = self.buffer.next_after(self.written)
+        found = self.buffer.next_after(self.written, WINDOW_BYTES)
         if found is not None:
             self.written, data = found
             self.taken.append(data)
@@ -80,7 +81,7 @@ class Run(RuleBasedStateMachine):
         """At last the Core stays, and has all."""
         if not self.connected:
             self.find_back()
-        while self.buffer.next_after(self.written) is not None:
+        while self.buffer.next_after(self.written, WINDOW_BYTES) is not None:
             self.write()
         self.sync()
         self.buffer.acknowledge(self.kept)
@@ -101,7 +102,7 @@ def test_its_size_is_what_it_holds(sizes: list[int]) -> None:
         before = buffer.size
     buffer.acknowledge(buffer.last)
     assert buffer.size == 0
-    assert buffer.next_after(0) is None
+    assert buffer.next_after(0, WINDOW_BYTES) is None
 
 
 def test_numbers_that_can_t_be() -> None:
@@ -118,4 +119,4 @@ def test_what_nobody_will_take_is_cleared_and_numbers_go_on() -> None:
     buffer.add(b"a")
     buffer.clear()
     buffer.add(b"b")
-    assert (buffer.last, buffer.next_after(0)) == (3, (3, b"b"))
+    assert (buffer.last, buffer.next_after(0, WINDOW_BYTES)) == (3, (3, b"b"))

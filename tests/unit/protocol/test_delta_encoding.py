@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import delta_encoding
 from agentstepper_nb.protocol.delta_encoding import (
+    DELTA_SIZES,
     REFERENCE_BYTES,
     DeltaDecoder,
     DeltaEncoder,
     EncodedContent,
-    is_delta_encoded,
 )
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from agentstepper_nb.protocol.segments import split_content
@@ -57,11 +57,10 @@ class Wire:
 
     def send(self, text: bytes) -> None:
         """Send a content; it arrives as it was, and both sides remember the same."""
-        encoded = self.encoder.encode(text)
-        assert (encoded is None) == (not is_delta_encoded(len(text)))
-        if encoded is None:
+        if len(text) not in DELTA_SIZES:
             self.size = len(text)
             return
+        encoded = self.encoder.encode(text)
         sent = msgspec.json.encode(encoded)
         self.size = len(sent)
         assert self.decoder.decode(msgspec.json.decode(sent, type=EncodedContent)) == text
@@ -220,8 +219,9 @@ def test_an_image_is_sent_once() -> None:
 
 def test_what_could_not_be_remembered_travels_as_it_is() -> None:
     encoder = DeltaEncoder()
-    assert encoder.encode(b"1" * 512) is None
-    assert encoder.encode(b"[" + b"1" * delta_encoding.MAX_MEMORY_BYTES) is None
+    assert 512 not in DELTA_SIZES
+    assert delta_encoding.MAX_MEMORY_BYTES + 1 not in DELTA_SIZES
+    assert 513 in DELTA_SIZES
     assert encoder.encode(b"1" * 513) == EncodedContent(number=1, rest=("1" * 513,))
 
 
