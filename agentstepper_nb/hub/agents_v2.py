@@ -18,7 +18,7 @@ from ..protocol.answers import ResumeAnswer
 from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
-from ..protocol.envelope import Envelope, add_run, decode_envelope_header
+from ..protocol.envelope import Envelope, decode_envelope_header
 from ..protocol.records import AgentCredentials
 from . import agent_codec, end_reasons, program_requests
 from .agent_liveness import AgentProcess
@@ -383,8 +383,7 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def _send(self, message: v2.CoreToAgent, id: str | None = None) -> None:
         self._sent += 1
-        text = v2.to_agent.encode(message, self._sent, id)
-        self.connection.send(add_run(text, self._name))
+        self.connection.send(v2.to_agent.encode(message, self._sent, id, self._name))
 
     def close(self, code: int, reason: str) -> None:
         """End the connection for this run; the agent may say hello again."""

@@ -45,6 +45,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class _Outgoing(Struct, kw_only=True):
+    run: str | UnsetType = UNSET
     n: int
     type: str
     id: str | UnsetType
@@ -64,14 +65,14 @@ def encode_message(type: str, body: Struct, n: int, id: str | None = None) -> st
     return _encoder.encode(outgoing).decode()
 
 
-def add_run(text: str, run: str | None) -> str:
+def add_run(text: str, run: str) -> str:
     """Name the run that an encoded message belongs to.
 
     Args:
-        text: The message, as `encode` gives it.
-        run: The run; None leaves the message as it is.
+        text: The message, as `encode` gives it without a run.
+        run: The run.
     """
-    return text if run is None else f'{{"run":{_encoder.encode(run).decode()},{text[1:]}'
+    return f'{{"run":{_encoder.encode(run).decode()},{text[1:]}'
 
 
 def decode_envelope(text: str | bytes) -> Envelope:
@@ -103,15 +104,23 @@ class MessageTable:
         self._names = {kind: name for name, kind in types.items()}
         self._decoders = {name: msgspec.json.Decoder(kind) for name, kind in types.items()}
 
-    def encode(self, message: Struct, n: int, id: str | None = None) -> str:
+    def encode(self, message: Struct, n: int, id: str | None = None, run: str | None = None) -> str:
         """Encode one message.
 
         Args:
             message: A value of one of this table's classes.
             n: Its number in this direction.
             id: The command's id, on a command or its answer.
+            run: The run that it belongs to, where others share the connection.
         """
-        return encode_message(self._names[type(message)], message, n, id)
+        outgoing = _Outgoing(
+            run=UNSET if run is None else run,
+            n=n,
+            type=self._names[type(message)],
+            id=UNSET if id is None else id,
+            body=message,
+        )
+        return _encoder.encode(outgoing).decode()
 
     def extended(self, types: Mapping[str, type[Struct]]) -> MessageTable:
         """This table with further messages.

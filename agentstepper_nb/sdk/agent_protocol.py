@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 from websockets.frames import Close
 
@@ -49,6 +49,8 @@ class AgentProtocol:
     def __init__(self, endpoint: CoreEndpoint, close_connection: Callable[[], None]) -> None:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
+        #: Those that `handle_timeout` has to see to, and `deadline` tells of.
+        self.runs_with_deadline: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
         self.is_connected = False
         #: Whether further runs may say hello on it.
@@ -59,7 +61,6 @@ class AgentProtocol:
         self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
         self._ready: deque[RunProtocol] = deque()  # that may have something to write
         self._leave_messages: deque[bytes] = deque()
-        self._runs_with_deadline: dict[str, RunProtocol] = {}  # `handle_timeout` has to see to them
         self._effects: list[Callable[[], object]] = []  # its runs' too
 
     # ---- runs ---------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class AgentProtocol:
             for item in items:
                 run.accept_item(item, now)
             if run.is_closing:
-                self._runs_with_deadline[run.id] = run
+                self.runs_with_deadline[run.id] = run
         except Exception as error:
             self._fail_run(run, error)
         self._make_ready(run)
@@ -87,7 +88,9 @@ class AgentProtocol:
         if run.id in self.runs and run.state is not RunConnectionState.ENDED:
             self._end_run(run, None)
 
-    def connection_opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
+    def connection_opened(
+        self, run: RunProtocol, welcome: messages.Welcome | None, now: float
+    ) -> None:
         """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
         self.is_connected = True
         self.is_shared = welcome is not None and welcome.shares_connection is True
@@ -96,7 +99,7 @@ class AgentProtocol:
             self._effects.append(self._close_connection)
             return
         self._carried = {run.id: run}
-        self._welcome(run, welcome)
+        self._welcome(run, welcome, now)
         for other in list(self.runs.values()):
             if other is not run and other.state in _STATES_BEFORE_HELLO:
                 admit = self._make_ready if self.is_shared else self._start_over
@@ -148,59 +151,59 @@ class AgentProtocol:
             if text is not None:
                 self._make_ready(run)
                 return text
-            self._handle_idle_run(run)
+            if run.waiting_for_space:
+                run.release_waiting()
+            if run.is_closing and run.is_all_recorded():
+                self._end_delivered_run(run)
         return None
 
     def _next_of(self, run: RunProtocol, now: float) -> bytes | None:
         if run.outgoing:
             return run.outgoing.popleft()
         if run.state is RunConnectionState.OPEN and run.id in self._carried:
-            return self._add_address(run, run.next_text())
+            text = run.next_text()
+            if text is not None and len(text) > MAX_PART_CHARS and len(self._carried) > 1:
+                return self._split(run, text.decode())
+            if text is not None and run.address is not None:
+                return add_run(text.decode(), run.address).encode()
+            return text
         if self.is_shared and run.state in _STATES_BEFORE_HELLO and run.id not in self._carried:
             return self._greet(run, now)
         return None
 
     def _greet(self, run: RunProtocol, now: float) -> bytes | None:
         if now < run.retry_at:
-            self._runs_with_deadline[run.id] = run
+            self.runs_with_deadline[run.id] = run
             return None
-        hello = messages.from_agent.encode(run.make_hello(), 1)  # message 1 of its run here
+        hello = messages.from_agent.encode(run.make_hello(), 1, run=run.id)  # message 1 of its run
         run.has_sent_hello, run.greeted_at, run.address = True, now, run.id
         if run.state is RunConnectionState.DISCONNECTED:
             run.apply_event(RunConnectionEvent.HELLO_SENT)
-        self._carried[run.id] = self._runs_with_deadline[run.id] = run
-        return add_run(hello, run.address).encode()
+        self._carried[run.id] = self.runs_with_deadline[run.id] = run
+        return hello.encode()
 
-    def _add_address(self, run: RunProtocol, text: bytes | None) -> bytes | None:
-        """A text with its run's name, or its first part where it is long and others share."""
-        if text is None:
-            return None
-        if len(text) > MAX_PART_CHARS and len(self._carried) > 1:
-            whole = text.decode()
-            for start in range(0, len(whole), MAX_PART_CHARS):
-                end = start + MAX_PART_CHARS
-                part = messages.MessagePart(text=whole[start:end], last=end >= len(whole))
-                encoded = messages.from_agent.encode(part, run.written_number)
-                run.outgoing.append(add_run(encoded, run.address).encode())
-            return run.outgoing.popleft()
-        return text if run.address is None else add_run(text.decode(), run.address).encode()
+    def _split(self, run: RunProtocol, text: str) -> bytes:
+        """Let a long text of a run go in parts, since others share the connection; gives the first."""
+        for start in range(0, len(text), MAX_PART_CHARS):
+            end = start + MAX_PART_CHARS
+            part = messages.MessagePart(text=text[start:end], last=end >= len(text))
+            encoded = messages.from_agent.encode(part, run.written_number, run=run.address)
+            run.outgoing.append(encoded.encode())
+        return run.outgoing.popleft()
 
     def _make_ready(self, run: RunProtocol) -> None:
         if not run.is_ready:
             run.is_ready = True
             self._ready.append(run)
 
-    def _handle_idle_run(self, run: RunProtocol) -> None:
-        """What becomes of a run that has nothing to write now."""
-        run.release_waiting()
-        if run.is_closing and run.is_all_recorded():
-            if run.state is RunConnectionState.ABANDONED or (
-                run.state is RunConnectionState.OPEN and len(self._carried) > 1
-            ):
-                self._end_run(run, None)
-            elif run.state is RunConnectionState.OPEN:
-                self.is_shared = False  # who comes now opens another connection
-                self._effects.append(self._close_connection)
+    def _end_delivered_run(self, run: RunProtocol) -> None:
+        """End a run that said bye, and of which the Core keeps all."""
+        is_open = run.state is RunConnectionState.OPEN
+        if run.state is RunConnectionState.ABANDONED or (is_open and len(self._carried) > 1):
+            self._end_run(run, None)
+        elif is_open:
+            self.is_shared = False  # who comes now opens another connection
+            self._effects.append(self._close_connection)
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -211,35 +214,33 @@ class AgentProtocol:
             ProtocolError: It can't be read.
         """
         run = self._carried.get(self._first_run_id or "")
-        if self.is_shared:
-            run = self._receive_addressed(text, run, now)
-        elif run is not None:
-            run.receive(run.wire_version.decode(text), now)
-        if run is not None and run.has_work():
+        if not self.is_shared:
+            if run is not None and run.receive(run.wire_version.decode(text), now):
+                self._make_ready(run)
+            return
+        envelope, message = messages.to_agent.decode(text)
+        if envelope.run is not UNSET:
+            run = self._carried.get(envelope.run)
+        if run is None:
+            return  # the run has left
+        if isinstance(message, messages.RunDisconnected) or run.state in _STATES_AWAITING_WELCOME:
+            self._receive_for_connection(run, message, now)
+            return
+        assert isinstance(run.wire_version, WireVersion2)
+        if run.receive(run.wire_version.read(envelope, message), now):
             self._make_ready(run)
 
-    def _receive_addressed(
-        self, text: str, first: RunProtocol | None, now: float
-    ) -> RunProtocol | None:
-        """Take a text of a shared connection; gives the run that heard of its messages."""
-        envelope, message = messages.to_agent.decode(text)
-        run = first if envelope.run is UNSET else self._carried.get(envelope.run)
-        if run is None:
-            return None  # of a run that has left
+    def _receive_for_connection(self, run: RunProtocol, message: Struct, now: float) -> None:
+        """Take what a run of a shared connection is told of its place there, or of its hello."""
         if isinstance(message, messages.RunDisconnected):
             close_error = ConnectionClosedError(Close(message.code, message.reason), None)
             self._handle_connection_lost(run, close_error, now)
             self._make_ready(run)
-        elif run.state in _STATES_AWAITING_WELCOME:
-            try:
-                self._welcome(run, handshake.check_welcome(message))
-            except AgentRefusedError as error:
-                self._handle_refusal(run, error, now)
-        else:
-            assert isinstance(run.wire_version, WireVersion2)
-            run.receive(run.wire_version.read(envelope, message), now)
-            return run
-        return None
+            return
+        try:
+            self._welcome(run, handshake.check_welcome(message), now)
+        except AgentRefusedError as error:
+            self._handle_refusal(run, error, now)
 
     def _handle_refusal(self, run: RunProtocol, error: AgentRefusedError, now: float) -> None:
         """A hello was refused that was said on a connection that others opened."""
@@ -255,12 +256,12 @@ class AgentProtocol:
             run.schedule_retry(now)
         self._make_ready(run)
 
-    def _welcome(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
+    def _welcome(self, run: RunProtocol, welcome: messages.Welcome | None, now: float) -> None:
         if run.is_closing:
-            self._runs_with_deadline[run.id] = run
+            self.runs_with_deadline[run.id] = run
         else:
-            self._runs_with_deadline.pop(run.id, None)
-        run.receive_welcome(welcome)
+            self.runs_with_deadline.pop(run.id, None)
+        run.receive_welcome(welcome, now)
         self._make_ready(run)
 
     # ---- losing -------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ class AgentProtocol:
         """Let a run have a connection of its own: one that isn't open yet fails as soon as any other."""
         run.greeted_at, run.effects = None, []  # what it left here is done here
         del self.runs[run.id]
-        self._runs_with_deadline.pop(run.id, None)
+        self.runs_with_deadline.pop(run.id, None)
         self._effects.append(run.listener.on_connection_needed)
 
     def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
@@ -324,12 +325,13 @@ class AgentProtocol:
     def _remove(self, run: RunProtocol) -> None:
         """Take a run that is over off the connection, which is closed where it was the last."""
         self.runs.pop(run.id, None)
-        self._runs_with_deadline.pop(run.id, None)
+        self.runs_with_deadline.pop(run.id, None)
         if self._carried.pop(run.id, None) is None or not self.is_connected:
             return
         if self._carried:
-            leave = messages.from_agent.encode(messages.LeaveConnection(), run.written_number)
-            self._leave_messages.append(add_run(leave, run.address).encode())
+            message = messages.LeaveConnection()
+            leave = messages.from_agent.encode(message, run.written_number, run=run.address)
+            self._leave_messages.append(leave.encode())
         else:
             self.is_shared = False
             self._effects.append(self._close_connection)
@@ -349,7 +351,7 @@ class AgentProtocol:
 
     def deadline(self) -> float | None:
         """When `handle_timeout` is to be called, if nothing happens before."""
-        due = map(self._deadline_of, self._runs_with_deadline.values())
+        due = map(self._deadline_of, self.runs_with_deadline.values())
         return min((each for each in due if each is not None), default=None)
 
     @property
@@ -359,10 +361,10 @@ class AgentProtocol:
 
     def handle_timeout(self, now: float) -> None:
         """End what takes too long."""
-        for run in list(self._runs_with_deadline.values()):
+        for run in list(self.runs_with_deadline.values()):
             due = self._deadline_of(run)
             if due is None:
-                del self._runs_with_deadline[run.id]
+                del self.runs_with_deadline[run.id]
             elif due <= now:
                 self._handle_late_run(run, now)
 

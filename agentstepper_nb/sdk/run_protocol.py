@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ from ..errors import ConnectionLostError
 from ..protocol.agent import (
     AgentMessage,
     CheckEdit,
-    GetTimeline,
     HaltPointReached,
     Hello,
     LeaseMessage,
@@ -97,6 +96,8 @@ class RunProtocol:
         self.unreachable_reason = ""
         #: Whether nothing needs to be said of what no Core acknowledged.
         self.is_settled = False
+        #: Whether the goodbye was said.
+        self.is_closing = False
         #: When the goodbye's patience ends; None before the goodbye.
         self.close_deadline: float | None = None
         #: When hello may be said again on a connection that is there.
@@ -106,6 +107,8 @@ class RunProtocol:
         #: Texts that go before all else: parts of a message.
         self.outgoing: deque[bytes] = deque()
         self.is_ready = False  # whether the connection asks it for messages
+        #: Who waits for room, and what each gets.
+        self.waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
         #: The run, as its messages name it on the connection; None: they don't.
         self.address: str | None = None
         self.accepted_bytes = 0  # bytes, of all batches that were taken in
@@ -121,11 +124,9 @@ class RunProtocol:
         self._is_back_after_bye = False
         self._backoff = Backoff(is_immediate=True)
         self._has_received = False  # whether the Core said anything since the last wait
-        #: Who waits for room, and what each gets.
-        self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
         self._unencoded_items: deque[QueueItem] = deque()
-        self._turns = HaltQueue(waiting)  # where one halt point is asked at a time
-        self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
+        self._turns: HaltQueue | None = None  # where one halt point is asked at a time
+        self._requests: dict[str, tuple[int, QueuedRequest]] = {}  # without an answer
         self._encoder = DeltaEncoder()
         #: The number of the text that `next_text` gave last on this connection.
         self.written_number = 1
@@ -154,11 +155,6 @@ class RunProtocol:
         return self.state is not RunConnectionState.OPEN or self._is_back_after_bye
 
     @property
-    def is_closing(self) -> bool:
-        """Whether the goodbye was said."""
-        return self.close_deadline is not None
-
-    @property
     def undelivered_count(self) -> int:
         """How many messages no Core is known to keep."""
         return len(self.buffer) + sum(map(count_messages, tuple(self._unencoded_items)))
@@ -166,15 +162,6 @@ class RunProtocol:
     def apply_event(self, event: RunConnectionEvent) -> None:
         """Go where an event leads."""
         self.state = TRANSITIONS[self.state][event]
-
-    def has_work(self) -> bool:
-        """Whether there may be something to write, or somebody to let go on."""
-        return bool(
-            self.buffer.last > self.written_number
-            or self._waiting_for_space
-            or self.outgoing
-            or self.is_closing
-        )
 
     def is_all_recorded(self) -> bool:
         """Whether the Core keeps all that was sent, or nobody ever will."""
@@ -202,32 +189,21 @@ class RunProtocol:
         """Take in what the agent has put."""
         if self.state is RunConnectionState.ENDED:
             return
-        if isinstance(item, HaltReleased):
-            self._process_halt_queue()
-            return
-        self._unencoded_items.append(item)
         if isinstance(item, QueueEnd):
-            self.close_deadline = now + BYE_TIMEOUT_S
-        self._process_items()
+            self.is_closing, self.close_deadline = True, now + BYE_TIMEOUT_S
+        if not self._is_wire_version_known:  # what the Core speaks: nothing has a form before
+            self._unencoded_items.append(item)
+        elif self._turns is None or self._turns.can_send(item):
+            ITEM_HANDLERS[type(item)](self, item)
 
-    def _process_items(self) -> None:
-        """Take what may be taken: nothing has a form before it is known what the Core speaks."""
-        while self._unencoded_items and self._is_wire_version_known:
-            match self._unencoded_items.popleft():
-                case MessageBatch() as batch:
-                    if not self.wire_version.has_single_pending_halt_point or self._turns.can_send(
-                        batch
-                    ):
-                        self._process_batch(batch)
-                case QueuedRequest(id, message):
-                    self._process_request(id, message)
-                case FlushMarker(key):
-                    self._waiting_for_space.append((key, None))
-                case QueueEnd(bye):
-                    self._add(bye)
+    def _process_marker(self, marker: FlushMarker) -> None:
+        self.waiting_for_space.append((marker.key, None))
 
-    def _process_halt_queue(self) -> None:
-        while (batch := self._turns.next()) is not None:
+    def _process_end(self, end: QueueEnd) -> None:
+        self._add(end.bye)
+
+    def _process_halt_queue(self, _: HaltReleased) -> None:
+        while self._turns is not None and (batch := self._turns.next()) is not None:
             if batch.halt_point is not None and self._waiting.has(batch.halt_point):
                 self._process_batch(batch)
             else:  # an interrupt ended the wait, and no Core has heard of it
@@ -251,14 +227,15 @@ class RunProtocol:
                     message = replace(message, waits=False)
             self._add(message)
         if batch.halt_point is not None and not waits:
-            self._waiting_for_space.append((batch.halt_point, ResumeAnswer()))
+            self.waiting_for_space.append((batch.halt_point, ResumeAnswer()))
 
-    def _process_request(self, id: str, message: GetTimeline) -> None:
+    def _process_request(self, request: QueuedRequest) -> None:
+        id, message = request.id, request.message
         if self.state is RunConnectionState.ABANDONED or not self._add(message, id):
             self._complete(id, None)  # nobody will answer it
             return
         waited = {id: asked for id, asked in self._requests.items() if self._waiting.has(id)}
-        self._requests = waited | {id: (self.buffer.last, message)}
+        self._requests = waited | {id: (self.buffer.last, request)}
 
     def _add(self, message: AgentMessage, id: str | None = None) -> bool:
         """Number a message and keep it; False where the Core's version has no word for it."""
@@ -274,10 +251,10 @@ class RunProtocol:
 
     def release_waiting(self) -> None:
         """Let those go on who waited for what was sent, as far as there is room."""
-        while self._waiting_for_space and not self._is_full():
-            self._complete(*self._waiting_for_space.popleft())
+        while self.waiting_for_space and not self._is_full():
+            self._complete(*self.waiting_for_space.popleft())
         is_away = self.state is not RunConnectionState.OPEN
-        if self._waiting_for_space and is_away and not self._is_full_reported:
+        if self.waiting_for_space and is_away and not self._is_full_reported:
             self._is_full_reported = True
             said = (
                 "%d messages wait for the Core, which is still away. The agent now waits for "
@@ -302,7 +279,7 @@ class RunProtocol:
 
     # ---- what the Core says -------------------------------------------------------------------------
 
-    def receive_welcome(self, welcome: Welcome | None) -> None:
+    def receive_welcome(self, welcome: Welcome | None, now: float) -> None:
         """A Core has taken the run, or goes on with it; None: it is of version 1."""
         first = self.state is RunConnectionState.OPENING
         received = 0 if welcome is None else welcome.received
@@ -315,6 +292,8 @@ class RunProtocol:
             self.hash_key = bytes.fromhex(welcome.hash_key)
         if welcome is None:
             self.wire_version = WireVersion1(self._hello.program)
+            # The original overwrites the halt point that waits, whose agent then hangs.
+            self._turns = HaltQueue(self._waiting)
             self._waiting.on_answered = self._release_halt
             self.effects.append(self.listener.on_lease_absent)
         self._is_wire_version_known = True
@@ -323,28 +302,30 @@ class RunProtocol:
         self._is_full_reported = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
         self.written_number = self.buffer.last - len(self.buffer)
-        for id, (number, message) in self._requests.items():
+        for id, (number, request) in self._requests.items():
             if number <= self.written_number and self._waiting.has(id):
-                self._process_request(id, message)  # its answer went astray
-        self._process_items()
+                self._process_request(request)  # its answer went astray
+        while self._unencoded_items:
+            self.accept_item(self._unencoded_items.popleft(), now)
         if first:
             self.effects.append(partial(self.listener.on_opened, None))
         self.effects.append(self.listener.on_disconnected_changed)
 
-    def receive(self, reply: CoreReply | None, now: float) -> None:
+    def receive(self, reply: CoreReply | None, now: float) -> bool:
         """A message came for this run, and isn't about its hello.
 
         Args:
             reply: What `wire_version` read in it.
             now: The time.
+
+        Returns:
+            Whether there may be something to write now, or somebody to let go on.
         """
-        if reply is None:
-            return
-        self._has_received = True
+        self._has_received |= reply is not None
         match reply:
             case MessagesAcknowledged(received=number):
                 self.buffer.acknowledge(number)
-                if self.close_deadline is not None:
+                if self.is_closing:
                     self.close_deadline = now + BYE_TIMEOUT_S
             case LeaseMessage():
                 self.effects.append(partial(self.listener.on_lease, reply))
@@ -352,6 +333,8 @@ class RunProtocol:
                 self.effects.append(partial(self.listener.on_edit_check, reply))
             case AnswerReceived(key, answer):
                 self._complete(key, answer)
+        has_text = bool(self.outgoing) or self.buffer.last > self.written_number
+        return has_text or bool(self.waiting_for_space) or self.is_closing
 
     def connection_lost(self) -> None:
         """The connection is gone: pass the halt points that wait, if they aren't to wait for a Core."""
@@ -397,3 +380,13 @@ class RunProtocol:
             return
         self.apply_event(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.on_ended, None if self.is_closing else error))
+
+
+#: What takes in each kind of what the agent puts.
+ITEM_HANDLERS: Final[dict[type[QueueItem], Callable[[RunProtocol, Any], None]]] = {
+    MessageBatch: RunProtocol._process_batch,
+    QueuedRequest: RunProtocol._process_request,
+    FlushMarker: RunProtocol._process_marker,
+    QueueEnd: RunProtocol._process_end,
+    HaltReleased: RunProtocol._process_halt_queue,
+}

@@ -209,15 +209,17 @@ class HaltQueue:
         self._current: str | None = None  # the halt point that was asked last
         self._queue: deque[MessageBatch] = deque()
 
-    def can_send(self, batch: MessageBatch) -> bool:
-        """Whether a batch may be sent now; one that mayn't is kept until `next` gives it."""
-        last = batch.messages[-1]
+    def can_send(self, item: QueueItem) -> bool:
+        """Whether an item may be sent now; a batch that mayn't is kept until `next` gives it."""
+        if not isinstance(item, MessageBatch):
+            return True
+        last = item.messages[-1]
         if not (isinstance(last, HaltPointReached) and last.waits):
             return True
         if self._queue or self._is_waiting_for_answer():
-            self._queue.append(batch)
+            self._queue.append(item)
             return False
-        self._current = batch.halt_point
+        self._current = item.halt_point
         return True
 
     def next(self) -> MessageBatch | None:

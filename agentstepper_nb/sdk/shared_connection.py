@@ -189,7 +189,7 @@ class SharedConnection:
         def begin() -> None:
             self._connection = found.connection
             self._protocol.endpoint = found.endpoint
-            self._protocol.connection_opened(run, found.welcome)
+            self._protocol.connection_opened(run, found.welcome, time.monotonic())
 
         try:
             with found.exit_stack:
@@ -286,7 +286,7 @@ class SharedConnection:
         """All that is there to be done, once there is something, or a time has come."""
         _drain(self._urgent)
         with self._lock:
-            due = self._protocol.deadline()
+            due = self._protocol.deadline() if self._protocol.runs_with_deadline else None
         try:
             wait = None if due is None else max(0.0, due - time.monotonic())
             signal = self._signals.get(timeout=wait)
@@ -307,7 +307,8 @@ class SharedConnection:
                     self._protocol.connection_lost(signal.close_error, now)
                 elif callable(signal):
                     signal()
-            self._protocol.handle_timeout(now)
+            if self._protocol.runs_with_deadline:
+                self._protocol.handle_timeout(now)
             effects = self._protocol.drain()
         for effect in effects:
             effect()

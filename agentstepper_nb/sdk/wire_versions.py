@@ -57,8 +57,6 @@ class WireVersion(Protocol):
     has_snapshots: bool
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
     can_resume: bool
-    #: Whether the Core knows one waiting halt point at a time.
-    has_single_pending_halt_point: bool
     #: Bytes of the largest message that the Core takes.
     max_message_bytes: int
 
@@ -88,7 +86,6 @@ class WireVersion2(WireVersion):
 
     has_snapshots = True
     can_resume = True
-    has_single_pending_halt_point = False
     max_message_bytes = MAX_MESSAGE_BYTES
 
     def __init__(self) -> None:
@@ -157,9 +154,6 @@ class WireVersion1(WireVersion):
 
     has_snapshots = False
     can_resume = False
-    has_single_pending_halt_point = (
-        True  # the original overwrites the halt point that waits, whose agent then hangs
-    )
     max_message_bytes = 1024 * 1024
 
     def __init__(self, program: str) -> None:

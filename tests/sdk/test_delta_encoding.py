@@ -156,7 +156,7 @@ class Written:
     def connect(self, received: int) -> None:
         self.written: list[bytes] = []
         self.protocol.connection_opened(
-            self.run, Welcome(version=2, core="", run="r", received=received)
+            self.run, Welcome(version=2, core="", run="r", received=received), 0.0
         )
 
     def write(self, *messages: HaltPointReached) -> None:

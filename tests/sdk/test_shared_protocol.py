@@ -105,7 +105,7 @@ class MemoryCore:
 
     def _answer(self, name: str, message: Welcome | MessagesAcknowledged | RunDisconnected) -> None:
         run = None if name == self._first else name
-        self.answers.append(add_run(to_agent.encode(message, 1), run))
+        self.answers.append(to_agent.encode(message, 1, run=run))
 
 
 class SharedConnection(RuleBasedStateMachine):
@@ -128,7 +128,7 @@ class SharedConnection(RuleBasedStateMachine):
 
     def _connect(self, run: RunProtocol) -> None:
         welcome = self.core.welcome(run.make_hello())
-        self.protocol.connection_opened(run, welcome)
+        self.protocol.connection_opened(run, welcome, self.now)
         self._do()
 
     def _do(self) -> None:
@@ -240,9 +240,8 @@ def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
     old, new = (AgentProtocol(endpoint, lambda: None) for _ in range(2))
     old.add(first)
     old.add(second)
-    old.connection_opened(
-        first, None
-    )  # a Core of version 1: the second run needs a connection of its own
+    # A Core of version 1: the second run needs a connection of its own.
+    old.connection_opened(first, None, 0.0)
     new.add(second)
     for effect in (*old.drain(), *new.drain()):
         effect()

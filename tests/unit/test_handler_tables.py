@@ -23,6 +23,7 @@ from agentstepper_nb.protocol.records import (
     Record,
     SummarySaved,
 )
+from agentstepper_nb.sdk import run_protocol, send_queue
 from agentstepper_nb.store import memory
 from agentstepper_nb.store.search import index
 from agentstepper_nb.store.sqlite import record_writer
@@ -48,6 +49,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("sqlite", record_writer.RECORD_HANDLERS, RECORDS),
     ("memory", memory.RECORD_HANDLERS, RECORDS - FOR_A_RESTART),
     ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
+    ("queue", run_protocol.ITEM_HANDLERS, frozenset(get_args(send_queue.QueueItem))),
     ("view", {**views_v2.NOTIFIERS, **views_v2.CONTENT_NOTIFIERS}, RECORDS - AS_ROWS),
     ("reads", view_queries.QUERY_HANDLERS, frozenset(get_args(view_queries.ViewQuery))),
 ]
