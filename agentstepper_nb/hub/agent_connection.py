@@ -49,12 +49,25 @@ class AgentConnection:
             self._sessions.get(run, self._first).receive_unreadable(text, error)
             return
         run = None if envelope.run is UNSET else self._session_key(envelope.run)
+        if envelope.type in ("hello", "part", "leave"):
+            self._receive_for_connection(run, envelope, text)
+            return
+        # Without a hello, a session only refuses.
+        session = self._sessions.get(run) or self._new_session(run)
+        session.receive_message(envelope, text)
+
+    def _receive_for_connection(self, run: str | None, envelope: Envelope, text: str) -> None:
+        """A message came that may change which sessions the connection has."""
         if envelope.type == "part":
             self._receive_part(run, envelope, text)
         elif envelope.type == "leave":
             self._leave(run)
         else:
-            self._session(run, envelope).receive_message(envelope, text)
+            session = self._sessions.get(run)
+            if session is None or session.is_disconnected:
+                session = self._sessions[run] = self._new_session(run)
+                self._parts.pop(run, None)  # what a session that was closed left unfinished
+            session.receive_message(envelope, text)
 
     def receive_binary(self) -> None:
         """A binary frame came: refused, and the connection goes on."""
@@ -79,39 +92,29 @@ class AgentConnection:
         """The key of the session of a run that a message names; None is the first's."""
         return run if self._first.is_shared and run != self._first.greeted_run else None
 
-    def _session(self, run: str | None, envelope: Envelope) -> AgentPeerSessionV2:
-        session = self._sessions.get(run)
-        if session is not None and not (session.is_disconnected and envelope.type == "hello"):
-            return session
-        session = self._new_session(run)
-        if envelope.type == "hello":  # another message is only refused
-            self._sessions[run] = session
-            self._parts.pop(run, None)  # what a session that was closed left unfinished
-        return session
-
     def _new_session(self, run: str | None) -> AgentPeerSessionV2:
         close = partial(self._close, run)
         return AgentPeerSessionV2(self._hub, self._connection, self._rights, run, close)
 
     def _receive_part(self, run: str | None, envelope: Envelope, text: str) -> None:
         """Keep a part of a message until its last is there."""
+        session = self._sessions.get(run) or self._new_session(run)
         try:
             part = v2.from_agent.decode_body(envelope)
         except ProtocolError as error:
-            self._session(run, envelope).receive_unreadable(text, error)
+            session.receive_unreadable(text, error)
             return
         assert isinstance(part, v2.MessagePart)
         parts = self._parts.setdefault(run, [])
         parts.append(part.text)
         if sum(map(len, parts)) > MAX_MESSAGE_BYTES:
             reason = "The parts of this message exceed the limit of 64 MiB together."
-            self._session(run, envelope).close(_TOO_LARGE, reason)
+            session.close(_TOO_LARGE, reason)
         elif part.last:
-            self._receive_joined(run, envelope)
+            self._receive_joined(run, session)
 
-    def _receive_joined(self, run: str | None, envelope: Envelope) -> None:
+    def _receive_joined(self, run: str | None, session: AgentPeerSessionV2) -> None:
         joined_text = "".join(self._parts.pop(run))
-        session = self._session(run, envelope)
         try:
             envelope = decode_envelope(joined_text)
         except ProtocolError as error:

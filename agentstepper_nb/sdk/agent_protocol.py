@@ -49,6 +49,8 @@ class AgentProtocol:
     def __init__(self, endpoint: CoreEndpoint, close_connection: Callable[[], None]) -> None:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
+        #: Those that may have something to write: `data_to_send` sees to them.
+        self.ready: deque[RunProtocol] = deque()
         #: Those that `handle_timeout` has to see to, and `deadline` tells of.
         self.runs_with_deadline: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
@@ -59,8 +61,6 @@ class AgentProtocol:
         #: The run whose hello opened the connection: its messages don't name it.
         self._first_run_id: str | None = None
         self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
-        self._ready: deque[RunProtocol] = deque()  # that may have something to write
-        self._leave_messages: deque[bytes] = deque()
         self._effects: list[Callable[[], object]] = []  # its runs' too
 
     # ---- runs ---------------------------------------------------------------------------------------
@@ -138,10 +138,8 @@ class AgentProtocol:
 
     def data_to_send(self, now: float) -> bytes | None:
         """The next text to write; None while there is none. What was given before was written."""
-        if self._leave_messages and self.is_connected:
-            return self._leave_messages.popleft()
-        while self._ready:
-            run = self._ready.popleft()
+        while self.ready:
+            run = self.ready.popleft()
             run.is_ready = False
             try:
                 text = self._next_of(run, now) if self.is_connected else None
@@ -194,7 +192,7 @@ class AgentProtocol:
     def _make_ready(self, run: RunProtocol) -> None:
         if not run.is_ready:
             run.is_ready = True
-            self._ready.append(run)
+            self.ready.append(run)
 
     def _end_delivered_run(self, run: RunProtocol) -> None:
         """End a run that said bye, and of which the Core keeps all."""
@@ -270,7 +268,8 @@ class AgentProtocol:
         """The connection is gone."""
         carried = list(self._carried.values())
         self.is_connected = self.is_shared = False
-        self._leave_messages.clear()
+        for run in self.ready:
+            run.outgoing.clear()
         for run in carried:
             self._handle_connection_lost(run, close_error, now)
         self._carried.clear()
@@ -331,7 +330,8 @@ class AgentProtocol:
         if self._carried:
             message = messages.LeaveConnection()
             leave = messages.from_agent.encode(message, run.written_number, run=run.address)
-            self._leave_messages.append(leave.encode())
+            run.outgoing = deque((leave.encode(),))  # in place of parts that nobody waits for
+            self._make_ready(run)
         else:
             self.is_shared = False
             self._effects.append(self._close_connection)
@@ -353,11 +353,6 @@ class AgentProtocol:
         """When `handle_timeout` is to be called, if nothing happens before."""
         due = map(self._deadline_of, self.runs_with_deadline.values())
         return min((each for each in due if each is not None), default=None)
-
-    @property
-    def has_data_to_send(self) -> bool:
-        """Whether `data_to_send` has something to do."""
-        return bool(self._ready or self._leave_messages)
 
     def handle_timeout(self, now: float) -> None:
         """End what takes too long."""

@@ -104,7 +104,7 @@ class RunProtocol:
         self.retry_at = 0.0
         #: When hello was said for the first time on a connection that is there.
         self.greeted_at: float | None = None
-        #: Texts that go before all else: parts of a message.
+        #: Texts that go before all else: parts of a message, or that the run leaves the connection.
         self.outgoing: deque[bytes] = deque()
         self.is_ready = False  # whether the connection asks it for messages
         #: Who waits for room, and what each gets.
@@ -379,6 +379,7 @@ class RunProtocol:
             self.buffer.clear()
             return
         self.apply_event(RunConnectionEvent.ENDED)
+        self.waiting_for_space.clear()  # `on_ended` says so to all who wait
         self.effects.append(partial(self.listener.on_ended, None if self.is_closing else error))
 
 

@@ -133,7 +133,7 @@ class SharedConnection:
         with self._lock:
             change()
             effects = self._protocol.drain()
-            wakes = self._protocol.has_data_to_send
+            wakes = bool(self._protocol.ready)
         for effect in effects:
             effect()
         if wakes:
