@@ -35,8 +35,8 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-lowest test-e2e test-notebooks test-js \
-        test-local-llm coverage soak frameworks canary screenshots bench lint format generate FORCE
+.PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
+        test-notebooks test-js test-local-llm coverage soak frameworks canary screenshots bench lint format generate FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,14 +46,19 @@ setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .
 demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
-# Ten minutes on two quiet cores, once all is made; what is longer is marked `soak`.
+# What is longer is marked `soak`. Parts that wait much, or have one process, are run beside another: only browsers need the
+# machine to themselves. All is made first, since two parts would make the same at once.
+test: $(INSTALLED) js chromium third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
 test: ## All tests but the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-lowest test-e2e test-notebooks
+	@MAKE="$(MAKE)" scripts/run_parts.sh lint+test-js test-fast+test-server test-lowest+test-notebooks test-e2e
 
-# Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
-test-fast: $(INSTALLED) js third-party kernels $(SAMPLED_FRAMEWORKS) ## Everything in tests/ that needs no browser
-	$(BIN)/python -m pytest $(PARALLEL_FAST); fast=$$?; \
-	    $(BIN)/python -m pytest $(PARALLEL) tests/server && exit $$fast
+test-fast: $(INSTALLED) js third-party kernels $(SAMPLED_FRAMEWORKS) ## What needs neither a browser nor a Jupyter server
+	$(BIN)/python -m pytest $(PARALLEL_FAST)
+
+# A run of its own: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
+# One process: it waits four fifths of its time, and `make test` runs it beside test-fast.
+test-server: $(INSTALLED) js ## The Jupyter extension, in live servers
+	$(BIN)/python -m pytest tests/server
 
 # jupyter_core of those days says that its paths will move.
 test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the lowest dependencies that we allow
@@ -76,7 +81,7 @@ test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downl
 
 # Slower by half than the tests alone, so that each may take longer. What fails is told, and the table printed.
 # Kernels of other versions start with another interpreter, and hang in what measures processes.
-coverage: $(INSTALLED) js third-party kernels ## The lines and branches that test-fast runs, beside tests/coverage.json
+coverage: $(INSTALLED) js third-party kernels ## The lines and branches of test-fast and test-server, beside tests/coverage.json
 	rm -rf .make/coverage && mkdir -p .make/coverage
 	$(BIN)/coverage run -m pytest $(PARALLEL) --timeout=300 --ignore=tests/kernels; fast=$$?; \
 	    $(BIN)/coverage run -m pytest --timeout=300 tests/server; server=$$?; \

@@ -1,16 +1,34 @@
 #!/usr/bin/env bash
 # Run make targets one after another, whatever fails; then say how long each took, and fail naming those that failed.
+# `a+b` runs two at once: b's output follows a's.
 set -uo pipefail
 
-table='' failed=()
-for part in "$@"; do
-  printf '\n===== %s\n' "$part"
-  start=$SECONDS
-  if ${MAKE:-make} --no-print-directory "$part"; then verdict=passed; else verdict=FAILED failed+=("$part"); fi
-  table+=$(printf '%-16s %-7s %4d s' "$part" "$verdict" $((SECONDS - start)))$'\n'
+outputs=$(mktemp -d)
+trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$outputs"' EXIT
+
+run() {
+  local start=$SECONDS verdict=passed
+  printf '\n===== %s\n' "$1"
+  ${MAKE:-make} --no-print-directory "$1" || verdict=FAILED
+  printf '%-16s %-7s %4d s\n' "$1" "$verdict" $((SECONDS - start)) >> "$outputs/table"
+}
+
+for group in "$@"; do
+  read -ra parts <<< "${group//+/ }"
+  for part in "${parts[@]:1}"; do
+    run "$part" > "$outputs/$part" 2>&1 &
+  done
+  run "${parts[0]}"
+  wait
+  for part in "${parts[@]:1}"; do
+    cat "$outputs/$part"
+  done
 done
-printf '\n===== parts\n%s' "$table"
-if [ ${#failed[@]} -gt 0 ]; then
-  printf 'Failed: %s\n' "${failed[*]}"
+
+printf '\n===== parts\n'
+cat "$outputs/table"
+failed=$(awk '$2 == "FAILED" { print $1 }' "$outputs/table")
+if [ -n "$failed" ]; then
+  echo "Failed: ${failed//$'\n'/ }"
   exit 1
 fi
