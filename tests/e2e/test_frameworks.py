@@ -25,8 +25,16 @@ def model() -> Iterator[ScriptedServer]:
         yield server
 
 
-@pytest.mark.parametrize("framework", ["langgraph", "openai-agents"])
-@pytest.mark.parametrize("manner", ["sync", "asynchronous"])
+# Each framework and each manner once; tests/frameworks has all of them each time, in processes.
+@pytest.mark.parametrize(
+    ("framework", "manner"),
+    [
+        ("langgraph", "sync"),
+        ("openai-agents", "asynchronous"),
+        pytest.param("langgraph", "asynchronous", marks=pytest.mark.soak),
+        pytest.param("openai-agents", "sync", marks=pytest.mark.soak),
+    ],
+)
 def test_an_agent_is_stepped_and_edited(
     framework: str, manner: str, new_lab: NewLab, model: ScriptedServer, pictures: Pictures
 ) -> None:
