@@ -1,7 +1,7 @@
 /** The commits of a run, newest first. */
 import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
-import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
+import { type CommitEntry, eventOf, snapshotsBelow, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
 import { consumeKey, focusItem, nextItemIndex } from "../view/focus";
 import { escapeInvisible, formatClock, formatCount } from "../view/format";
@@ -23,11 +23,14 @@ export const seqOf = ({ commit, row }: Pick<CommitLine, "commit" | "row">): numb
   row?.seq ?? commit.seq;
 
 /** The lines of all commits, newest first. */
-export function commitLines(entries: readonly Entry[], rows: readonly TimelineRow[]): CommitLine[] {
+export function commitLines(
+  entries: readonly CommitEntry[],
+  rows: readonly TimelineRow[],
+): CommitLine[] {
   const rowOf = rowFinder(rows);
   return entries.toReversed().flatMap((entry) => {
     const { commit } = entry;
-    const steps = stepsOf(entry).toReversed();
+    const steps = snapshotsBelow(entry).toReversed();
     return [
       { commit, step: false, row: rowOf(eventOf(entry), commit.seq) },
       ...steps.map((one) => ({ commit: one, step: true, row: rowOf(one.event, one.seq) })),

@@ -1,7 +1,7 @@
 /** What the agent changed in its workspace: commits, their files, and each file before and after. */
 import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { displayedCommitOf, entriesOf, titleOf } from "../model/commits";
+import { displayedCommitOf, groupCommits, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
 import changes from "../styles/changes.css";
 import diff from "../styles/diff.css";
@@ -20,7 +20,7 @@ export const styles = `${changes}\n${diff}`;
 export function Changes({ model }: { model: Model }) {
   const listed = model.listedCommits.value;
   const all = model.allCommits.value;
-  const entries = useMemo(() => entriesOf(listed, all), [listed, all]);
+  const entries = useMemo(() => groupCommits(listed, all), [listed, all]);
   // Not at each new row, of which there may be many a second: only where the end of a commit's event comes.
   const ends = useEnds(model, listed);
   const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries, ends]);

@@ -13,7 +13,7 @@ export function Composer({ model }: { model: ChatModel }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const hint = useOwnId();
   const session = model.session.value;
-  const text = model.drafts.of(session);
+  const text = model.drafts.get(session);
   const waits =
     model.readOnlyReason.value ?? sendDisabledReason(model.info.value, model.removed.value);
   const disabledReason =

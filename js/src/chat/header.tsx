@@ -70,7 +70,7 @@ function Controls({ model, onOpen }: HeaderProps) {
   const halted = run !== null && info?.halted === true && info.waiting === null;
   return (
     <div class="as-Controls" role="toolbar" aria-label="Chat control" {...roving}>
-      <RetryNow line={model.client} label="as-ChatLabel" />
+      <RetryNow link={model.client} label="as-ChatLabel" />
       <AutoChat model={model} />
       <Button
         icon="stop"

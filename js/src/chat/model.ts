@@ -31,7 +31,7 @@ export class ChatDrafts {
   }
 
   /** The draft of a session; read in a drawing, it is drawn anew when it changes. */
-  of(session: string): string {
+  get(session: string): string {
     return this.#texts.value.get(session) ?? this.#memory.get(key(session)) ?? "";
   }
 

@@ -23,7 +23,7 @@ export function emptyState(model: ChatModel) {
   if (model.removed.value) return <Deleted model={model} />;
   if (model.info.value !== null) return null;
   const apart = connection.kind === "lost" ? AWAY : connectionProblem(connection);
-  return apart === null ? null : <NotConnected line={model.client} why={apart} />;
+  return apart === null ? null : <NotConnected link={model.client} why={apart} />;
 }
 
 const AWAY = "The kernel doesn’t answer. The view continues when the kernel answers.";

@@ -15,13 +15,13 @@ export interface RowNoteProps {
 export function RowNote({ model, row }: RowNoteProps) {
   const writing = model.notes.writing.value === row.id && model.control.value;
   if (writing) return <Writing model={model} row={row} />;
-  const note = model.notes.of(row.id);
+  const note = model.notes.get(row.id);
   return note?.text ? <Shown model={model} row={row} note={note} /> : null;
 }
 
 /** The button that begins a note. */
 export function NoteButton({ model, row }: RowNoteProps) {
-  const there = model.notes.of(row.id)?.text;
+  const there = model.notes.get(row.id)?.text;
   const hint = there ? "Change the note (n)" : "Write a note beside this event (n)";
   const { writing } = model.notes;
   return (
@@ -69,7 +69,7 @@ function Writing({ model, row }: RowNoteProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const dropped = useRef(false);
   const run = model.run.peek()?.id;
-  const text = model.notes.of(row.id)?.text ?? "";
+  const text = model.notes.get(row.id)?.text ?? "";
   useLayoutEffect(() => {
     const element = area.current;
     element?.focus({ preventScroll: true });

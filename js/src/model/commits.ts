@@ -6,10 +6,10 @@ import type { Commit, CommitsPage, GetCommits } from "../protocol/types.gen";
 import { foldCommit, replaceCommit } from "./rows";
 
 /** A line of the list of commits. */
-export interface Entry {
+export interface CommitEntry {
   readonly commit: Commit;
   /** The snapshots that it covers, oldest first. */
-  readonly covers: readonly Commit[];
+  readonly snapshots: readonly Commit[];
 }
 
 /**
@@ -19,8 +19,8 @@ export interface Entry {
  * @param all Whether these are all that there are: what was committed before anything had changed is
  *   only the state that changes are compared with, and is left out.
  */
-export function entriesOf(commits: readonly Commit[], all = false): Entry[] {
-  const entries: Entry[] = [];
+export function groupCommits(commits: readonly Commit[], all = false): CommitEntry[] {
+  const entries: CommitEntry[] = [];
   let open: Commit[] = [];
   // Sorting is stable: what has the same seq stays as it came.
   for (const commit of commits.toSorted((a, b) => a.seq - b.seq)) {
@@ -28,20 +28,20 @@ export function entriesOf(commits: readonly Commit[], all = false): Entry[] {
       open.push(commit);
       continue;
     }
-    entries.push({ commit, covers: open });
+    entries.push({ commit, snapshots: open });
     open = [];
   }
-  const list = [...entries, ...open.map((commit) => ({ commit, covers: [] }))];
+  const list = [...entries, ...open.map((commit) => ({ commit, snapshots: [] }))];
   const first = all ? list.findIndex(hasChanged) : 0;
   return first < 0 ? [] : list.slice(first);
 }
 
-const hasChanged = ({ commit, covers }: Entry): boolean =>
-  commit.snapshot || commit.changes.length > 0 || covers.length > 0;
+const hasChanged = ({ commit, snapshots }: CommitEntry): boolean =>
+  commit.snapshot || commit.changes.length > 0 || snapshots.length > 0;
 
 /** The snapshots that stand beneath an entry: a single one is the entry itself. */
-export function stepsOf({ covers }: Entry): readonly Commit[] {
-  return covers.length > 1 ? covers : [];
+export function snapshotsBelow({ snapshots }: CommitEntry): readonly Commit[] {
+  return snapshots.length > 1 ? snapshots : [];
 }
 
 /** What a commit is called: by a model's sentence where its title was only made by rule. */
@@ -50,18 +50,18 @@ export function titleOf({ ruled, sentence, title }: Commit): string {
 }
 
 /** The commit by which another is shown: a named one in place of the only snapshot that it covers. */
-export function displayedCommitOf(entries: readonly Entry[], id: string): Commit | undefined {
-  for (const { commit, covers } of entries) {
+export function displayedCommitOf(entries: readonly CommitEntry[], id: string): Commit | undefined {
+  for (const { commit, snapshots } of entries) {
     if (commit.id === id) return commit;
-    const step = covers.find((one) => one.id === id);
-    if (step) return covers.length > 1 ? step : commit;
+    const step = snapshots.find((one) => one.id === id);
+    if (step) return snapshots.length > 1 ? step : commit;
   }
   return undefined;
 }
 
 /** The event that a commit belongs to: its own, else that of the only snapshot it covers. */
-export function eventOf({ commit, covers }: Entry): string | null {
-  return commit.event ?? (covers.length === 1 ? (covers[0]?.event ?? null) : null);
+export function eventOf({ commit, snapshots }: CommitEntry): string | null {
+  return commit.event ?? (snapshots.length === 1 ? (snapshots[0]?.event ?? null) : null);
 }
 
 /** One changed file, and the snapshot that knows its contents. */

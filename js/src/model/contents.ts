@@ -48,7 +48,7 @@ export class Contents {
     const run = this.#run.value;
     const found = this.finder.found.value;
     const starts = found?.run === run ? found.laneStarts : null;
-    this.#lanes = this.#lanes.with(run, all, complete, starts);
+    this.#lanes = this.#lanes.merge(run, all, complete, starts);
     return this.#lanes;
   });
   #lanes = Lanes.NONE;

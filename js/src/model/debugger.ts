@@ -6,7 +6,7 @@ import type { PushName } from "../protocol/messages";
 import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
 import { Breakpoints, isBreakpointPush } from "./breakpoints";
 import { Commands } from "./commands";
-import { entriesOf, filesOfEvents } from "./commits";
+import { filesOfEvents, groupCommits } from "./commits";
 import { type ContentPush, Contents, Reader, runOf } from "./contents";
 import { controls } from "./controls";
 import type { HistoryOptions } from "./history";
@@ -56,7 +56,7 @@ export class Debugger extends ViewState implements Model, Listener {
   /** What each event changed in the workspace. */
   readonly files = computed(() => filesOfEvents(this.commits.value));
   readonly commitCount = computed(() => {
-    if (this.allCommits.value) return entriesOf(this.commits.value, true).length;
+    if (this.allCommits.value) return groupCommits(this.commits.value, true).length;
     return this.run.value?.commits ?? 0;
   });
   readonly sent = signal<ReadonlySet<string>>(new Set());
@@ -188,7 +188,7 @@ export class Debugger extends ViewState implements Model, Listener {
   // ---- what the person does ------------------------------------------------------------------------
 
   draft(rowId: string): Signal<Draft | null> {
-    return this.#drafts.of(this.#shownRun.peek() ?? "", rowId);
+    return this.#drafts.signalFor(this.#shownRun.peek() ?? "", rowId);
   }
 
   async openRun(id: string): Promise<void> {

@@ -78,7 +78,7 @@ export class Lanes {
   }
 
   /** The lane of a row; null for the main one. */
-  of(row: TimelineRow): Lane | null {
+  laneOfRow(row: TimelineRow): Lane | null {
     return this.get(laneKey(row));
   }
 
@@ -88,7 +88,7 @@ export class Lanes {
    * @param complete Whether these are all of the run's.
    * @param found What the Core has said of the run's lanes: all of them.
    */
-  with(
+  merge(
     run: string,
     rows: readonly TimelineRow[],
     complete: boolean,

@@ -36,7 +36,7 @@ export class Notes {
   }
 
   /** What stands beside a row. */
-  of(row: string): NoteText | null {
+  get(row: string): NoteText | null {
     const storedNotes = this.#options.storedNotes.value.get(row);
     const open = this.#unsaved.value.get(keyOf(this.#options.run.value?.id, row));
     if (open === undefined) return storedNotes ?? null;

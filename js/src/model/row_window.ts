@@ -81,7 +81,7 @@ export class RowWindow {
     const first = last[0]?.seq ?? Number.POSITIVE_INFINITY;
     const retained = known.truncate(Math.max(length, last.at(-1)?.seq ?? 0));
     this.#stale = new Set(retained.pages.filter((page) => rangeOf(page).first < first));
-    this.#store(retained.with(last));
+    this.#store(retained.merge(last));
     this.#requestMissing();
   }
 
@@ -89,7 +89,7 @@ export class RowWindow {
   applyRows(pushed: readonly TimelineRow[], length: number): void {
     for (const { seq } of pushed) for (const request of this.#requests) request.pushed.add(seq);
     const before = this.#rows.peek();
-    const next = before.with(pushed, length);
+    const next = before.merge(pushed, length);
     if (next === before) return;
     if (next.length > before.length) this.#unavailable = [];
     this.#store(next);
@@ -228,7 +228,7 @@ export class RowWindow {
     const since = before.all.filter(({ seq }) => pushed.has(seq));
     const told = page.rows.filter(({ seq }) => !pushed.has(seq));
     for (const { seq } of told) this.#markUsed(pageOf(seq));
-    const next = before.withoutPages(old).with(since).with(told);
+    const next = before.withoutPages(old).merge(since).merge(told);
     const hasNewRows = old.length > 0 || told.some(({ seq }) => !before.at(seq));
     if (range && !hasNewRows && next.missing(numbers(range)).length > 0)
       this.#unavailable.push(range);

@@ -80,7 +80,7 @@ export class Rows {
    *
    * @param length How many the run is said to have; it has at least those that are here.
    */
-  with(changed: readonly TimelineRow[], length = this.length): Rows {
+  merge(changed: readonly TimelineRow[], length = this.length): Rows {
     const most = changed.reduce(
       (most, { seq }) => Math.max(most, seq),
       Math.max(length, this.length),
@@ -113,7 +113,7 @@ export class Rows {
   /** As far as a number of rows: a run is no longer than its Core says, though more was shown of it. */
   truncate(length: number): Rows {
     const kept = this.all.filter(({ seq }) => seq <= length);
-    return new Rows(length, new Map()).with(kept);
+    return new Rows(length, new Map()).merge(kept);
   }
 
   /** Those of some numbers that aren't here, in ranges; what stands at most `apart` is one range. */

@@ -95,7 +95,7 @@ export class Drafts {
   }
 
   /** The draft of a row; every change is kept at once. */
-  of(run: string, row: string): Signal<Draft | null> {
+  signalFor(run: string, row: string): Signal<Draft | null> {
     const key = `draft:${run}:${row}`;
     const known = this.#signals.get(key);
     if (known) return known;

@@ -40,7 +40,7 @@ function GuidanceForm({ model, actionForm }: ActionPanelProps) {
     field.current?.focus();
     field.current?.select(); // what was left unsent
   }, []);
-  const who = subject(model, actionForm);
+  const who = describeTargets(model, actionForm);
   const disabledReason = guidanceDisabledReason(model, actionForm);
   const send = async () => {
     if (disabledReason !== null || sending) return;
@@ -119,7 +119,7 @@ export const tooLongText = (most: number): string =>
   `Too long: ${most.toLocaleString("en-US")} letters at most`;
 
 function DestroyConfirmation({ model, actionForm }: ActionPanelProps) {
-  const who = subject(model, actionForm);
+  const who = describeTargets(model, actionForm);
   const disabledReason = model.actionDisabledReason("destroy", model.statesOf(actionForm.sessions));
   const destroy = () => {
     if (disabledReason === null) void model.submitActionForm();
@@ -135,7 +135,13 @@ function DestroyConfirmation({ model, actionForm }: ActionPanelProps) {
     </Button>
   );
   return (
-    <Form model={model} label={`Destroy ${who}`} onSubmit={destroy} button={button} leave="Keep">
+    <Form
+      model={model}
+      label={`Destroy ${who}`}
+      onSubmit={destroy}
+      button={button}
+      cancelLabel="Keep"
+    >
       <span class="as-SessAsk-words">
         End <bdi>{who}</bdi> for good? {actionForm.sessions.length === 1 ? "Its" : "Their"} steps
         stay.
@@ -151,16 +157,16 @@ interface FormProps {
   /** What does it. */
   button: VNode;
   /** What lets it be, and is given the focus then: nothing is destroyed by Enter alone. */
-  leave?: string;
+  cancelLabel?: string;
   children: ComponentChildren;
 }
 
-function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
+function Form({ model, label, onSubmit, button, cancelLabel, children }: FormProps) {
   const buttons = useRef<HTMLSpanElement>(null);
   useEffect(() => {
-    if (leave) buttons.current?.querySelector<HTMLElement>(".as-mod-outline")?.focus();
+    if (cancelLabel) buttons.current?.querySelector<HTMLElement>(".as-mod-outline")?.focus();
   }, []);
-  const letBe = () => {
+  const cancel = () => {
     model.actionForm.value = null;
   };
   return (
@@ -174,7 +180,7 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
       onKeyDown={(event) => {
         if (event.key !== "Escape" || event.isComposing) return;
         event.stopPropagation();
-        letBe();
+        cancel();
       }}
     >
       {children}
@@ -182,17 +188,17 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
         {button}
         <Button
           outline
-          hint={leave ? "Do nothing (Esc)" : "Close (Esc): your text stays"}
-          onClick={letBe}
+          hint={cancelLabel ? "Do nothing (Esc)" : "Close (Esc): your text stays"}
+          onClick={cancel}
         >
-          {leave ?? "Cancel"}
+          {cancelLabel ?? "Cancel"}
         </Button>
       </span>
     </form>
   );
 }
 
-function subject(model: SessionsModel, { sessions }: ActionForm): string {
+function describeTargets(model: SessionsModel, { sessions }: ActionForm): string {
   const [first] = model.statesOf(sessions);
   if (sessions.length === 1 && first) return escapeInvisible(first.agent_id);
   return formatCount(sessions.length, "session");

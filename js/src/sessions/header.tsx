@@ -16,7 +16,7 @@ interface HeaderProps {
 export function Header({ model, onOpen }: HeaderProps) {
   return (
     <div class="as-Header as-SessHeader">
-      <Standing model={model} />
+      <StatusSummary model={model} />
       <Target model={model} />
       <span class="as-Spring" />
       <Controls model={model} onOpen={onOpen} />
@@ -24,12 +24,12 @@ export function Header({ model, onOpen }: HeaderProps) {
   );
 }
 
-function Standing({ model }: { model: SessionsModel }) {
+function StatusSummary({ model }: { model: SessionsModel }) {
   const connection = model.client.connection.value;
   const away = connection.kind !== "open";
   const status = away
     ? viewStatus(connection, { run: null, pending: [], isAwaited: false, opening: false })
-    : summary([...model.states.value.values()]);
+    : summarizeStates([...model.states.value.values()]);
   return (
     <StateLine
       status={status}
@@ -41,7 +41,7 @@ function Standing({ model }: { model: SessionsModel }) {
 }
 
 /** "3 running" and beside it "of 12 sessions: 2 paused, 1 error". */
-function summary(states: readonly AgentState[]): ReturnType<typeof viewStatus> {
+function summarizeStates(states: readonly AgentState[]): ReturnType<typeof viewStatus> {
   const counts = new Map<SessionStatus, number>();
   for (const { status } of states) counts.set(status, (counts.get(status) ?? 0) + 1);
   const running = counts.get("running") ?? 0;
@@ -68,7 +68,7 @@ function Target({ model }: { model: SessionsModel }) {
     return (
       <span class="as-SessFor">
         <span class="as-Ellipsis">{formatCount(chosen, "session")}</span>
-        <Button icon="close" hint="Choose none (Esc)" onClick={() => model.chooseAll([])} />
+        <Button icon="close" hint="Choose none (Esc)" onClick={() => model.setChosen([])} />
       </span>
     );
   }
@@ -88,7 +88,7 @@ function Controls({ model, onOpen }: HeaderProps) {
   const resume = model.actionDisabledReason("resume");
   return (
     <div class="as-Controls" role="toolbar" aria-label="Sessions control" {...roving}>
-      <RetryNow line={model.client} label="as-x-medium" />
+      <RetryNow link={model.client} label="as-x-medium" />
       <Button
         icon="play"
         name="Resume"

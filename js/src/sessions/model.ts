@@ -15,7 +15,7 @@ import {
   type SessionActionKind,
   toggleSorting,
 } from "./status";
-import { ConversationTopic, RuntimeClient, SERVICE, SessionTopic } from "./topics";
+import { ConversationTopic, RUNTIME_SERVICE, RuntimeClient, SessionTopic } from "./topics";
 
 /** Actions that a form is filled in for. */
 const FORM_ACTIONS = ["interrupt", "input", "destroy"] as const;
@@ -52,7 +52,7 @@ export class SessionsModel {
   readonly states = signal<ReadonlyMap<string, AgentState>>(new Map());
   readonly conversations = signal<ReadonlyMap<string, Conversation>>(new Map());
   /** Whether the sessions that there are have been told. */
-  readonly loaded = signal(false);
+  readonly isLoaded = signal(false);
   readonly filter = signal<Filter>({ text: "", state: "" });
   readonly sorting = signal(DEFAULT_SORTING);
   /** The sessions that actions are for, where several are. */
@@ -60,7 +60,7 @@ export class SessionsModel {
   readonly actionForm = signal<ActionForm | null>(null);
   /** What is being written for a next step: it outlives the form, until it is sent. */
   readonly guidance = signal("");
-  readonly side = signal<SideTab>("steps");
+  readonly sideTab = signal<SideTab>("steps");
   /** The sessions that actions are for now. */
   readonly targets = computed(() => this.#targets());
   /** Why nothing can be changed from here now; null where it can. */
@@ -76,7 +76,7 @@ export class SessionsModel {
     };
     this.client = new RuntimeClient({
       transport,
-      service: SERVICE,
+      service: RUNTIME_SERVICE,
       name,
       timers,
       onError: (message) => this.actions.fail(message),
@@ -87,7 +87,7 @@ export class SessionsModel {
     this.conversationTopic = new ConversationTopic({ client: this.client, onNotice, onError });
     if (conversation) {
       this.conversationTopic.follow(conversation);
-      this.side.value = "conversations";
+      this.sideTab.value = "conversations";
     }
   }
 
@@ -114,7 +114,7 @@ export class SessionsModel {
 
   // ---- what is looked at --------------------------------------------------------------------------
 
-  narrow(change: Partial<Filter>): void {
+  updateFilter(change: Partial<Filter>): void {
     this.filter.value = { ...this.filter.peek(), ...change };
   }
 
@@ -127,21 +127,21 @@ export class SessionsModel {
     this.sessionTopic.follow(id);
   }
 
-  choose(id: string): void {
+  toggleChosen(id: string): void {
     const chosen = new Set(this.chosen.peek());
     if (!chosen.delete(id)) chosen.add(id);
     this.chosen.value = chosen;
   }
 
   /** Choose these and no others. */
-  chooseAll(ids: readonly string[]): void {
+  setChosen(ids: readonly string[]): void {
     this.chosen.value = new Set(ids);
   }
 
   /** Open a conversation beside the list; null leads back to all of them. */
-  open(conversation: string | null): void {
+  openConversation(conversation: string | null): void {
     this.conversationTopic.follow(conversation);
-    this.side.value = "conversations";
+    this.sideTab.value = "conversations";
   }
 
   // ---- actions -----------------------------------------------------------------------------------
@@ -197,18 +197,18 @@ export class SessionsModel {
   // ---- conversations -----------------------------------------------------------------------------
 
   /** Begin a conversation with these sessions, and open it. */
-  begin(title: string, sessions: readonly string[]): Promise<boolean> {
+  createConversation(title: string, sessions: readonly string[]): Promise<boolean> {
     return this.#run(async () => {
       const made = await this.client.request("create_conversation", { title });
       const conversation_id = made.conversation_id;
       this.#storeConversations([made]);
-      this.open(conversation_id); // it is there, whoever can't take part
-      await this.join(sessions);
+      this.openConversation(conversation_id); // it is there, whoever can't take part
+      await this.addParticipants(sessions);
     });
   }
 
   /** Let sessions take part in the conversation that is open. */
-  join(sessions: readonly string[]): Promise<boolean> {
+  addParticipants(sessions: readonly string[]): Promise<boolean> {
     const conversation_id = this.conversationTopic.id.peek() ?? "";
     return this.#run(async () => {
       for (const session_id of sessions)
@@ -217,13 +217,13 @@ export class SessionsModel {
   }
 
   /** Let somebody leave the conversation that is open: what they said stays. */
-  leave(participant_id: string): Promise<boolean> {
+  removeParticipant(participant_id: string): Promise<boolean> {
     const conversation_id = this.conversationTopic.id.peek() ?? "";
     return this.#run(() => this.client.request("leave", { conversation_id, participant_id }));
   }
 
   /** Post to the conversation that is open; false where it was refused: what was written stays. */
-  post(text: string): Promise<boolean> {
+  postMessage(text: string): Promise<boolean> {
     const conversation_id = this.conversationTopic.id.peek() ?? "";
     return this.#run(() =>
       this.#requests.sendRequest(`${conversation_id} ${text}`, (idem_key) =>
@@ -257,7 +257,7 @@ export class SessionsModel {
   async #load(notice: TopicEvent): Promise<void> {
     this.#inbox.flush(); // what was heard before is older
     this.#storeStates(notice.states);
-    this.loaded.value = true;
+    this.isLoaded.value = true;
     let offset = notice.states.length;
     try {
       for (let more = PAGE; more === PAGE && offset < MAX_SESSIONS; offset += more) {
@@ -282,7 +282,7 @@ export class SessionsModel {
       if (known && !told && known.updated_at >= row.updated_at) continue;
       // What only its moniker understands may be large, and nobody looks at it here.
       states.set(row.session_id, { ...row, state: null, context: null });
-      if (known && isAnother(known, row)) changed.push(row.session_id);
+      if (known && hasVisibleChange(known, row)) changed.push(row.session_id);
     }
     this.states.value = states;
     this.actions.markSettled(changed);
@@ -317,7 +317,7 @@ export class SessionsModel {
 }
 
 /** Whether what an action changes is another thing by now. */
-function isAnother(before: AgentState, now: AgentState): boolean {
+function hasVisibleChange(before: AgentState, now: AgentState): boolean {
   return (
     before.status !== now.status || JSON.stringify(before.guidance) !== JSON.stringify(now.guidance)
   );

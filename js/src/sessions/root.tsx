@@ -13,9 +13,9 @@ import { HeightHandle, ShellName, Split, useHeight, useNarrow } from "../view/sp
 import { ActionPanel } from "./action_panel";
 import { Header, openDisabledReason } from "./header";
 import type { SessionsModel } from "./model";
-import { Side } from "./side";
+import { SidePanel } from "./side_panel";
 import { matchesSessionFilter, oneLine, type Sorting, sortSessions } from "./status";
-import { Bar, Table } from "./table";
+import { FilterBar, SessionTable } from "./table";
 
 /** Up to this width the list has two lines a session; as widths.css has it. */
 const TWO_LINES_TO = 620;
@@ -50,7 +50,7 @@ export function Root({ model, place, getRunAccess }: RootProps) {
         class="as-Root as-shell-inline as-Sess"
         data-lm-suppress-shortcuts="true"
         style={place.resizable ? { "--as-height": `${height}px` } : {}}
-        onKeyDown={onKey}
+        onKeyDown={focusSearchOnSlash}
       >
         <div class="as-View" role="region" aria-label="Agents" tabIndex={-1}>
           <Header model={model} onOpen={onOpen} />
@@ -61,8 +61,8 @@ export function Root({ model, place, getRunAccess }: RootProps) {
               class="as-mod-sessions"
               narrow={STACKED_TO}
             >
-              <List model={model} onOpen={onOpen} />
-              <Side model={model} />
+              <SessionList model={model} onOpen={onOpen} />
+              <SidePanel model={model} />
             </Split>
             {command !== null && (
               <CommandHint
@@ -80,21 +80,21 @@ export function Root({ model, place, getRunAccess }: RootProps) {
   );
 }
 
-interface ListProps {
+interface SessionListProps {
   model: SessionsModel;
   onOpen(state: AgentState): void;
 }
 
-function List({ model, onOpen }: ListProps) {
+function SessionList({ model, onOpen }: SessionListProps) {
   const pane = useRef<HTMLElement>(null);
   const narrow = useNarrow(pane, TWO_LINES_TO);
-  const lines = useLines(model);
+  const lines = useSortedSessions(model);
   const ids = lines.map(({ session_id }) => session_id);
   const empty = emptyState(model, lines.length);
   return (
     <section ref={pane} class="as-Pane as-SessList" aria-label="All sessions">
-      {model.states.value.size > 0 && <Bar model={model} narrow={narrow} ids={ids} />}
-      {empty ?? <Table model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
+      {model.states.value.size > 0 && <FilterBar model={model} narrow={narrow} ids={ids} />}
+      {empty ?? <SessionTable model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
       <ActionPanel model={model} />
     </section>
   );
@@ -113,7 +113,7 @@ function ActionNoticeBar({ model: { actions } }: { model: SessionsModel }) {
   );
 }
 
-function onKey(event: KeyboardEvent): void {
+function focusSearchOnSlash(event: KeyboardEvent): void {
   const { target, currentTarget } = event;
   if (event.key !== "/" || !(target instanceof HTMLElement)) return;
   if (target.matches("input, textarea, select") || event.ctrlKey || event.metaKey) return;
@@ -135,7 +135,7 @@ interface SortedSessions {
  * The sessions to show. They are sorted anew when sessions come, or when the person asks for another
  * order: one whose figures grow keeps its place.
  */
-export function useLines(model: SessionsModel): readonly AgentState[] {
+export function useSortedSessions(model: SessionsModel): readonly AgentState[] {
   const kept = useRef<SortedSessions | null>(null);
   const states = model.states.value; // sessions come, and never go
   const sorting = model.sorting.value;
@@ -159,11 +159,11 @@ export function emptyState(model: SessionsModel, listed: number) {
   const connection = model.client.connection.value;
   const all = model.states.value.size;
   const apart = connectionProblem(connection);
-  if (all === 0 && apart) return <NotConnected line={model.client} why={apart} />;
+  if (all === 0 && apart) return <NotConnected link={model.client} why={apart} />;
   if (all === 0 && connection.kind === "lost") {
-    return <NotConnected line={model.client} why={AWAY} />;
+    return <NotConnected link={model.client} why={AWAY} />;
   }
-  if (all === 0) return model.loaded.value ? <NoAgents /> : <div />;
+  if (all === 0) return model.isLoaded.value ? <NoAgents /> : <div />;
   return listed === 0 ? <NoMatchingSessions model={model} /> : null;
 }
 
@@ -183,7 +183,11 @@ function NoAgents() {
 
 function NoMatchingSessions({ model }: { model: SessionsModel }) {
   const all = (
-    <Button outline hint="Show all sessions" onClick={() => model.narrow({ text: "", state: "" })}>
+    <Button
+      outline
+      hint="Show all sessions"
+      onClick={() => model.updateFilter({ text: "", state: "" })}
+    >
       Show all sessions
     </Button>
   );

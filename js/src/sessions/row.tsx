@@ -23,7 +23,7 @@ export interface RowProps {
   chosen: boolean;
   narrow: boolean;
   /** What it was told to do and hasn't done yet. */
-  under: SessionActionKind | undefined;
+  pendingAction: SessionActionKind | undefined;
   onSelect(): void;
   onChoose(): void;
 }
@@ -59,11 +59,11 @@ export function SessionRow(props: RowProps) {
   );
 }
 
-function Cells({ state, under }: RowProps) {
+function Cells({ state, pendingAction }: RowProps) {
   return (
     <>
       <span class="as-SessRow-state" role="gridcell">
-        <State state={state} under={under} />
+        <SessionState state={state} pendingAction={pendingAction} />
       </span>
       <span class="as-SessRow-name" role="gridcell" title={nameTitle(state)}>
         <Name state={state} />
@@ -82,12 +82,12 @@ function Cells({ state, under }: RowProps) {
   );
 }
 
-function TwoLines({ state, under }: RowProps) {
+function TwoLines({ state, pendingAction }: RowProps) {
   return (
     <span class="as-SessRow-two" role="gridcell">
       <span class="as-SessRow-line">
         <span class="as-SessRow-state">
-          <State state={state} under={under} />
+          <SessionState state={state} pendingAction={pendingAction} />
         </span>
         <span class="as-SessRow-name" title={nameTitle(state)}>
           <Name state={state} />
@@ -126,16 +126,16 @@ function Name({ state }: { state: AgentState }) {
   );
 }
 
-export function State({
+export function SessionState({
   state,
-  under,
+  pendingAction,
 }: {
   state: AgentState;
-  under: SessionActionKind | undefined;
+  pendingAction: SessionActionKind | undefined;
 }) {
   const status = STATUSES[state.status];
   const { words, explanation: means } = status;
-  const told = under && PENDING_ACTION_LABELS[under];
+  const told = pendingAction && PENDING_ACTION_LABELS[pendingAction];
   return (
     <span class="as-SessState" title={told ?? `${words}: ${means}`}>
       <StateMark status={status} />

@@ -64,8 +64,8 @@ const MAX_REQUESTS = 64;
 /** One action for several sessions, and those of them that it failed for so far. */
 interface SentAction {
   readonly action: SessionActionKind;
-  readonly of: number;
-  readonly wrong: { readonly state: AgentState; readonly why: string }[];
+  readonly sessionCount: number;
+  readonly failures: { readonly state: AgentState; readonly reason: string }[];
 }
 
 export class SessionActions {
@@ -89,7 +89,7 @@ export class SessionActions {
     guidance = "",
   ): Promise<AgentState[]> {
     const able = states.filter((state) => refusalReason(action, state) === null);
-    const sentAction: SentAction = { action, of: able.length, wrong: [] };
+    const sentAction: SentAction = { action, sessionCount: able.length, failures: [] };
     this.notice.value = null;
     this.#markPending(able.map(({ session_id }) => [session_id, action]));
     const left = able.values();
@@ -97,7 +97,7 @@ export class SessionActions {
       for (const state of left) await this.#sendTo(state, sentAction, guidance);
     };
     await Promise.all(Array.from({ length: Math.min(MAX_REQUESTS, able.length) }, sendNext));
-    return sentAction.wrong.map(({ state }) => state);
+    return sentAction.failures.map(({ state }) => state);
   }
 
   /** These sessions changed, or won't: nothing is on its way to them any more. */
@@ -121,7 +121,7 @@ export class SessionActions {
     const { session_id } = state;
     try {
       const action = await this.#requestAction(sentAction.action, session_id, guidance);
-      void this.#actionOutcomes.of(action).then(({ status, error }) => {
+      void this.#actionOutcomes.waitForEnd(action).then(({ status, error }) => {
         if (status === "failed") this.#recordFailure(state, sentAction, error ?? "it says no more");
         else this.markSettled([session_id]);
       });
@@ -147,12 +147,17 @@ export class SessionActions {
     });
   }
 
-  #recordFailure(state: AgentState, { action, of, wrong }: SentAction, why: string): void {
-    wrong.push({ state, why });
+  #recordFailure(
+    state: AgentState,
+    { action, sessionCount, failures }: SentAction,
+    reason: string,
+  ): void {
+    failures.push({ state, reason });
     this.markSettled([state.session_id]);
-    const n = wrong.length;
-    const who = n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${formatCount(of, "session")}`;
-    this.fail(`${who} ${FAILURES[action]}: ${wrong[0]?.why ?? why}`);
+    const n = failures.length;
+    const who =
+      n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${formatCount(sessionCount, "session")}`;
+    this.fail(`${who} ${FAILURES[action]}: ${failures[0]?.reason ?? reason}`);
   }
 
   #markPending(actions: readonly (readonly [string, SessionActionKind])[]): void {
@@ -184,7 +189,7 @@ export class ActionOutcomes {
   }
 
   /** The action once it is done or has failed. */
-  of(action: Action): Promise<Action> {
+  waitForEnd(action: Action): Promise<Action> {
     return new Promise((resolve) => {
       if (isFinished(action)) {
         resolve(action);

@@ -136,13 +136,13 @@ export function sortSessions(states: Iterable<AgentState>, { by, down }: Sorting
   const turn = down ? -1 : 1;
   return [...states].sort(
     (a, b) =>
-      turn * compared(value(a), value(b)) ||
+      turn * compareValues(value(a), value(b)) ||
       b.created_at - a.created_at ||
-      compared(a.session_id, b.session_id),
+      compareValues(a.session_id, b.session_id),
   );
 }
 
-function compared(a: string | number, b: string | number): number {
+function compareValues(a: string | number, b: string | number): number {
   if (typeof a === "string" && typeof b === "string") return COLLATOR.compare(a, b);
   return Number(a) - Number(b);
 }

@@ -8,11 +8,11 @@ import { CopyButton } from "../view/button";
 import { escapeInvisible, formatClock, formatDuration } from "../view/format";
 import { Empty } from "../view/notices";
 import type { SessionsModel } from "./model";
-import { State } from "./row";
+import { SessionState } from "./row";
 import { guidanceOf, oneLine, shortId } from "./status";
 import { SHOWN_ITERATIONS } from "./topics";
 
-export function Steps({ model }: { model: SessionsModel }) {
+export function StepsPane({ model }: { model: SessionsModel }) {
   const id = model.sessionTopic.id.value;
   const state = id === null ? undefined : model.states.value.get(id);
   if (!state) {
@@ -25,7 +25,7 @@ export function Steps({ model }: { model: SessionsModel }) {
   return (
     <div class="as-Pane">
       <Title model={model} state={state} />
-      <List model={model} state={state} />
+      <StepList model={model} state={state} />
       <Guidance state={state} />
     </div>
   );
@@ -49,21 +49,21 @@ function Title({ model, state }: { model: SessionsModel; state: AgentState }) {
       <span class="as-Muted as-Small as-Ellipsis" title={`Moniker ${escapeInvisible(moniker)}`}>
         {escapeInvisible(moniker)}
       </span>
-      <State state={state} under={model.actions.pending.value.get(session_id)} />
+      <SessionState state={state} pendingAction={model.actions.pending.value.get(session_id)} />
     </div>
   );
 }
 
-function List({ model, state }: { model: SessionsModel; state: AgentState }) {
+function StepList({ model, state }: { model: SessionsModel; state: AgentState }) {
   const steps = model.sessionTopic.steps.value;
-  const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
+  const { ref, onScroll, hasUnseen, scrollToEnd } = useScrollToEnd<HTMLDivElement>(
     state.session_id,
     steps.at(-1)?.id,
   );
   if (steps.length === 0) {
     return (
       <Empty>
-        <p>{model.sessionTopic.loading.value ? "" : "It has done no step yet."}</p>
+        <p>{model.sessionTopic.isLoading.value ? "" : "It has done no step yet."}</p>
       </Empty>
     );
   }
@@ -88,7 +88,7 @@ function List({ model, state }: { model: SessionsModel; state: AgentState }) {
           <Step key={`${step.iteration} ${step.event_seq}`} step={step} />
         ))}
       </div>
-      {behind && <ScrollToEndButton what="New steps" onClick={toEnd} />}
+      {hasUnseen && <ScrollToEndButton what="New steps" onClick={scrollToEnd} />}
     </div>
   );
 }
@@ -159,7 +159,7 @@ function textOf(guidance: unknown): string {
 // ---- A list that grows at its end: who is there stays there, and who reads further up isn't moved.
 
 /** Nearer to the end than this is at it. */
-const NEAR = 24;
+const NEAR_END_PX = 24;
 
 /**
  * For a scroller's `ref` and `onScroll`.
@@ -167,35 +167,35 @@ const NEAR = 24;
  * @param of What it is a list of: with another one it begins at its end.
  * @param last What its last entry is.
  */
-export function useEnd<T extends HTMLElement>(of: unknown, last: unknown) {
+export function useScrollToEnd<T extends HTMLElement>(of: unknown, last: unknown) {
   const ref = useRef<T>(null);
   const atEnd = useRef(true);
-  const [behind, setBehind] = useState(false);
+  const [hasUnseen, setHasUnseen] = useState(false);
   const before = useRef<{ of: unknown; last: unknown }>({ of: undefined, last: undefined });
-  const toEnd = () => {
+  const scrollToEnd = () => {
     const element = ref.current;
     if (element) element.scrollTop = element.scrollHeight;
     atEnd.current = true;
-    setBehind(false);
+    setHasUnseen(false);
   };
   useLayoutEffect(() => {
     const was = before.current;
     before.current = { of, last };
-    if (was.of !== of || atEnd.current) toEnd();
-    else if (was.last !== last) setBehind(true);
+    if (was.of !== of || atEnd.current) scrollToEnd();
+    else if (was.last !== last) setHasUnseen(true);
   });
-  useObserved(ref, () => atEnd.current && toEnd());
+  useResizeObserver(ref, () => atEnd.current && scrollToEnd());
   const onScroll = () => {
     const element = ref.current;
     if (!element) return;
-    atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-    if (atEnd.current) setBehind(false);
+    atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX;
+    if (atEnd.current) setHasUnseen(false);
   };
-  return { ref, onScroll, behind, toEnd };
+  return { ref, onScroll, hasUnseen, scrollToEnd };
 }
 
 /** Hear of each change in an element's size, also where it comes later: what comes in below takes room. */
-function useObserved(ref: { current: Element | null }, resized: () => void): void {
+function useResizeObserver(ref: { current: Element | null }, resized: () => void): void {
   const watched = useRef<{ element: Element; observer: ResizeObserver } | null>(null);
   useLayoutEffect(() => {
     if (ref.current === (watched.current?.element ?? null)) return;

@@ -20,14 +20,14 @@ const STATES: readonly (readonly [StateFilter, string])[] = [
   ...Object.entries(STATUSES).map(([status, { words }]) => [status as StateFilter, words] as const),
 ];
 
-interface BarProps {
+interface FilterBarProps {
   model: SessionsModel;
   narrow: boolean;
   /** The sessions that are listed. */
   ids: readonly string[];
 }
 
-export function Bar({ model, narrow, ids }: BarProps) {
+export function FilterBar({ model, narrow, ids }: FilterBarProps) {
   return (
     <div class={cx("as-PaneBar as-SessBar", narrow && "as-mod-narrow")}>
       {narrow && <ChooseAllCheckbox model={model} ids={ids} />}
@@ -37,10 +37,10 @@ export function Bar({ model, narrow, ids }: BarProps) {
         label="Show only sessions that contain this text"
         placeholder="Agent, session, last words"
         value={model.filter.value.text}
-        onText={(text) => model.narrow({ text })}
+        onText={(text) => model.updateFilter({ text })}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || model.filter.peek().text === "") return;
-          model.narrow({ text: "" });
+          model.updateFilter({ text: "" });
           event.stopPropagation();
         }}
       />
@@ -48,7 +48,7 @@ export function Bar({ model, narrow, ids }: BarProps) {
         label="Show only sessions in this state"
         value={model.filter.value.state}
         options={STATES}
-        onChange={(state) => model.narrow({ state })}
+        onChange={(state) => model.updateFilter({ state })}
       />
       {narrow && <SessionsSortMenu model={model} />}
     </div>
@@ -62,14 +62,14 @@ const LINE = 28;
 const TWO_LINES = 46;
 const HEAD = 28;
 
-interface TableProps {
+interface SessionTableProps {
   model: SessionsModel;
   lines: readonly AgentState[];
   narrow: boolean;
   onOpen(state: AgentState): void;
 }
 
-export function Table({ model, lines, narrow, onOpen }: TableProps) {
+export function SessionTable({ model, lines, narrow, onOpen }: SessionTableProps) {
   const height = narrow ? TWO_LINES : LINE;
   const selected = model.sessionTopic.id.value ?? undefined;
   const { scroller, at, indexes, setActive, go, from, targetFrom, onFocusIn } = useLines({
@@ -95,13 +95,13 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
     const act = there && keyAction(event, targetFrom(event.key, there.index));
     if (!act) return;
     consumeKey(event);
-    carryOut(act, there.line);
+    runKeyAction(act, there.line);
   };
-  const carryOut = (act: KeyAction, state: AgentState) => {
+  const runKeyAction = (act: KeyAction, state: AgentState) => {
     if (act.kind === "go") go(act.to);
-    else if (act.kind === "choose") model.choose(state.session_id);
-    else if (act.kind === "all") model.chooseAll(ids);
-    else if (act.kind === "none") model.chooseAll([]);
+    else if (act.kind === "choose") model.toggleChosen(state.session_id);
+    else if (act.kind === "all") model.setChosen(ids);
+    else if (act.kind === "none") model.setChosen([]);
     else select(state.session_id); // actions are for what is selected
     if (act.kind === "open") onOpen(state);
     if (act.kind === "action") model.sendAction(act.action);
@@ -117,7 +117,7 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
       onFocusIn={onFocusIn}
       onKeyDown={onKeyDown}
     >
-      {!narrow && <Head model={model} ids={ids} />}
+      {!narrow && <SessionTableHead model={model} ids={ids} />}
       <div class="as-Rows" role="rowgroup" style={{ height: `${lines.length * height}px` }}>
         {indexes.map((index) => {
           const state = lines[index];
@@ -133,11 +133,11 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
               current={id === selected}
               chosen={chosen.has(id)}
               narrow={narrow}
-              under={under.get(id)}
+              pendingAction={under.get(id)}
               onSelect={() => select(id)}
               onChoose={() => {
                 setActive(id);
-                model.choose(id);
+                model.toggleChosen(id);
               }}
             />
           );
@@ -164,7 +164,7 @@ interface HeadProps {
   ids: readonly string[];
 }
 
-export function Head({ model, ids }: HeadProps) {
+export function SessionTableHead({ model, ids }: HeadProps) {
   const roving = useRoving<HTMLDivElement>();
   return (
     <div class="as-ListHead as-SessHead" role="row" aria-rowindex={1} {...roving}>
@@ -188,7 +188,7 @@ export function ChooseAllCheckbox({ model, ids }: HeadProps) {
       indeterminate={!all && chosen.size > 0}
       aria-label="Choose all that are listed"
       title="Choose all that are listed (Ctrl+A)"
-      onChange={() => model.chooseAll(all ? [] : ids)}
+      onChange={() => model.setChosen(all ? [] : ids)}
     />
   );
 }

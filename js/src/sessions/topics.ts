@@ -15,7 +15,7 @@ import type {
 export class RuntimeClient extends RpcClient<RuntimeRequestTypes, RuntimeResultTypes, "watch"> {}
 
 /** The runtime's service, by its name on a line. */
-export const SERVICE = "runtime";
+export const RUNTIME_SERVICE = "runtime";
 
 // ---- What is followed beside the list: one session's steps, one conversation.
 
@@ -33,7 +33,7 @@ interface TopicOptions {
 abstract class Topic {
   readonly id = signal<string | null>(null);
   /** Whether what was told before is on its way. */
-  readonly loading = signal(false);
+  readonly isLoading = signal(false);
   protected readonly client: RuntimeClient;
   readonly #options: TopicOptions;
   #unsubscribe = () => {};
@@ -49,7 +49,7 @@ abstract class Topic {
     this.close();
     batch(() => {
       this.id.value = id;
-      this.loading.value = id !== null;
+      this.isLoading.value = id !== null;
       this.clear();
     });
     if (id === null) return;
@@ -77,7 +77,7 @@ abstract class Topic {
     } catch (error) {
       this.#options.onError(error as Error);
     }
-    if (this.id.peek() === id) this.loading.value = false;
+    if (this.id.peek() === id) this.isLoading.value = false;
   }
 
   /** What its topics begin with. */
@@ -112,12 +112,12 @@ export class SessionTopic extends Topic {
   }
 
   #addSteps(more: readonly AgentStep[]): void {
-    if (more.length > 0) this.steps.value = newest(this.steps.peek(), more);
+    if (more.length > 0) this.steps.value = mergeSteps(this.steps.peek(), more);
   }
 }
 
 /** Both, each step once, in order, and no more than are shown. */
-function newest(known: readonly AgentStep[], more: readonly AgentStep[]): AgentStep[] {
+function mergeSteps(known: readonly AgentStep[], more: readonly AgentStep[]): AgentStep[] {
   const all = new Map(known.map((step) => [stepKey(step), step]));
   for (const step of more) all.set(stepKey(step), step);
   const steps = [...all.values()].sort(
@@ -140,7 +140,7 @@ export class ConversationTopic extends Topic {
   /** What was said, oldest first. */
   readonly messages = signal<readonly ConversationMessage[]>([]);
   /** Whether there may be messages before the first. */
-  readonly earlier = signal(false);
+  readonly hasEarlier = signal(false);
   /** What is being written, by conversation: it waits where somebody looks elsewhere. */
   readonly drafts = signal<ReadonlyMap<string, string>>(new Map());
   protected readonly kind = "conversation";
@@ -154,7 +154,7 @@ export class ConversationTopic extends Topic {
   }
 
   /** Keep what is being written in a conversation. */
-  draft(id: string, text: string): void {
+  setDraft(id: string, text: string): void {
     this.drafts.value = new Map([...this.drafts.peek(), [id, text]]);
   }
 
@@ -162,7 +162,7 @@ export class ConversationTopic extends Topic {
     this.#limit = INITIAL_MESSAGES;
     this.participants.value = [];
     this.messages.value = [];
-    this.earlier.value = false;
+    this.hasEarlier.value = false;
   }
 
   protected apply({ participants, messages }: TopicEvent): void {
@@ -179,7 +179,7 @@ export class ConversationTopic extends Topic {
     return () => {
       this.#addParticipants(participants);
       this.#replaceMessages(messages);
-      this.earlier.value = messages.length === limit && limit < MAX_MESSAGES;
+      this.hasEarlier.value = messages.length === limit && limit < MAX_MESSAGES;
     };
   }
 

@@ -10,7 +10,7 @@ import { escapeInvisible, formatClock, formatCount, formatDate } from "../view/f
 import { tooLongText } from "./action_panel";
 import type { SessionsModel } from "./model";
 import { hasEnded, shortId } from "./status";
-import { LongTextBlock, ScrollToEndButton, useEnd } from "./steps";
+import { LongTextBlock, ScrollToEndButton, useScrollToEnd } from "./steps";
 
 interface TranscriptProps {
   model: SessionsModel;
@@ -23,7 +23,7 @@ export function Transcript({ model, id }: TranscriptProps) {
   return (
     <div class="as-Pane">
       <div class="as-PaneBar as-SessTitle">
-        <Button icon="left" hint="All conversations" onClick={() => model.open(null)} />
+        <Button icon="left" hint="All conversations" onClick={() => model.openConversation(null)} />
         <b class="as-Ellipsis" title={escapeInvisible(id)}>
           {title}
         </b>
@@ -36,7 +36,7 @@ export function Transcript({ model, id }: TranscriptProps) {
       </div>
       <Participants model={model} />
       <Messages model={model} />
-      <Post model={model} id={id} closed={conversation?.status === "closed"} />
+      <PostForm model={model} id={id} closed={conversation?.status === "closed"} />
     </div>
   );
 }
@@ -58,7 +58,7 @@ function Participants({ model }: { model: SessionsModel }) {
       <ul aria-label="Participants">
         {here.map((each) => (
           <li key={each.participant_id} class="as-SessPerson as-Tag">
-            <Person model={model} participant={each} />
+            <ParticipantEntry model={model} participant={each} />
           </li>
         ))}
         {here.length === 0 && <li class="as-Muted as-Small">Nobody takes part yet</li>}
@@ -70,7 +70,7 @@ function Participants({ model }: { model: SessionsModel }) {
           hint={`Add ${who} to the conversation`}
           disabledReason={model.readOnlyReason.value}
           class="as-SessPeople-add"
-          onClick={() => void model.join(ids)}
+          onClick={() => void model.addParticipants(ids)}
         >
           <span class="as-Ellipsis">{who}</span>
         </Button>
@@ -79,7 +79,13 @@ function Participants({ model }: { model: SessionsModel }) {
   );
 }
 
-function Person({ model, participant }: { model: SessionsModel; participant: Participant }) {
+function ParticipantEntry({
+  model,
+  participant,
+}: {
+  model: SessionsModel;
+  participant: Participant;
+}) {
   const { participant_id, kind, user_id, agent_id, session_id, role, delivery } = participant;
   const name = escapeInvisible((kind === "user" ? user_id : agent_id) ?? "") || "somebody";
   const how = [role !== "member" && role, delivery === "pull" && "reads by itself"].filter(Boolean);
@@ -105,7 +111,7 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
           title={`${title}\nShow its steps`}
           onClick={() => {
             model.select(session_id);
-            model.side.value = "steps";
+            model.sideTab.value = "steps";
           }}
         >
           {inside}
@@ -116,7 +122,7 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
         name={`Remove ${name}`}
         hint="Remove this participant from the conversation: its messages stay"
         disabledReason={model.readOnlyReason.value}
-        onClick={() => void model.leave(participant_id)}
+        onClick={() => void model.removeParticipant(participant_id)}
       />
     </>
   );
@@ -125,11 +131,11 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
 function Messages({ model }: { model: SessionsModel }) {
   const { conversationTopic } = model;
   const messages = conversationTopic.messages.value;
-  const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
+  const { ref, onScroll, hasUnseen, scrollToEnd } = useScrollToEnd<HTMLDivElement>(
     conversationTopic.id.value,
     messages.at(-1)?.message_id,
   );
-  const none = messages.length === 0 && !conversationTopic.loading.value;
+  const none = messages.length === 0 && !conversationTopic.isLoading.value;
   return (
     <div class="as-SessLog">
       <div
@@ -143,7 +149,7 @@ function Messages({ model }: { model: SessionsModel }) {
         onScroll={onScroll}
       >
         {none && <p class="as-SessLog-before as-Muted">Nothing was said yet.</p>}
-        {conversationTopic.earlier.value && (
+        {conversationTopic.hasEarlier.value && (
           <p class="as-SessLog-before">
             <button
               type="button"
@@ -158,12 +164,12 @@ function Messages({ model }: { model: SessionsModel }) {
           <Message key={message.message_id} message={message} />
         ))}
       </div>
-      {behind && <ScrollToEndButton what="New messages" onClick={toEnd} />}
+      {hasUnseen && <ScrollToEndButton what="New messages" onClick={scrollToEnd} />}
     </div>
   );
 }
 
-const WHO = { user: "user", agent: "agent", system: "system" } as const;
+const SENDER_ICONS = { user: "user", agent: "agent", system: "system" } as const;
 
 function Message({ message }: { message: ConversationMessage }) {
   const { sender_type, user_id, agent_id, session_id, text, event_type, iteration } = message;
@@ -181,7 +187,7 @@ function Message({ message }: { message: ConversationMessage }) {
   return (
     <div class={`as-SessEntry as-mod-${sender_type}`}>
       <div class="as-SessEntry-head as-Small">
-        <Icon name={WHO[sender_type]} small />
+        <Icon name={SENDER_ICONS[sender_type]} small />
         <b class="as-Ellipsis" title={session_id ? escapeInvisible(session_id) : name}>
           {name}
         </b>
@@ -196,9 +202,9 @@ function Message({ message }: { message: ConversationMessage }) {
 }
 
 /** Letters that a post has at most. */
-const LONGEST = 1_000_000;
+const MAX_POST_CHARS = 1_000_000;
 
-function Post({ model, id, closed }: { model: SessionsModel; id: string; closed: boolean }) {
+function PostForm({ model, id, closed }: { model: SessionsModel; id: string; closed: boolean }) {
   const { conversationTopic } = model;
   const text = conversationTopic.drafts.value.get(id) ?? "";
   const [sending, setSending] = useState(false);
@@ -206,8 +212,9 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
   const post = async () => {
     if (disabledReason !== null || sending) return;
     setSending(true);
-    const sent = await model.post(text);
-    if (sent && conversationTopic.drafts.peek().get(id) === text) conversationTopic.draft(id, "");
+    const sent = await model.postMessage(text);
+    if (sent && conversationTopic.drafts.peek().get(id) === text)
+      conversationTopic.setDraft(id, "");
     setSending(false);
   };
   return (
@@ -226,7 +233,7 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
         placeholder={closed ? "This conversation is closed" : "Message to all who take part"}
         readOnly={closed}
         value={text}
-        onInput={({ currentTarget }) => conversationTopic.draft(id, currentTarget.value)}
+        onInput={({ currentTarget }) => conversationTopic.setDraft(id, currentTarget.value)}
         onKeyDown={sendsOnEnter(() => void post())}
       />
       <Button
@@ -244,6 +251,6 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
 function postDisabledReason(model: SessionsModel, closed: boolean, text: string): string | null {
   if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
   if (closed) return "This conversation is closed";
-  if (text.length > LONGEST) return tooLongText(LONGEST);
+  if (text.length > MAX_POST_CHARS) return tooLongText(MAX_POST_CHARS);
   return text.trim() === "" ? "Write a message first" : null;
 }

@@ -25,16 +25,16 @@ const ENDED =
 
 export default themedShell<Widget>((model, host) => {
   const options = { conversation: model.get("conversation"), height: model.get("height") };
-  return mountSessions(host, ...reached(model, options));
+  return mountSessions(host, ...connectCore(model, options));
 }, addStyles);
 
 /** How the Core is reached, and the runs that it has. */
-function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {
+function connectCore(model: Widget, options: MountOptions): [Transport, MountOptions] {
   const own = ownServer(model);
-  const transport = own ? serverTransport(own, pageConfig()?.token, PATH) : relayed(model);
+  const transport = own ? serverTransport(own, pageConfig()?.token, PATH) : relayTransport(model);
   const getRunAccess = accessOf(model, (run) => `agentstepper step --run ${run}`);
   return [transport, { ...options, ...getRunAccess }];
 }
 
 /** Through the kernel; where that is another one now, nothing of the Core's is lost. */
-const relayed = (model: Widget): Transport => commTransport(model, browserTimers, ENDED);
+const relayTransport = (model: Widget): Transport => commTransport(model, browserTimers, ENDED);

@@ -99,7 +99,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const roving = useRoving<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
-      <RetryNow line={model} label="as-x-medium" />
+      <RetryNow link={model} label="as-x-medium" />
       <Button
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}

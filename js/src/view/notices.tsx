@@ -54,15 +54,15 @@ export function NotFetched({ title, why, hint, onRetry }: NotFetchedProps) {
 }
 
 /** What keeps a link up. */
-interface Line {
+interface Reconnectable {
   readonly connection: ReadonlySignal<Connection>;
   retry(): void;
 }
 
 /** What keeps the view from those that it shows. */
-export function NotConnected({ line, why }: { line: Line; why: string }) {
+export function NotConnected({ link, why }: { link: Reconnectable; why: string }) {
   const again = (
-    <Button outline icon="retry" hint="Connect now" onClick={() => line.retry()}>
+    <Button outline icon="retry" hint="Connect now" onClick={() => link.retry()}>
       Try again
     </Button>
   );
@@ -74,8 +74,8 @@ export function NotConnected({ line, why }: { line: Line; why: string }) {
 }
 
 /** A button to connect now, while the link doesn't stand. `label` is the class that hides its words. */
-export function RetryNow({ line, label }: { line: Line; label: string }) {
-  const connection = line.connection.value;
+export function RetryNow({ link, label }: { link: Reconnectable; label: string }) {
+  const connection = link.connection.value;
   if (connection.kind !== "lost" && !connectionProblem(connection)) return null;
   return (
     <Button
@@ -84,7 +84,7 @@ export function RetryNow({ line, label }: { line: Line; label: string }) {
       name="Retry now"
       hint="Connect now"
       class="as-Retry"
-      onClick={() => line.retry()}
+      onClick={() => link.retry()}
     >
       <span class={label}>Retry now</span>
     </Button>

@@ -95,7 +95,7 @@ test("a commit leads to the row of its event, else to the last row before it", (
     { id: "c", event: "e2", seq: 3 },
   ] as TimelineRow[];
   const rowOf = (event: string | null, seq: number) =>
-    commitLines([{ commit: { event, seq } as Commit, covers: [] }], rows)[0]?.row?.id;
+    commitLines([{ commit: { event, seq } as Commit, snapshots: [] }], rows)[0]?.row?.id;
   expect([rowOf("e2", 3), rowOf(null, 3), rowOf("gone", 1), rowOf("gone", 9)]).toEqual([
     "c",
     "c",

@@ -1,6 +1,6 @@
 /** A model without a Core: rows and bodies that a test lays down. */
 import { computed, type Signal, signal } from "@preact/signals";
-import { entriesOf } from "../../src/model/commits";
+import { groupCommits } from "../../src/model/commits";
 import type {
   Commit,
   Draft,
@@ -60,7 +60,7 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     commits,
     listedCommits: commits,
     allCommits: signal(true),
-    commitCount: computed(() => entriesOf(commits.value, true).length),
+    commitCount: computed(() => groupCommits(commits.value, true).length),
     target: computed(() => rows.value.find((one) => one.pending) ?? null),
     tab: signal("timeline" as const),
     selectedRow,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
   displayedCommitOf,
-  entriesOf,
   eventOf,
   filesOfEvents,
-  stepsOf,
+  groupCommits,
+  snapshotsBelow,
   titleOf,
 } from "../../src/model/commits";
 import { aModel, showing } from "../helpers/debugger";
@@ -15,7 +15,7 @@ const ids = (commits: readonly { id: string }[]) => commits.map(({ id }) => id);
 
 describe("the list of commits", () => {
   test("snapshots stand beneath the named commit that follows them, open ones on their own", () => {
-    const entries = entriesOf([
+    const entries = groupCommits([
       named("first", 0),
       aSnapshot("s1", 2),
       aSnapshot("s2", 4),
@@ -23,32 +23,37 @@ describe("the list of commits", () => {
       aSnapshot("s3", 6),
       aSnapshot("s4", 8),
     ]);
-    expect(entries.map(({ commit, covers }) => [commit.id, ids(covers)])).toEqual([
+    expect(entries.map(({ commit, snapshots }) => [commit.id, ids(snapshots)])).toEqual([
       ["first", []],
       ["n1", ["s1", "s2"]],
       ["s3", []],
       ["s4", []],
     ]);
-    expect(entries.map((entry) => ids(stepsOf(entry)))).toEqual([[], ["s1", "s2"], [], []]);
+    expect(entries.map((entry) => ids(snapshotsBelow(entry)))).toEqual([[], ["s1", "s2"], [], []]);
   });
 
   test("goes by seq, and by arrival where that is the same", () => {
-    const entries = entriesOf([named("n2", 9), named("n1", 4), aSnapshot("s1", 4), named("n3", 9)]);
+    const entries = groupCommits([
+      named("n2", 9),
+      named("n1", 4),
+      aSnapshot("s1", 4),
+      named("n3", 9),
+    ]);
     expect(ids(entries.map(({ commit }) => commit))).toEqual(["n1", "n2", "n3"]);
-    expect(ids(entries[1]?.covers ?? [])).toEqual(["s1"]);
+    expect(ids(entries[1]?.snapshots ?? [])).toEqual(["s1"]);
   });
 
   test("a named commit and the only snapshot it covers are one", () => {
-    const entries = entriesOf([aSnapshot("s1", 2, { event: "e1" }), named("n1", 2)]);
+    const entries = groupCommits([aSnapshot("s1", 2, { event: "e1" }), named("n1", 2)]);
     const [only] = entries;
     expect(entries.length).toBe(1);
-    expect(only && stepsOf(only)).toEqual([]);
+    expect(only && snapshotsBelow(only)).toEqual([]);
     expect(only && eventOf(only)).toBe("e1");
     expect(displayedCommitOf(entries, "s1")?.id).toBe("n1");
   });
 
   test("a step of several is shown as itself, an unknown commit not at all", () => {
-    const entries = entriesOf([aSnapshot("s1", 2), aSnapshot("s2", 4), named("n1", 4)]);
+    const entries = groupCommits([aSnapshot("s1", 2), aSnapshot("s2", 4), named("n1", 4)]);
     expect(displayedCommitOf(entries, "s1")?.id).toBe("s1");
     expect(displayedCommitOf(entries, "n1")?.id).toBe("n1");
     expect(displayedCommitOf(entries, "gone")).toBeUndefined();

@@ -30,9 +30,9 @@ test.each([
 describe("lanes", () => {
   test("of one name have numbers, in the order in which they begin", () => {
     const rows = [aRow(1), researcher(2, 2), researcher(3, 1), researcher(4, 2)];
-    const lanes = Lanes.NONE.with("a", rows, true, null);
+    const lanes = Lanes.NONE.merge("a", rows, true, null);
     expect(titles(lanes)).toEqual(["researcher", "researcher 2"]);
-    expect(rows.map((each) => lanes.of(each)?.title ?? null)).toEqual([
+    expect(rows.map((each) => lanes.laneOfRow(each)?.title ?? null)).toEqual([
       null,
       "researcher",
       "researcher 2",
@@ -45,47 +45,47 @@ describe("lanes", () => {
     const scopes = [["agent:a:b:2"], ["agent:c"], ["task:1", "agent:d:1"]];
     const rows = scopes.map((scope, at) => row(at + 1, scope));
     const nameless = row(4, ["agent:e:1"], { label: aLabel("", { node: "look up" }) });
-    const lanes = Lanes.NONE.with("a", [...rows, nameless], true, null);
+    const lanes = Lanes.NONE.merge("a", [...rows, nameless], true, null);
     expect(titles(lanes)).toEqual(["a:b", "c", "d", "e"]);
   });
 
   test("say what they are in", () => {
     const rows = [researcher(1, 1), row(2, ["agent:x"], { label: aLabel("x", { parent: "y" }) })];
-    const { all } = Lanes.NONE.with("a", rows, true, null);
+    const { all } = Lanes.NONE.merge("a", rows, true, null);
     expect(all.map(laneText)).toEqual(["Agent researcher", "Agent x, in y"]);
   });
 
   test("that are many have each hue in turn", () => {
     const rows = Array.from({ length: LANE_HUES + 1 }, (_, at) => researcher(at + 1, at));
-    const hues = Lanes.NONE.with("a", rows, true, null).all.map(({ hue }) => hue);
+    const hues = Lanes.NONE.merge("a", rows, true, null).all.map(({ hue }) => hue);
     expect(hues).toEqual([...Array.from({ length: LANE_HUES }, (_, at) => at), 0]);
   });
 
   test("stay known while their rows go, and are the same while none is new", () => {
-    const before = Lanes.NONE.with("a", [researcher(8, 2)], false, null);
+    const before = Lanes.NONE.merge("a", [researcher(8, 2)], false, null);
     expect([titles(before), before.complete]).toEqual([["researcher"], false]);
-    const after = before.with("a", [researcher(9, 2), researcher(12, 3)], false, null);
+    const after = before.merge("a", [researcher(9, 2), researcher(12, 3)], false, null);
     expect(titles(after)).toEqual(["researcher", "researcher 2"]);
-    expect(after.with("a", [researcher(9, 2)], false, null)).toBe(after);
+    expect(after.merge("a", [researcher(9, 2)], false, null)).toBe(after);
   });
 
   test("come in their order once the Core has told all, wherever the view began to read", () => {
-    const last = Lanes.NONE.with("a", [researcher(8, 2)], false, null);
+    const last = Lanes.NONE.merge("a", [researcher(8, 2)], false, null);
     const start = (seq: number, task: number) => ({
       path: [`task:${task}`, "agent:researcher:1"],
       seq,
       label: aLabel("researcher"),
     });
-    const all = last.with("a", [researcher(8, 2)], false, [start(2, 1), start(3, 2)]);
+    const all = last.merge("a", [researcher(8, 2)], false, [start(2, 1), start(3, 2)]);
     expect(all.complete).toBe(true);
-    expect(all.of(researcher(8, 2))?.title).toBe("researcher 2");
+    expect(all.laneOfRow(researcher(8, 2))?.title).toBe("researcher 2");
     // The run goes on: its rows are pushed.
-    expect(all.with("a", [researcher(9, 3)], false, null).complete).toBe(true);
+    expect(all.merge("a", [researcher(9, 3)], false, null).complete).toBe(true);
   });
 
   test("of another run begin anew", () => {
-    const before = Lanes.NONE.with("a", [researcher(1, 1)], true, null);
-    const after = before.with("b", [researcher(1, 2)], false, null);
+    const before = Lanes.NONE.merge("a", [researcher(1, 1)], true, null);
+    const after = before.merge("b", [researcher(1, 2)], false, null);
     expect([titles(after), after.complete]).toEqual([["researcher"], false]);
     expect(after.get(laneKey(researcher(1, 1)))).toBeNull();
   });

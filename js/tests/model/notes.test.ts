@@ -12,13 +12,13 @@ const noted = (...notes: Parameters<typeof aNote>[]) =>
 
 test("the notes of a run come with it, and change with pushes", async () => {
   const { model, peer, draw } = await noted(["r1", "one"], ["r2", "two"]);
-  expect(model.notes.of("r1")).toMatchObject({ text: "one", at: 1000 });
-  expect(model.notes.of("r3")).toBeNull();
+  expect(model.notes.get("r1")).toMatchObject({ text: "one", at: 1000 });
+  expect(model.notes.get("r3")).toBeNull();
   await peer.push("note", { note: aNote("r3", "three") });
   await peer.push("note", { note: aNote("r1", "") });
   await peer.push("note", { note: aNote("r2", "of another run", { run: "b" }) });
   await draw();
-  const texts = ["r1", "r2", "r3"].map((row) => model.notes.of(row)?.text);
+  const texts = ["r1", "r2", "r3"].map((row) => model.notes.get(row)?.text);
   expect(texts).toEqual([undefined, "two", "three"]);
 });
 
@@ -26,12 +26,12 @@ test("what is written is shown at once, and as kept once the Core has it", async
   const { model, peer } = await noted(["r1", "one"]);
   peer.inbox.length = 0;
   const written = model.notes.write("a", "r1", "  better \n");
-  expect(model.notes.of("r1")).toEqual({ text: "better", at: null });
+  expect(model.notes.get("r1")).toEqual({ text: "better", at: null });
   const sent = peer.take("note");
   expect(sent.body).toEqual({ run: "a", message: "r1", text: "better" });
   await peer.answer(sent, "ok", {});
   await written;
-  expect(model.notes.of("r1")).toMatchObject({ text: "better", at: expect.any(Number) });
+  expect(model.notes.get("r1")).toMatchObject({ text: "better", at: expect.any(Number) });
 });
 
 test("what is there already isn't sent", async () => {
@@ -40,7 +40,7 @@ test("what is there already isn't sent", async () => {
   await model.notes.write("a", "r1", " one ");
   await model.notes.write("a", "r2", "");
   expect(peer.inbox).toEqual([]);
-  expect(model.notes.of("r2")).toBeNull();
+  expect(model.notes.get("r2")).toBeNull();
 });
 
 test("nothing that is written is lost with the link, or with another run", async () => {
@@ -49,24 +49,24 @@ test("nothing that is written is lost with the link, or with another run", async
   const written = model.notes.write("a", "r1", "better");
   await peer.drop();
   await written;
-  expect(model.notes.of("r1")).toEqual({ text: "better", at: null });
+  expect(model.notes.get("r1")).toEqual({ text: "better", at: null });
   model.retry();
   await peer.greet([aRun("a"), aRun("b")]);
   await opens(aRun("a"), rowsTo(3), [], [aNote("r1", "one")]);
-  expect(model.notes.of("r1")?.text).toBe("better");
+  expect(model.notes.get("r1")?.text).toBe("better");
   void model.openRun("b");
   await opens(aRun("b"), rowsTo(3));
-  expect(model.notes.of("r1")).toBeNull(); // another run's row of the same name
+  expect(model.notes.get("r1")).toBeNull(); // another run's row of the same name
 });
 
 test("a note that couldn't be taken away is there again; a refusal says why", async () => {
   const { model, peer } = await noted(["r1", "one"]);
   peer.inbox.length = 0;
   const written = model.notes.write("a", "r1", "");
-  expect(model.notes.of("r1")?.text).toBe("");
+  expect(model.notes.get("r1")?.text).toBe("");
   await peer.refuse(peer.take("note"), "read_only");
   await written;
-  expect(model.notes.of("r1")?.text).toBe("one");
+  expect(model.notes.get("r1")?.text).toBe("one");
   expect(model.problem.value?.code).toBe("read_only");
 });
 

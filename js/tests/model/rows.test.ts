@@ -15,7 +15,7 @@ import { aCommit, aNote, aRow, aRun, pendingRow, rowsTo } from "../helpers/value
 
 const seqs = (rows: Rows) => rows.all.map(({ seq }) => seq);
 const long = (length: number, ...here: number[]) =>
-  Rows.NONE.with(
+  Rows.NONE.merge(
     here.map((seq) => aRow(seq)),
     length,
   );
@@ -32,21 +32,21 @@ describe("rows", () => {
   });
 
   test("are a new value when they change, and the old one stays as it was", () => {
-    const before = Rows.NONE.with(rowsTo(3));
-    const after = before.with([aRow(2, { edited: true }), aRow(4)]);
+    const before = Rows.NONE.merge(rowsTo(3));
+    const after = before.merge([aRow(2, { edited: true }), aRow(4)]);
     expect([before.length, before.at(2)?.edited]).toEqual([3, false]);
     expect([after.length, after.at(2)?.edited]).toEqual([4, true]);
-    expect(before.with([])).toBe(before);
+    expect(before.merge([])).toBe(before);
   });
 
   test("are at least as many as are here, and as the run is said to have", () => {
-    expect(Rows.NONE.with(rowsTo(5), 2).length).toBe(5);
-    expect(Rows.NONE.with(rowsTo(5), 9).length).toBe(9);
-    expect(Rows.NONE.with(rowsTo(5), 9).with([]).length).toBe(9);
+    expect(Rows.NONE.merge(rowsTo(5), 2).length).toBe(5);
+    expect(Rows.NONE.merge(rowsTo(5), 9).length).toBe(9);
+    expect(Rows.NONE.merge(rowsTo(5), 9).merge([]).length).toBe(9);
   });
 
   test("that went are missing again", () => {
-    const rows = Rows.NONE.with(rowsTo(3 * PAGE_ROWS)).withoutPages([pageOf(PAGE_ROWS + 1)]);
+    const rows = Rows.NONE.merge(rowsTo(3 * PAGE_ROWS)).withoutPages([pageOf(PAGE_ROWS + 1)]);
     expect(rows.length).toBe(3 * PAGE_ROWS);
     expect(rows.missing([PAGE_ROWS, PAGE_ROWS + 1, PAGE_ROWS + 2, 2 * PAGE_ROWS + 1])).toEqual([
       { first: PAGE_ROWS + 1, last: PAGE_ROWS + 2 },
@@ -54,7 +54,7 @@ describe("rows", () => {
   });
 
   test("that a Core has lost are no longer part of the run", () => {
-    const rows = Rows.NONE.with(rowsTo(250)).truncate(120);
+    const rows = Rows.NONE.merge(rowsTo(250)).truncate(120);
     expect([rows.length, rows.at(121), rows.complete]).toEqual([120, null, true]);
   });
 

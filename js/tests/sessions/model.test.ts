@@ -31,7 +31,7 @@ const ids = (model: SessionsModel) => [...model.states.value.keys()];
 test("sessions are those that the topic begins with, and all behind them", async () => {
   const states = Array.from({ length: 450 }, (_, at) => aState(`s${at}`));
   const { core, model } = await begun({ states, begins: 10 });
-  expect(model.loaded.value).toBe(true);
+  expect(model.isLoaded.value).toBe(true);
   expect(ids(model)).toHaveLength(450);
   const asked = core.received.filter(({ body }) => body.method === "states");
   expect(asked.map(({ body }) => body.params)).toEqual([
@@ -63,10 +63,10 @@ test("the steps of a selected session are the newest fifty, each once, and go on
   const steps = Array.from({ length: 60 }, (_, at) => aStep("a", at));
   const { core, model } = await begun({ states: [aState("a", { iteration: 60 })], steps });
   model.select("a");
-  expect(model.sessionTopic.loading.value).toBe(true);
+  expect(model.sessionTopic.isLoading.value).toBe(true);
   await settled();
   const shown = () => model.sessionTopic.steps.value.map(({ iteration }) => iteration);
-  expect(model.sessionTopic.loading.value).toBe(false);
+  expect(model.sessionTopic.isLoading.value).toBe(false);
   expect(shown()).toEqual(Array.from({ length: 50 }, (_, at) => 10 + at));
   await core.tell("session:a", "step", { steps: [aStep("a", 60)] });
   await core.tell("session:a", "step", { steps: [aStep("a", 60)] });
@@ -87,7 +87,7 @@ test("an order goes to those chosen that can take it, and is on its way until it
   const { core, model, pass } = await begun({
     states: [aState("a"), aState("b", { status: "paused" }), aState("c", { status: "done" })],
   });
-  model.chooseAll(["a", "b", "c"]);
+  model.setChosen(["a", "b", "c"]);
   model.sendAction("pause");
   await settled();
   expect(core.done).toEqual([["act", { kind: "agent_pause", session_id: "a" }]]);
@@ -134,7 +134,7 @@ test("interrupting asks for words, destroying for a second thought, for those it
 
 test("input is sent by the same form; words that don't get through stay in it", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
-  model.chooseAll(["a", "b"]);
+  model.setChosen(["a", "b"]);
   model.sendAction("input");
   expect(model.actionForm.value).toEqual({ action: "input", sessions: ["a", "b"] });
   model.guidance.value = "and lions";
@@ -182,14 +182,14 @@ test("input whose answer was lost is the same action when it is sent again", asy
 
 test("a post whose answer was lost is said once when it is sent again", async () => {
   const { core, model, timers } = await begun({ conversations: [aConversation("c")] }, "c");
-  const lost = model.post("hello");
+  const lost = model.postMessage("hello");
   const first = core.received.findLast(({ body }) => body.method === "say")?.body.params;
   await core.drop();
   expect(await lost).toBe(false);
   timers.pass(500);
   await settled();
-  expect(await model.post("hello")).toBe(true);
-  expect(await model.post("hello")).toBe(true);
+  expect(await model.postMessage("hello")).toBe(true);
+  expect(await model.postMessage("hello")).toBe(true);
   const keys = core.done.map(([, asked]) => asked.idem_key);
   expect((first as { idem_key: string }).idem_key).toBe(keys[0]);
   expect(new Set(keys).size).toBe(2); // the same words once more are said once more
@@ -215,7 +215,7 @@ test("words outlive the form, a broken link, and what was asked meanwhile", asyn
 
 test("an order that fails is told, also of a session that nobody looks at", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b"), aState("c")] });
-  model.chooseAll(["a", "b", "c"]);
+  model.setChosen(["a", "b", "c"]);
   model.sendAction("pause");
   await settled();
   expect(core.topics.filter((topic) => topic.startsWith("session:"))).toHaveLength(3);
@@ -234,7 +234,7 @@ test("an order that fails is told, also of a session that nobody looks at", asyn
 
 test("one that failed while the link was broken, or before it was listened to, is told too", async () => {
   const { core, model, timers } = await begun({ states: [aState("a")] });
-  model.chooseAll(["a"]);
+  model.setChosen(["a"]);
   model.sendAction("resume"); // it can't be
   model.sendAction("pause");
   await settled();
@@ -250,7 +250,7 @@ test("one that failed while the link was broken, or before it was listened to, i
 test("a thousand actions are sent a few at a time, and as few sessions are listened to", async () => {
   const states = Array.from({ length: 1000 }, (_, at) => aState(`s${at}`));
   const { core, model } = await begun({ states });
-  model.chooseAll(ids(model));
+  model.setChosen(ids(model));
   model.sendAction("pause");
   const asked = () => core.received.filter(({ body }) => body.method === "act").length;
   expect(asked()).toBe(64);
@@ -266,7 +266,7 @@ test("a thousand actions are sent a few at a time, and as few sessions are liste
 test("what was refused is told, with how many it is of several", async () => {
   const refuses = { code: "session_over", message: "It has ended." };
   const { model } = await begun({ states: [aState("a"), aState("b")], refuses });
-  model.chooseAll(["a", "b"]);
+  model.setChosen(["a", "b"]);
   model.sendAction("pause");
   await settled();
   expect(model.actions.notice.value?.text).toBe(
@@ -294,7 +294,7 @@ test("a conversation has who takes part and what was said, each message once, in
     },
     "c",
   );
-  expect(model.side.value).toBe("conversations");
+  expect(model.sideTab.value).toBe("conversations");
   const said = () => model.conversationTopic.messages.value.map(({ message_id }) => message_id);
   expect(said()).toEqual(["1", "2"]);
   await core.tell("conversation:c", "message", { messages: [aMessage("c", "3")] });
@@ -321,7 +321,7 @@ test("what was missed in a conversation is asked for at its new beginning", asyn
 test("who can't take part doesn't make a second conversation of the first", async () => {
   const { core, model } = await begun({ states: [aState("a")] });
   core.refusesOf = { join: { code: "unknown_session", message: "It is gone." } };
-  expect(await model.begin("Lions", ["a"])).toBe(true);
+  expect(await model.createConversation("Lions", ["a"])).toBe(true);
   expect(model.conversationTopic.id.value).toBe("c1");
   expect(model.actions.notice.value?.text).toBe("It is gone.");
 });
@@ -331,17 +331,17 @@ test("somebody who leaves a conversation is seen to have left", async () => {
     { conversations: [aConversation("c")], participants: [aParticipant("c", "a")] },
     "c",
   );
-  expect(await model.leave("c-a")).toBe(true);
+  expect(await model.removeParticipant("c-a")).toBe(true);
   expect(core.done).toEqual([["leave", { conversation_id: "c", participant_id: "c-a" }]]);
 });
 
 test("a new conversation is opened with its sessions in it; a refused post keeps the words", async () => {
   const { core, model } = await begun({ states: [aState("a")] });
-  expect(await model.begin("Lions", ["a"])).toBe(true);
+  expect(await model.createConversation("Lions", ["a"])).toBe(true);
   expect(core.done.map(([method]) => method)).toEqual(["create_conversation", "join"]);
   expect(model.conversationTopic.id.value).toBe("c1");
-  expect(await model.post("hello")).toBe(true);
+  expect(await model.postMessage("hello")).toBe(true);
   core.refuses = { code: "conversation_closed", message: "It is closed." };
-  expect(await model.post("again")).toBe(false);
+  expect(await model.postMessage("again")).toBe(false);
   expect(model.actions.notice.value?.text).toBe("It is closed.");
 });

@@ -1,7 +1,7 @@
 /** The line: its greeting, requests, streams with credit, and what is done where it breaks. */
 import { expect, test } from "vitest";
 import type { TopicEvent } from "../../src/protocol/runtime.gen";
-import { RuntimeClient, SERVICE } from "../../src/sessions/topics";
+import { RUNTIME_SERVICE, RuntimeClient } from "../../src/sessions/topics";
 import { settled, TestTimers } from "../helpers/peer";
 import { aState, FakeRuntime, type Kept } from "../helpers/runtime";
 
@@ -11,7 +11,7 @@ async function begun(kept: Kept = {}) {
   const troubles: string[] = [];
   const line = new RuntimeClient({
     transport: core,
-    service: SERVICE,
+    service: RUNTIME_SERVICE,
     name: "test",
     timers,
     onError: (message) => troubles.push(message),

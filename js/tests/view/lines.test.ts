@@ -14,7 +14,7 @@ function anyTimeline(seed: number) {
   const random = seeded(seed);
   const some = (part: number) => random() < part;
   const numbers = Array.from({ length: LENGTH }, (_, at) => at + 1);
-  const rows = Rows.NONE.with(
+  const rows = Rows.NONE.merge(
     numbers.filter(() => some(0.7)).map((seq) => aRow(seq)),
     LENGTH,
   );
@@ -61,7 +61,7 @@ describe("lines", () => {
   });
 
   test("what is selected is found by its file, else by its row", () => {
-    const rows = Rows.NONE.with([aRow(1), aRow(2), aRow(3)]);
+    const rows = Rows.NONE.merge([aRow(1), aRow(2), aRow(3)]);
     const file = { commit: "c", change: aFile("a.py") };
     const lines = new Lines({ rows, files: new Map([[rows.at(2) as TimelineRow, [file]]]) });
     expect(lines.selected("r2", { commit: "c", path: "a.py" })).toBe(2);
@@ -71,8 +71,8 @@ describe("lines", () => {
   });
 
   test("the lines of an earlier timeline are found by their numbers", () => {
-    const before = new Lines({ rows: Rows.NONE.with([], 10) });
-    const rows = Rows.NONE.with([aRow(3), aRow(5)], 10);
+    const before = new Lines({ rows: Rows.NONE.merge([], 10) });
+    const rows = Rows.NONE.merge([aRow(3), aRow(5)], 10);
     const file = { commit: "c", change: aFile("a.py") };
     const after = new Lines({ rows, files: new Map([[rows.at(3) as TimelineRow, [file]]]) });
     const line = before.at(4);

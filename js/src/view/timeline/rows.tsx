@@ -109,7 +109,7 @@ export function Rows({ model, lines }: RowsProps) {
           const select = () => pick(line);
           if (line.kind === "blank")
             return <BlankRow key={line.id} seq={line.seq} {...place} onSelect={select} />;
-          const lane = model.lanes.value.of(line.row);
+          const lane = model.lanes.value.laneOfRow(line.row);
           if (line.kind === "file")
             return <FileRow key={line.id} line={line} lane={lane} {...place} onSelect={select} />;
           if (line.kind === "more") {
@@ -124,7 +124,7 @@ export function Rows({ model, lines }: RowsProps) {
               asked={line.row.side === "begin" ? asked.get(line.row.event) : undefined}
               files={line.files}
               paired={line.row.event === event && line.id !== selected && line.row.side !== null}
-              note={model.notes.of(line.id)?.text ?? ""}
+              note={model.notes.get(line.id)?.text ?? ""}
               breakpoints={model.breakpoints}
               onAddBreakpoint={
                 model.control.value ? () => addBreakpointLike(model, line.row) : null

@@ -9,7 +9,7 @@ import { Empty } from "../view/notices";
 import { Panel, TabList } from "../view/tabs";
 import type { SessionsModel, SideTab as Which } from "./model";
 import { shortId } from "./status";
-import { Steps } from "./steps";
+import { StepsPane } from "./steps";
 import { Transcript } from "./transcript";
 
 const TABS: { id: Which; label: string }[] = [
@@ -17,8 +17,8 @@ const TABS: { id: Which; label: string }[] = [
   { id: "conversations", label: "Conversations" },
 ];
 
-export function Side({ model }: { model: SessionsModel }) {
-  const tab = model.side.value;
+export function SidePanel({ model }: { model: SessionsModel }) {
+  const tab = model.sideTab.value;
   const seen = useRef(new Set<Which>()).current.add(tab);
   return (
     <section class="as-Pane as-SessSide" aria-label="Beside the sessions">
@@ -28,14 +28,14 @@ export function Side({ model }: { model: SessionsModel }) {
           tabs={TABS}
           selected={tab}
           onSelect={(id) => {
-            model.side.value = id;
+            model.sideTab.value = id;
           }}
         />
       </div>
       <div class="as-Tabpanels">
         {seen.has("steps") && (
           <Panel label="Steps" shown={tab === "steps"}>
-            <Steps model={model} />
+            <StepsPane model={model} />
           </Panel>
         )}
         {seen.has("conversations") && (
@@ -59,22 +59,29 @@ export function Conversations({ model }: { model: SessionsModel }) {
   return (
     <div class="as-Pane">
       {making ? (
-        <New model={model} title={title} onTitle={setTitle} onDone={() => setMaking(false)} />
+        <NewConversationForm
+          model={model}
+          title={title}
+          onTitle={setTitle}
+          onDone={() => setMaking(false)}
+        />
       ) : (
         all.length > 0 && (
           <div class="as-PaneBar">
             <span class="as-Muted as-Small">{formatCount(all.length, "conversation")}</span>
             <span class="as-Spring" />
-            <Begin model={model} onClick={() => setMaking(true)} />
+            <NewConversationButton model={model} onClick={() => setMaking(true)} />
           </div>
         )
       )}
       {all.length > 0 ? (
-        <List model={model} all={all} />
+        <ConversationList model={model} all={all} />
       ) : (
         <Empty
           title="No conversation yet"
-          actions={!making && <Begin model={model} onClick={() => setMaking(true)} />}
+          actions={
+            !making && <NewConversationButton model={model} onClick={() => setMaking(true)} />
+          }
         >
           <p>
             In a conversation people and sessions read each other: what you post is told to the next
@@ -86,7 +93,7 @@ export function Conversations({ model }: { model: SessionsModel }) {
   );
 }
 
-function Begin({ model, onClick }: { model: SessionsModel; onClick(): void }) {
+function NewConversationButton({ model, onClick }: { model: SessionsModel; onClick(): void }) {
   return (
     <Button
       outline
@@ -100,12 +107,12 @@ function Begin({ model, onClick }: { model: SessionsModel; onClick(): void }) {
   );
 }
 
-function List({ model, all }: { model: SessionsModel; all: readonly Conversation[] }) {
+function ConversationList({ model, all }: { model: SessionsModel; all: readonly Conversation[] }) {
   return (
     <ul class="as-Scroll as-SessTalks" aria-label="Conversations">
       {all.map(({ conversation_id: id, title, status, tags, created_at }) => (
         <li key={id}>
-          <button type="button" class="as-SessTalk" onClick={() => model.open(id)}>
+          <button type="button" class="as-SessTalk" onClick={() => model.openConversation(id)}>
             <span class="as-Ellipsis as-SessTalk-title" title={escapeInvisible(title)}>
               {escapeInvisible(title) || escapeInvisible(shortId(id))}
             </span>
@@ -142,7 +149,7 @@ function Tags({ tags }: { tags: readonly string[] }) {
   );
 }
 
-interface NewProps {
+interface NewConversationFormProps {
   model: SessionsModel;
   title: string;
   onTitle(title: string): void;
@@ -150,7 +157,7 @@ interface NewProps {
 }
 
 /** A title, and who takes part: those that are selected. */
-function New({ model, title, onTitle, onDone }: NewProps) {
+function NewConversationForm({ model, title, onTitle, onDone }: NewConversationFormProps) {
   const field = useRef<HTMLInputElement>(null);
   const [alone, setAlone] = useState(false);
   const beginning = useRef(false); // an Enter too many makes no second one
@@ -163,7 +170,7 @@ function New({ model, title, onTitle, onDone }: NewProps) {
   const begin = async () => {
     if (model.readOnlyReason.peek() !== null || beginning.current) return;
     beginning.current = true;
-    if (await model.begin(title.trim(), alone ? [] : sessions)) {
+    if (await model.createConversation(title.trim(), alone ? [] : sessions)) {
       onTitle("");
       onDone();
     }
