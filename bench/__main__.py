@@ -23,7 +23,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from .open_long import Opened
+    from .open_long import BrowserOpening
 
 SIZES = (1_000, 50_000)
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
@@ -33,42 +33,44 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     effort = round_trip.Effort(options.sets, options.blocks, options.turns, options.rest)
     trips = [trip for size in SIZES for trip in round_trip.measure(size, effort)]
-    kept = store_cost.measure(
-        store_cost.Effort(
+    store_costs = store_cost.measure(
+        store_cost.StoreEffort(
             options.rounds, options.appends, 10 * options.appends, options.growth, options.runs
         )
     )
-    seen = workspace_steps.measure(options.looks, options.files)
-    page = report.page(
+    snapshots = workspace_steps.measure(options.looks, options.files)
+    page = report.make_page(
         trips,
-        kept,
-        _clicks(options.clicks),
-        seen,
+        store_costs,
+        _measure_clicks(options.clicks),
+        snapshots,
         imports.measure(options.starts),
         wire.measure(options.growth),
-        _opened(options.opens),
+        _measure_openings(options.opens),
         [lease.measure(size, effort) for size in SIZES],
-        long_runs.measure(long_runs.Effort(options.halt_points)) if options.halt_points else None,
+        long_runs.measure(long_runs.LongRunEffort(options.halt_points))
+        if options.halt_points
+        else None,
         many_agents.measure(options.steps) if options.steps else (),
-        background.measure(background.Effort(options.actions, options.rows))
+        background.measure(background.BackgroundEffort(options.actions, options.rows))
         if options.actions
         else None,
         flooding_agent.measure(options.steps) if options.steps else (),
-        _attached(options.queries, effort),
+        _measure_queries(options.queries, effort),
     )
     print(page)
     if options.write:
         PAGE.write_text(page, encoding="utf-8")
 
 
-def _attached(queries: int, effort: round_trip.Effort) -> list[seam.Attached]:
+def _measure_queries(queries: int, effort: round_trip.Effort) -> list[seam.QueryCost]:
     if not queries:
         return []
     of_queries = replace(effort, turns=queries)
     return [each for size in SIZES for each in seam.measure(size, of_queries)]
 
 
-def _clicks(number: int) -> list[float]:
+def _measure_clicks(number: int) -> list[float]:
     if not number:
         return []
     from . import step_in_browser  # which needs a browser
@@ -76,7 +78,7 @@ def _clicks(number: int) -> list[float]:
     return step_in_browser.measure(number)
 
 
-def _opened(times: int) -> Opened | None:
+def _measure_openings(times: int) -> BrowserOpening | None:
     if not times:
         return None
     from . import open_long  # which needs a browser

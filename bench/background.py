@@ -46,11 +46,11 @@ from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 
 from .access import TOKENS
-from .measured_server import process
+from .measured_server import start_process
 from .round_trip import Spread
 
 #: Rows of the small store.
-FEW = 1_000
+FEW_ROWS = 1_000
 #: Sessions that actions are spread over.
 SESSIONS = 20
 #: Actions of one `enqueue`, where rows are loaded.
@@ -62,7 +62,7 @@ _INPUT = {"text": "What is new?"}
 
 
 @dataclass(frozen=True)
-class Effort:
+class BackgroundEffort:
     """How much is measured."""
 
     actions: int = 300  # one after the other; and as many at one go
@@ -73,16 +73,16 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Waking:
+class WakeUpCost:
     """From a client to a handler, through a Core."""
 
     seconds: Spread  # from asking for an action until its handler begins
-    number: int
-    rate: float  # actions a second, from the first that is asked for until the last is over
+    action_count: int
+    actions_per_s: float  # from the first that is asked for until the last is over
 
 
 @dataclass(frozen=True)
-class Claiming:
+class ClaimCost:
     """Claiming an action and ending it, in one kind of store."""
 
     store: str
@@ -93,22 +93,24 @@ class Claiming:
 
 
 @dataclass(frozen=True)
-class Background:
+class BackgroundCosts:
     """All that this module measures."""
 
-    waking: Waking
-    claiming: tuple[Claiming, ...]
+    wake_up: WakeUpCost
+    claims: tuple[ClaimCost, ...]
 
 
-def measure(effort: Effort) -> Background:
+def measure(effort: BackgroundEffort) -> BackgroundCosts:
     """Measure the way through a Core, then the stores."""
-    return Background(asyncio.run(_wake(effort)), asyncio.run(_claiming(effort)))
+    return BackgroundCosts(
+        asyncio.run(_measure_wake_up(effort)), asyncio.run(_measure_claims(effort))
+    )
 
 
 # ---- through a Core -----------------------------------------------------------------------------------
 
 
-class _Handlers:
+class RecordingHandlers:
     """Do nothing with an action but say that it is done, and note when they were begun.
 
     Args:
@@ -117,31 +119,31 @@ class _Handlers:
 
     def __init__(self, queue: RemoteQueue) -> None:
         self._queue = queue
-        self._begun: asyncio.Queue[float] = asyncio.Queue()
-        self._over: asyncio.Queue[None] = asyncio.Queue()
+        self._begin_times: asyncio.Queue[float] = asyncio.Queue()
+        self._ends: asyncio.Queue[None] = asyncio.Queue()
 
     async def handle(self, action: Action, state: AgentState | None) -> None:
-        self._begun.put_nowait(time.perf_counter())
+        self._begin_times.put_nowait(time.perf_counter())
         assert state is not None
-        await self._queue.write(_done(action, state, _OWNER))
-        self._over.put_nowait(None)
+        await self._queue.write(_make_completion(action, state, _OWNER))
+        self._ends.put_nowait(None)
 
-    async def begun(self) -> float:
+    async def wait_for_begin(self) -> float:
         """When the next one was begun."""
-        return await self._begun.get()
+        return await self._begin_times.get()
 
-    async def over(self, number: int) -> None:
+    async def wait_for_ends(self, number: int) -> None:
         """Wait until so many more are over."""
         for _ in range(number):
-            await self._over.get()
+            await self._ends.get()
 
 
-async def _wake(effort: Effort) -> Waking:
-    with process("server", "durable") as ports:
+async def _measure_wake_up(effort: BackgroundEffort) -> WakeUpCost:
+    with start_process("server", "durable") as ports:
         port, _ = json.loads(ports)
-        async with _door(f"ws://127.0.0.1:{port}/worker", TOKENS.worker) as worker:
+        async with _connect(f"ws://127.0.0.1:{port}/worker", TOKENS.worker) as worker:
             queue = RemoteQueue(worker)
-            handlers = _Handlers(queue)
+            handlers = RecordingHandlers(queue)
             dispatcher = Dispatcher(
                 queue,
                 dict.fromkeys(ActionKind, handlers.handle),
@@ -151,37 +153,39 @@ async def _wake(effort: Effort) -> Waking:
             )
             dispatcher.start()
             try:
-                async with _door(f"ws://127.0.0.1:{port}/runtime", TOKENS.control) as client:
-                    return await _ask(client, handlers, effort.actions)
+                async with _connect(f"ws://127.0.0.1:{port}/runtime", TOKENS.control) as client:
+                    return await _measure_requests(client, handlers, effort.actions)
             finally:
                 await dispatcher.close()
 
 
-async def _ask(client: ReconnectingCaller, handlers: _Handlers, number: int) -> Waking:
+async def _measure_requests(
+    client: ReconnectingCaller, handlers: RecordingHandlers, number: int
+) -> WakeUpCost:
     async def act(kind: ActionKind, session: int, payload: object) -> None:
         ask = NewAction(kind=kind, agent_id="a", session_id=f"{session}", payload=payload)
         await client.call(SERVICE, "act", ask, ActionEnqueued)
 
     for session in range(SESSIONS):
         await act(ActionKind.CREATE, session, {"moniker": "joke"})
-        await handlers.begun()
-        await handlers.over(1)
+        await handlers.wait_for_begin()
+        await handlers.wait_for_ends(1)
     seconds = []
     for n in range(number):
         begin = time.perf_counter()
         asked = asyncio.create_task(act(ActionKind.INPUT, n % SESSIONS, _INPUT))
-        seconds.append(await handlers.begun() - begin)
+        seconds.append(await handlers.wait_for_begin() - begin)
         await asked
-        await handlers.over(1)
+        await handlers.wait_for_ends(1)
     begin = time.perf_counter()
     await asyncio.gather(*(act(ActionKind.INPUT, n % SESSIONS, _INPUT) for n in range(number)))
-    await handlers.over(number)
+    await handlers.wait_for_ends(number)
     rate = number / (time.perf_counter() - begin)
-    return Waking(Spread.of(seconds), number, rate)
+    return WakeUpCost(Spread.of(seconds), number, rate)
 
 
 @asynccontextmanager
-async def _door(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None]:
+async def _connect(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None]:
     """A connection of its own to the Core."""
     opened = await open_connection(CoreEndpoint(url, token), {}, _LOG)
     caller = ReconnectingCaller()
@@ -195,34 +199,34 @@ async def _door(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None
 # ---- on the stores ------------------------------------------------------------------------------------
 
 
-async def _sqlite(folder: Path) -> RuntimeStore:
+async def _open_sqlite(folder: Path) -> RuntimeStore:
     return open_runtime_store(folder)
 
 
 _STORES: dict[str, Callable[[Path], Awaitable[RuntimeStore]]] = {
-    "SQLite": _sqlite,
+    "SQLite": _open_sqlite,
     "LanceDB": LanceRuntimeStore.open,
 }
 
 
-async def _claiming(effort: Effort) -> tuple[Claiming, ...]:
+async def _measure_claims(effort: BackgroundEffort) -> tuple[ClaimCost, ...]:
     if not effort.rows:
         return ()
-    return tuple([await _in(name, effort) for name in _STORES])
+    return tuple([await _measure_store(name, effort) for name in _STORES])
 
 
-async def _in(name: str, effort: Effort) -> Claiming:
+async def _measure_store(name: str, effort: BackgroundEffort) -> ClaimCost:
     """Measure one kind of store."""
     with tempfile.TemporaryDirectory() as folder:
         stores = [await _STORES[name](Path(folder) / size) for size in ("few", "many")]
         try:
-            for store, rows in zip(stores, (FEW, effort.rows), strict=True):
+            for store, rows in zip(stores, (FEW_ROWS, effort.rows), strict=True):
                 await _fill(store, rows)
             await asyncio.sleep(effort.rest)
             for store in stores:
-                await _block(store, effort.pairs)  # to warm up
+                await _time_block(store, effort.pairs)  # to warm up
             rounds = [
-                [await _block(store, effort.pairs) for store in stores]
+                [await _time_block(store, effort.pairs) for store in stores]
                 for _ in range(effort.blocks)
             ]
         finally:
@@ -230,7 +234,7 @@ async def _in(name: str, effort: Effort) -> Claiming:
                 await store.close()
     few, many = zip(*rounds, strict=True)
     ratios = [large / small for small, large in rounds]
-    return Claiming(name, effort.rows, Spread.of(few), Spread.of(many), Spread.of(ratios))
+    return ClaimCost(name, effort.rows, Spread.of(few), Spread.of(many), Spread.of(ratios))
 
 
 async def _fill(store: RuntimeStore, rows: int) -> None:
@@ -240,34 +244,34 @@ async def _fill(store: RuntimeStore, rows: int) -> None:
         state = AgentState(
             agent_id="a", session_id=session, moniker="joke", created_at=1.0, updated_at=1.0
         )
-        creation = _action(f"create {session}", session, ActionKind.CREATE)
+        creation = _make_action(f"create {session}", session, ActionKind.CREATE)
         await store.create(CreateAgentSession(state=state, action=creation))
-        await _pair(store)
+        await _claim_and_end(store)
     for first in range(0, rows, _BATCH):
         inputs = [
-            _action(f"{n}", f"{n % SESSIONS}") for n in range(first, min(first + _BATCH, rows))
+            _make_action(f"{n}", f"{n % SESSIONS}") for n in range(first, min(first + _BATCH, rows))
         ]
         await store.enqueue(EnqueueActions(actions=tuple(inputs)))
 
 
-async def _block(store: RuntimeStore, pairs: int) -> float:
+async def _time_block(store: RuntimeStore, pairs: int) -> float:
     """Seconds of a claim with its end."""
     begin = time.perf_counter()
     for _ in range(pairs):
-        await _pair(store)
+        await _claim_and_end(store)
     return (time.perf_counter() - begin) / pairs
 
 
-async def _pair(store: RuntimeStore) -> None:
+async def _claim_and_end(store: RuntimeStore) -> None:
     found = await store.claim(ClaimAction(owner=_OWNER, now=1.0, lease_until=_LEASE))
     assert found.action is not None and found.state is not None
-    await store.write(_done(found.action, found.state, _OWNER))
+    await store.write(_make_completion(found.action, found.state, _OWNER))
 
 
 # ---- actions ------------------------------------------------------------------------------------------
 
 
-def _action(id: str, session: str, kind: ActionKind = ActionKind.INPUT) -> Action:
+def _make_action(id: str, session: str, kind: ActionKind = ActionKind.INPUT) -> Action:
     return Action(
         id=id,
         created_at=1.0,
@@ -278,7 +282,7 @@ def _action(id: str, session: str, kind: ActionKind = ActionKind.INPUT) -> Actio
     )
 
 
-def _done(action: Action, state: AgentState, owner: str) -> SessionWrite:
+def _make_completion(action: Action, state: AgentState, owner: str) -> SessionWrite:
     """That an action is done; a creation lets its session run."""
     begun = action.kind is ActionKind.CREATE
     return SessionWrite(
@@ -295,4 +299,4 @@ def _done(action: Action, state: AgentState, owner: str) -> SessionWrite:
 
 
 if __name__ == "__main__":
-    print(measure(Effort()))
+    print(measure(BackgroundEffort()))

@@ -28,7 +28,7 @@ EVENT_PREFIX = '{"message": "event"'
 _SENTENCE = "The tests of the cart fail since the discount is taken twice. "
 
 
-class Turn(NamedTuple):
+class EncodedTurn(NamedTuple):
     """One query, encoded."""
 
     event: str
@@ -42,11 +42,11 @@ class Conversation(Protocol):
     def opening(self) -> list[str]:
         """What starts the run, up to a first halt point; the Core's last answer to it ends the start."""
 
-    def turn(self) -> Turn:
+    def next_turn(self) -> EncodedTurn:
         """The next query."""
 
 
-def body(size: int, number: int = 0) -> dict[str, Any]:
+def make_body(size: int, number: int = 0) -> dict[str, Any]:
     """A prompt whose JSON is `size` bytes long; another number is another prompt, new all through."""
     empty = {"model": "scripted", "messages": [{"role": "user", "content": ""}]}
     room = size - len(json.dumps(empty))
@@ -63,7 +63,7 @@ class ConversationV1:
     """
 
     def __init__(self, size: int) -> None:
-        self._bodies = _bodies(size)
+        self._bodies = _generate_bodies(size)
 
     def opening(self) -> list[str]:
         event = str(uuid4())
@@ -72,9 +72,9 @@ class ConversationV1:
             self._halt_point(event, "bench", "Agent program started."),
         ]
 
-    def turn(self) -> Turn:
+    def next_turn(self) -> EncodedTurn:
         event = str(uuid4())
-        return Turn(
+        return EncodedTurn(
             self._event(event, "LLM_QUERY", None),
             self._halt_point(event, next(self._bodies), None),
             self._halt_point(event, next(self._bodies), None),
@@ -111,8 +111,8 @@ class ConversationV2:
     """
 
     def __init__(self, size: int) -> None:
-        self._bodies = _bodies(size)
-        self._sent = 0
+        self._bodies = _generate_bodies(size)
+        self._sent_count = 0
 
     def opening(self) -> list[str]:
         event = str(uuid7())
@@ -132,7 +132,7 @@ class ConversationV2:
         point = self._halt_point(event, EventSide.BEGIN, Raw(b'"bench"'))
         return [self._encode(message) for message in (hello, started, point)]
 
-    def turn(self) -> Turn:
+    def next_turn(self) -> EncodedTurn:
         event = str(uuid7())
         begun = v2.EventBegun(
             id=event, kind=EventKind.LLM_QUERY, at=time.time(), clock=time.monotonic()
@@ -141,7 +141,7 @@ class ConversationV2:
             self._halt_point(event, side, Raw(json.dumps(data).encode()))
             for side, data in zip((EventSide.BEGIN, EventSide.END), self._bodies, strict=False)
         ]
-        return Turn(*(self._encode(message) for message in (begun, *points)))
+        return EncodedTurn(*(self._encode(message) for message in (begun, *points)))
 
     def _halt_point(self, event: str, side: EventSide, data: Raw) -> v2.HaltPointReached:
         return v2.HaltPointReached(
@@ -155,16 +155,16 @@ class ConversationV2:
         )
 
     def _encode(self, message: Struct) -> str:
-        self._sent += 1
-        return v2.from_agent.encode(message, self._sent)
+        self._sent_count += 1
+        return v2.from_agent.encode(message, self._sent_count)
 
 
-def _bodies(size: int) -> Iterator[dict[str, Any]]:
+def _generate_bodies(size: int) -> Iterator[dict[str, Any]]:
     """Prompts without end, no two of them alike: what is kept already would cost the store nothing."""
-    return (body(size, number) for number in count())
+    return (make_body(size, number) for number in count())
 
 
-def turns(conversation: Conversation, number: int) -> Iterator[Turn]:
+def take_turns(conversation: Conversation, number: int) -> Iterator[EncodedTurn]:
     """The next turns of a conversation."""
     for _ in range(number):
-        yield conversation.turn()
+        yield conversation.next_turn()

@@ -13,23 +13,23 @@ from typing import Any, Final, NamedTuple
 from tests.helpers.growing_agent import SAID, TOOLS
 
 #: Every so many turns something happens to a conversation beside that it grows.
-EVERY: Final = 10
+INTERVAL_TURNS: Final = 10
 #: Turns that another agent takes by itself.
-APART: Final = 20
+DELEGATED_TURNS: Final = 20
 #: Bytes of an image.
-IMAGE: Final = 30_000
+IMAGE_BYTES: Final = 30_000
 
 
-class Turn(NamedTuple):
+class TextTurn(NamedTuple):
     """What a model is sent, what it says, and what the tool gives that is called for it."""
 
     prompt: dict[str, Any]
-    said: dict[str, Any]  # a message of the next prompt
-    whole: dict[str, Any] | None = None  # the answer around it
+    answer: dict[str, Any]  # a message of the next prompt
+    raw_answer: dict[str, Any] | None = None  # the answer around it
     result: str | None = None
 
 
-class Talk:
+class GrowingConversation:
     """One conversation, in which nothing is said twice.
 
     Args:
@@ -37,102 +37,103 @@ class Talk:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.chance = random.Random(seed)
+        self.random = random.Random(seed)
         self.messages: list[dict[str, Any]] = []
         text = "".join(topics.values())
-        start = self.chance.randrange(len(text))
+        start = self.random.randrange(len(text))
         self._prose = cycle(text[start:] + text[:start])
 
-    def turn(self, **more: Any) -> Turn:
+    def add_turn(self, **more: Any) -> TextTurn:
         """Ask once more."""
-        self.messages.append(self.said("user", **more))
+        self.messages.append(self.make_message("user", **more))
         prompt = {"model": "m", "messages": list(self.messages), "tools": TOOLS}
-        self.messages.append(self.said("assistant"))
-        return Turn(prompt, self.messages[-1])
+        self.messages.append(self.make_message("assistant"))
+        return TextTurn(prompt, self.messages[-1])
 
-    def said(self, role: str, **more: Any) -> dict[str, Any]:
+    def make_message(self, role: str, **more: Any) -> dict[str, Any]:
         """A new message."""
         return {"role": role, "content": "".join(islice(self._prose, SAID)), **more}
 
 
-def grows(turns: int) -> Iterator[Turn]:
+def grow(turns: int) -> Iterator[TextTurn]:
     """It only grows."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for _ in range(turns):
-        yield talk.turn()
+        yield conversation.add_turn()
 
 
-def edited(turns: int) -> Iterator[Turn]:
+def edit_early(turns: int) -> Iterator[TextTurn]:
     """One of the first messages is edited now and then."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for number in range(turns):
-        yield talk.turn()
-        if number % EVERY == EVERY - 1:
-            talk.messages[talk.chance.randrange(EVERY)] = talk.said("user")
+        yield conversation.add_turn()
+        if number % INTERVAL_TURNS == INTERVAL_TURNS - 1:
+            early = conversation.random.randrange(INTERVAL_TURNS)
+            conversation.messages[early] = conversation.make_message("user")
 
 
-def summarised(turns: int) -> Iterator[Turn]:
+def summarize(turns: int) -> Iterator[TextTurn]:
     """All but the end is cut and summarised now and then."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for number in range(turns):
-        yield talk.turn()
-        if number % (5 * EVERY) == 5 * EVERY - 1:
-            talk.messages[:-EVERY] = [talk.said("system")]
+        yield conversation.add_turn()
+        if number % (5 * INTERVAL_TURNS) == 5 * INTERVAL_TURNS - 1:
+            conversation.messages[:-INTERVAL_TURNS] = [conversation.make_message("system")]
 
 
-def illustrated(turns: int) -> Iterator[Turn]:
+def add_images(turns: int) -> Iterator[TextTurn]:
     """A message has an image now and then."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for number in range(turns):
-        if number % EVERY:
-            yield talk.turn()
+        if number % INTERVAL_TURNS:
+            yield conversation.add_turn()
         else:
-            image = base64.b64encode(talk.chance.randbytes(IMAGE * 3 // 4)).decode()
-            yield talk.turn(images=[f"data:image/png;base64,{image}"])
+            image = base64.b64encode(conversation.random.randbytes(IMAGE_BYTES * 3 // 4)).decode()
+            yield conversation.add_turn(images=[f"data:image/png;base64,{image}"])
 
 
-def delegated(turns: int) -> Iterator[Turn]:
+def delegate(turns: int) -> Iterator[TextTurn]:
     """Another agent is asked after each turn: it takes many by itself, and all it said is forgotten."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for number in range(turns):
-        if number % (APART + 1) == 0:
-            yield talk.turn()
-            other = Talk(number + 1)
+        if number % (DELEGATED_TURNS + 1) == 0:
+            yield conversation.add_turn()
+            other = GrowingConversation(number + 1)
         else:
-            yield other.turn()
+            yield other.add_turn()
 
 
-def calling(turns: int) -> Iterator[Turn]:
+def call_tools(turns: int) -> Iterator[TextTurn]:
     """A tool is called each time, and answers are objects as OpenAI gives them."""
-    talk = Talk()
+    conversation = GrowingConversation()
     for number in range(turns):
-        prompt = {"model": "m", "messages": list(talk.messages), "tools": TOOLS}
+        prompt = {"model": "m", "messages": list(conversation.messages), "tools": TOOLS}
         id = f"call_{number}"
         function = {"name": "read", "arguments": json.dumps({"path": f"file_{number}.txt"})}
         calls = [{"id": id, "type": "function", "function": function}]
-        message = talk.said("assistant", tool_calls=calls)
+        message = conversation.make_message("assistant", tool_calls=calls)
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-        result = talk.said("tool", tool_call_id=id)
-        yield Turn(prompt, message, {"id": f"{number}", "choices": [choice]}, result["content"])
-        talk.messages += [message, result]
+        result = conversation.make_message("tool", tool_call_id=id)
+        yield TextTurn(prompt, message, {"id": f"{number}", "choices": [choice]}, result["content"])
+        conversation.messages += [message, result]
 
 
 #: Conversations of so many turns, by what happens to them beside that they grow.
-Talks = Mapping[str, Callable[[int], Iterable[Turn]]]
+ConversationMakers = Mapping[str, Callable[[int], Iterable[TextTurn]]]
 
-TALKS: Final[Talks] = {
-    "": grows,
-    "an early message edited every 10 turns": edited,
-    "cut and summarised every 50 turns": summarised,
-    "an image of 30 KB every 10 turns": illustrated,
-    "after each turn another agent takes 20": delegated,
-    "a tool is called each turn, answers as OpenAI gives them": calling,
+CONVERSATIONS: Final[ConversationMakers] = {
+    "": grow,
+    "an early message edited every 10 turns": edit_early,
+    "cut and summarised every 50 turns": summarize,
+    "an image of 30 KB every 10 turns": add_images,
+    "after each turn another agent takes 20": delegate,
+    "a tool is called each turn, answers as OpenAI gives them": call_tools,
 }
 
 
-def new(turns: Iterable[Turn]) -> int:
+def count_new_bytes(turns: Iterable[TextTurn]) -> int:
     """The bytes that are said for the first time in a conversation."""
     said = {json.dumps(TOOLS)}
     for turn in turns:
-        said.update(map(json.dumps, [*turn.prompt["messages"][-2 * EVERY :], turn.said]))
+        said.update(map(json.dumps, [*turn.prompt["messages"][-2 * INTERVAL_TURNS :], turn.answer]))
     return sum(map(len, said))

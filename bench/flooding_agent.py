@@ -18,31 +18,31 @@ from websockets.sync.client import ClientConnection
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol.data_model import EventKind
 
-from .leased_agent import LeasedConversation, Person, plugged
-from .many_agents import SIZE, Halted
-from .measured_server import process
+from .leased_agent import LeasedConversation, ViewClient, open_socket
+from .many_agents import BODY_BYTES, HaltedAgent
+from .measured_server import start_process
 
 
 def measure(steps: int) -> list[float]:
     """Seconds from each Step until the agent had its answer."""
     with ExitStack() as stack:
-        agents, uis = json.loads(stack.enter_context(process("server", "durable")))
-        stack.enter_context(process("flooding_agent", str(agents)))
-        person = Person(stack.enter_context(plugged(uis)))
-        halted = Halted(stack.enter_context(plugged(agents)), person)
-        return [halted.step() for _ in range(steps)]
+        agents, uis = json.loads(stack.enter_context(start_process("server", "durable")))
+        stack.enter_context(start_process("flooding_agent", str(agents)))
+        view = ViewClient(stack.enter_context(open_socket(uis)))
+        halted = HaltedAgent(stack.enter_context(open_socket(agents)), view)
+        return [halted.time_step() for _ in range(steps)]
 
 
 def flood(port: int) -> None:
     """Post debug messages until the input ends."""
-    with suppress(ConnectionClosed), plugged(port) as socket:
-        conversation = LeasedConversation(SIZE)
+    with suppress(ConnectionClosed), open_socket(port) as socket:
+        conversation = LeasedConversation(BODY_BYTES)
         for message in conversation.opening():
             socket.send(message)
-        threading.Thread(target=_read, args=(socket,), daemon=True).start()
+        threading.Thread(target=_discard_messages, args=(socket,), daemon=True).start()
         threading.Thread(target=_end_with_input, daemon=True).start()
         print("started", flush=True)
-        number = conversation.sent
+        number = conversation.sent_count
         while True:
             number += 1
             event = v2.EventBegun(
@@ -55,7 +55,7 @@ def flood(port: int) -> None:
             socket.send(v2.from_agent.encode(event, number))
 
 
-def _read(socket: ClientConnection) -> None:
+def _discard_messages(socket: ClientConnection) -> None:
     with suppress(ConnectionClosed):
         while True:
             socket.recv()

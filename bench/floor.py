@@ -18,13 +18,13 @@ from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from .conversation import EVENT_PREFIX
 
 #: What stands for version 1's `update_run_state`, as long as a real one.
-STATE = (
+STATE_MESSAGE = (
     '{"event":"update_run_state","content":{"run":"019aa8f0-6b6e-7000-8000-000000000000",'
     '"state":"continue","agentState":"LLM thinking...","haltedAt":null}}'
 )
 
 
-class Floor:
+class EchoServer:
     """The bare echo, started and stopped as `AgentStepperCore` is."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Floor:
                 continue
             broadcast([socket], message)
             broadcast(self._uis, message)
-            broadcast(self._uis, STATE)
+            broadcast(self._uis, STATE_MESSAGE)
 
     async def _on_ui(self, socket: ServerConnection) -> None:
         _read_as_the_core_does(socket)

@@ -20,7 +20,7 @@ class Snippet:
 
 
 @dataclass(frozen=True)
-class Start:
+class ImportTime:
     """A snippet's result."""
 
     snippet: Snippet
@@ -47,21 +47,21 @@ print(time.perf_counter() - begin)
 """
 
 
-def measure(count: int) -> list[Start]:
+def measure(count: int) -> list[ImportTime]:
     """Measure every snippet, in turn.
 
     Args:
         count: How often.
     """
-    seconds = [[_seconds(snippet) for snippet in SNIPPETS] for _ in range(count + 1)]
+    seconds = [[_time_snippet(snippet) for snippet in SNIPPETS] for _ in range(count + 1)]
     warm = seconds[1:]  # the first one writes and reads the files of compiled modules
     return [
-        Start(snippet, Spread.of([each[index] for each in warm]))
+        ImportTime(snippet, Spread.of([each[index] for each in warm]))
         for index, snippet in enumerate(SNIPPETS)
     ]
 
 
-def _seconds(snippet: Snippet) -> float:
+def _time_snippet(snippet: Snippet) -> float:
     program = _PROGRAM.format(before=snippet.before, code=snippet.code)
     done = subprocess.run(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True

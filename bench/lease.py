@@ -24,27 +24,27 @@ from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from agentstepper_nb.sdk import handshake
 
 from .access import TOKENS
-from .conversation import body
-from .measured_server import process
+from .conversation import make_body
+from .measured_server import start_process
 from .round_trip import Effort, Spread
 
 STORE = "relaxed"
 #: A block in which the sender has its share, in short blocks.
-LONG = 10
+LONG_BLOCKS = 10
 
 
 @dataclass(frozen=True)
-class Leased:
+class LeaseCost:
     """What it costs at one size."""
 
     size: int  # bytes of a body
     version_1: Spread  # seconds a halt point there, of the blocks' medians
     seconds: Spread  # the same by a lease
-    cheaper: Spread  # how many times, of neighbouring blocks
-    steady: Spread  # seconds a halt point, of long blocks from end to end
+    speedup: Spread  # how many times, of neighbouring blocks
+    long_block: Spread  # seconds a halt point, of long blocks from end to end
 
 
-class Agent:
+class TimedAgent:
     """An agent whose run continues.
 
     Args:
@@ -54,9 +54,9 @@ class Agent:
 
     def __init__(self, dbg: AgentStepper, size: int) -> None:
         self._dbg = dbg
-        self._bodies = (body(size, number) for number in count())
+        self._bodies = (make_body(size, number) for number in count())
 
-    def block(self, turns: int) -> list[float]:
+    def time_block(self, turns: int) -> list[float]:
         """Seconds a halt point, of each."""
         prepared = [(next(self._bodies), next(self._bodies)) for _ in range(turns)]
         clock = time.perf_counter
@@ -71,7 +71,7 @@ class Agent:
 
 
 @contextmanager
-def agent(size: int, version: int) -> Iterator[Agent]:
+def start_timed_agent(size: int, version: int) -> Iterator[TimedAgent]:
     """Start a server and a UI, and an agent here whose run the UI continues.
 
     Args:
@@ -80,25 +80,25 @@ def agent(size: int, version: int) -> Iterator[Agent]:
     """
     asked = SUBPROTOCOL if version == VERSION else "none"
     with ExitStack() as stack:
-        client_port, ui_port = json.loads(stack.enter_context(process("server", STORE)))
-        stack.enter_context(process("viewer", str(ui_port), SUBPROTOCOL))
+        client_port, ui_port = json.loads(stack.enter_context(start_process("server", STORE)))
+        stack.enter_context(start_process("viewer", str(ui_port), SUBPROTOCOL))
         with patch.object(handshake, "SUBPROTOCOL", asked):
             dbg = stack.enter_context(
                 AgentStepper("bench", "127.0.0.1", client_port, token=TOKENS.agent)
             )
-        yield Agent(dbg, size)  # its start has been passed: the lease was there before
+        yield TimedAgent(dbg, size)  # its start has been passed: the lease was there before
 
 
-def measure(size: int, effort: Effort) -> Leased:
+def measure(size: int, effort: Effort) -> LeaseCost:
     """Measure it at one size.
 
     Args:
         size: Of each body, in bytes.
         effort: How much.
     """
-    rounds = [each for _ in range(effort.sets) for each in _set(size, effort)]
+    rounds = [each for _ in range(effort.sets) for each in _measure_set(size, effort)]
     trips, halt_points, steady = zip(*rounds, strict=True)
-    return Leased(
+    return LeaseCost(
         size=size,
         version_1=Spread.of(trips),
         seconds=Spread.of(halt_points),
@@ -107,18 +107,20 @@ def measure(size: int, effort: Effort) -> Leased:
     )
 
 
-def _set(size: int, effort: Effort) -> list[tuple[float, float, float]]:
+def _measure_set(size: int, effort: Effort) -> list[tuple[float, float, float]]:
     """The rounds of one set: the medians of a block in each version, and a long block's mean."""
-    with agent(size, 1) as other, agent(size, VERSION) as leased:
+    with start_timed_agent(size, 1) as other, start_timed_agent(size, VERSION) as leased:
         for each in (other, leased):
-            each.block(2 * effort.turns)  # to warm up
-        return [_round(other, leased, effort) for _ in range(effort.blocks)]
+            each.time_block(2 * effort.turns)  # to warm up
+        return [_measure_round(other, leased, effort) for _ in range(effort.blocks)]
 
 
-def _round(other: Agent, leased: Agent, effort: Effort) -> tuple[float, float, float]:
+def _measure_round(
+    other: TimedAgent, leased: TimedAgent, effort: Effort
+) -> tuple[float, float, float]:
     time.sleep(effort.rest)
     return (
-        statistics.median(other.block(effort.turns)),
-        statistics.median(leased.block(effort.turns)),
-        statistics.mean(leased.block(LONG * effort.turns)),
+        statistics.median(other.time_block(effort.turns)),
+        statistics.median(leased.time_block(effort.turns)),
+        statistics.mean(leased.time_block(LONG_BLOCKS * effort.turns)),
     )

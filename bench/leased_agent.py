@@ -18,10 +18,10 @@ from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL
-from .conversation import ConversationV2, Turn, turns
+from .conversation import ConversationV2, EncodedTurn, take_turns
 
 #: Halt points of one turn: an LLM query has two.
-TURN = 2
+HALT_POINTS_PER_TURN = 2
 
 
 class LeasedConversation(ConversationV2):
@@ -31,9 +31,9 @@ class LeasedConversation(ConversationV2):
         return replace(super()._halt_point(event, side, data), waits=False, epoch=1)
 
     @property
-    def sent(self) -> int:
+    def sent_count(self) -> int:
         """The number of its last message."""
-        return self._sent
+        return self._sent_count
 
 
 class LeasedAgent:
@@ -50,28 +50,28 @@ class LeasedAgent:
         self._received = 0
         for message in self._conversation.opening():
             socket.send(message)
-        self.run: str = self._hear("welcome")["run"]
+        self.run: str = self._receive("welcome")["run"]
 
-    def prepare(self, halt_points: int) -> list[Turn]:
+    def prepare(self, halt_points: int) -> list[EncodedTurn]:
         """The next turns, encoded."""
-        return list(turns(self._conversation, halt_points // TURN))
+        return list(take_turns(self._conversation, halt_points // HALT_POINTS_PER_TURN))
 
-    def go(self, prepared: list[Turn]) -> None:
+    def send_turns(self, prepared: list[EncodedTurn]) -> None:
         """Reach these halt points, and wait until the Core says that it keeps them."""
         for turn in prepared:
             for message in turn:
                 self._socket.send(message)
-        while self._received < self._conversation.sent:
-            self._received = self._hear("acknowledged")["received"]
+        while self._received < self._conversation.sent_count:
+            self._received = self._receive("acknowledged")["received"]
 
-    def _hear(self, type: str) -> dict[str, Any]:
+    def _receive(self, type: str) -> dict[str, Any]:
         while (message := json.loads(self._socket.recv()))["type"] != type:
             pass
         body: dict[str, Any] = message["body"]
         return body
 
 
-class Person:
+class ViewClient:
     """A UI of version 2.
 
     Args:
@@ -81,27 +81,27 @@ class Person:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._sent = 0
-        self.ask("hello", ui.UiHello(version=VERSION, client="bench"))
+        self.request("hello", ui.UiHello(version=VERSION, client="bench"))
 
-    def say(self, id: str, command: Any) -> None:
+    def send(self, id: str, command: Any) -> None:
         """Send a command."""
         self._sent += 1
         self._socket.send(ui.from_ui.encode(command, self._sent, id))
 
-    def ask(self, id: str, command: Any) -> str:
+    def request(self, id: str, command: Any) -> str:
         """Send a command: its answer's text."""
-        self.say(id, command)
-        while f'"id":"{id}"' not in (answer := self.hear())[:60]:
+        self.send(id, command)
+        while f'"id":"{id}"' not in (answer := self.receive())[:60]:
             pass
         return answer
 
-    def hear(self) -> str:
+    def receive(self) -> str:
         """The next message."""
         return str(self._socket.recv())
 
 
 @contextmanager
-def plugged(port: int) -> Iterator[ClientConnection]:
+def open_socket(port: int) -> Iterator[ClientConnection]:
     """A connection of version 2 to a Core on this machine."""
     with connect(
         f"ws://127.0.0.1:{port}",

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 
 from agentstepper_nb.protocol import ui
 
-from .leased_agent import LeasedAgent, Person, plugged
+from .leased_agent import LeasedAgent, ViewClient, open_socket
 from .round_trip import Spread
 
 #: Bytes of each content.
-SIZE = 2_000
+BODY_BYTES = 2_000
 #: Halt points of a short run, and of a block.
-SHORT = 1_000
+SHORT_RUN = 1_000
 BLOCK = 1_000
 #: A word that few of the rows have.
 _WORD = "777"
 
 
 @dataclass(frozen=True)
-class Effort:
+class LongRunEffort:
     """How much is measured."""
 
     halt_points: int = 100_000  # of the long run
@@ -39,39 +39,39 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Opening:
+class RunOpening:
     """Opening the long run, as far as the Core has to do with it."""
 
-    first: int  # bytes of the first message about it
+    first_bytes: int  # bytes of the first message about it
     seconds: Spread  # until it came
     page: Spread  # seconds until a page out of its middle came
-    find: float  # seconds until a filter had looked at all of it
+    find_s: float  # seconds until a filter had looked at all of it
 
 
 @dataclass(frozen=True)
-class Long:
+class LongRunCosts:
     """All that this module measures."""
 
     halt_points: int
     short: Spread  # seconds a halt point, at the end of a short run
     long: Spread  # the same at the end of the long one
     ratio: float  # of the medians
-    memory: int  # the Core's, in bytes
-    opening: Opening
+    memory_bytes: int  # the Core's, in bytes
+    opening: RunOpening
 
 
-def measure(effort: Effort) -> Long:
+def measure(effort: LongRunEffort) -> LongRunCosts:
     """Fill a run, then measure."""
-    with core() as (process, agents, uis), plugged(agents) as socket:
-        agent = LeasedAgent(socket, SIZE)
+    with start_core() as (process, agents, uis), open_socket(agents) as socket:
+        agent = LeasedAgent(socket, BODY_BYTES)
         for _ in range(max(0, effort.halt_points - effort.blocks * BLOCK) // BLOCK):
-            agent.go(agent.prepare(BLOCK))
-        pairs = [_pair(agents, agent) for _ in range(effort.blocks)]
-        used = memory(process)
-        with plugged(uis) as view:
-            opening = _opening(Person(view), agent.run, effort)
+            agent.send_turns(agent.prepare(BLOCK))
+        pairs = [_time_pair(agents, agent) for _ in range(effort.blocks)]
+        used = read_memory_bytes(process)
+        with open_socket(uis) as view_socket:
+            opening = _measure_opening(ViewClient(view_socket), agent.run, effort)
     short, long = zip(*pairs, strict=True)
-    return Long(
+    return LongRunCosts(
         effort.halt_points,
         Spread.of(short),
         Spread.of(long),
@@ -81,39 +81,39 @@ def measure(effort: Effort) -> Long:
     )
 
 
-def _pair(port: int, agent: LeasedAgent) -> tuple[float, float]:
+def _time_pair(port: int, agent: LeasedAgent) -> tuple[float, float]:
     """Seconds a halt point of a block at the end of a short run, and of one of the long run."""
-    with plugged(port) as socket:
-        short = LeasedAgent(socket, SIZE)
-        short.go(short.prepare(SHORT))
-        return _block(short), _block(agent)
+    with open_socket(port) as socket:
+        short = LeasedAgent(socket, BODY_BYTES)
+        short.send_turns(short.prepare(SHORT_RUN))
+        return _time_block(short), _time_block(agent)
 
 
-def _block(agent: LeasedAgent) -> float:
+def _time_block(agent: LeasedAgent) -> float:
     prepared = agent.prepare(BLOCK)
     begin = time.perf_counter()
-    agent.go(prepared)
+    agent.send_turns(prepared)
     return (time.perf_counter() - begin) / BLOCK
 
 
-def _opening(person: Person, run: str, effort: Effort) -> Opening:
+def _measure_opening(view: ViewClient, run: str, effort: LongRunEffort) -> RunOpening:
     first, seconds, pages = 0, [], []
     middle = effort.halt_points // 2
     for number in range(effort.openings):
         begin = time.perf_counter()
-        first = len(person.ask(f"open{number}", ui.OpenRun(run=run)).encode())
+        first = len(view.request(f"open{number}", ui.OpenRun(run=run)).encode())
         opened = time.perf_counter()
-        person.ask(f"page{number}", ui.GetRows(run=run, first=middle, last=middle + 199))
+        view.request(f"page{number}", ui.GetRows(run=run, first=middle, last=middle + 199))
         seconds.append(opened - begin)
         pages.append(time.perf_counter() - opened)
     begin = time.perf_counter()
-    person.ask("find", ui.FindRows(run=run, text=_WORD))
+    view.request("find", ui.FindRows(run=run, text=_WORD))
     found = time.perf_counter() - begin
-    return Opening(first, Spread.of(seconds), Spread.of(pages), found)
+    return RunOpening(first, Spread.of(seconds), Spread.of(pages), found)
 
 
 @contextmanager
-def core() -> Iterator[tuple[int, int, int]]:
+def start_core() -> Iterator[tuple[int, int, int]]:
     """A Core that keeps runs on disk: its process, its agents' port and its UIs'."""
     command = [sys.executable, "-m", "bench.server", "durable"]
     with subprocess.Popen(
@@ -124,7 +124,7 @@ def core() -> Iterator[tuple[int, int, int]]:
         yield process.pid, agents, uis
 
 
-def memory(process: int) -> int:
+def read_memory_bytes(process: int) -> int:
     """What a process has in memory, in bytes."""
     told = subprocess.run(
         ["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True
@@ -133,4 +133,4 @@ def memory(process: int) -> int:
 
 
 if __name__ == "__main__":
-    print(measure(Effort()))
+    print(measure(LongRunEffort()))

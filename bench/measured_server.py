@@ -22,13 +22,13 @@ from .conversation import (
     Conversation,
     ConversationV1,
     ConversationV2,
-    Turn,
-    turns,
+    EncodedTurn,
+    take_turns,
 )
 
 
 @dataclass(frozen=True)
-class Kind:
+class Setup:
     """What an arm measures."""
 
     name: str
@@ -37,45 +37,45 @@ class Kind:
     conversation: Callable[[int], Conversation]
 
 
-FLOOR = Kind("floor", "", None, ConversationV1)
+FLOOR = Setup("floor", "", None, ConversationV1)
 STORES = ("memory", "relaxed", "durable")
-VERSION_1 = tuple(Kind(f"version 1, {store}", store, None, ConversationV1) for store in STORES)
+VERSION_1 = tuple(Setup(f"version 1, {store}", store, None, ConversationV1) for store in STORES)
 VERSION_2 = tuple(
-    Kind(f"version 2, {store}", store, SUBPROTOCOL, ConversationV2) for store in STORES
+    Setup(f"version 2, {store}", store, SUBPROTOCOL, ConversationV2) for store in STORES
 )
 #: What comes to an agent of version 2 by itself, and answers nothing.
-_BY_ITSELF = re.compile(r'"type":"(acknowledged|lease)"')
+_UNSOLICITED = re.compile(r'"type":"(acknowledged|lease)"')
 
 
-class Arm:
+class MeasuredAgent:
     """A connected agent whose run continues, at one size of body."""
 
     def __init__(self, socket: ClientConnection, conversation: Conversation) -> None:
         self._socket = socket
         self._conversation = conversation
 
-    def block(self, count: int) -> list[float]:
+    def measure_block(self, count: int) -> list[float]:
         """Seconds a round trip, of `count` turns."""
-        prepared = list(turns(self._conversation, count))
-        return [self._turn(turn) for turn in prepared]
+        prepared = list(take_turns(self._conversation, count))
+        return [self._time_turn(turn) for turn in prepared]
 
-    def _turn(self, turn: Turn) -> float:
+    def _time_turn(self, turn: EncodedTurn) -> float:
         send = self._socket.send
         begin = time.perf_counter()
         send(turn.event)
         send(turn.begin)
-        self._answer()
+        self._receive_answer()
         send(turn.end)
-        self._answer()
+        self._receive_answer()
         return (time.perf_counter() - begin) / ROUND_TRIPS
 
-    def _answer(self) -> None:
-        while _BY_ITSELF.search(str(self._socket.recv()[:40])):
+    def _receive_answer(self) -> None:
+        while _UNSOLICITED.search(str(self._socket.recv()[:40])):
             pass
 
 
 @contextmanager
-def arm(kind: Kind, size: int) -> Iterator[Arm]:
+def start_agent(kind: Setup, size: int) -> Iterator[MeasuredAgent]:
     """Start an arm's processes, connect its agent and let its run continue.
 
     Args:
@@ -83,13 +83,13 @@ def arm(kind: Kind, size: int) -> Iterator[Arm]:
         size: Of each body, in bytes.
     """
     with ExitStack() as stack:
-        client_port, ui_port = json.loads(stack.enter_context(process("server", kind.store)))
+        client_port, ui_port = json.loads(stack.enter_context(start_process("server", kind.store)))
         more = [kind.subprotocol] if kind.subprotocol else []
-        stack.enter_context(process("viewer", str(ui_port), *more))
+        stack.enter_context(start_process("viewer", str(ui_port), *more))
         socket = stack.enter_context(_connect(client_port, kind.subprotocol))
         conversation = kind.conversation(size)
-        _open(socket, conversation)
-        yield Arm(socket, conversation)
+        _send_opening(socket, conversation)
+        yield MeasuredAgent(socket, conversation)
 
 
 def _connect(port: int, subprotocol: str | None) -> ClientConnection:
@@ -104,7 +104,7 @@ def _connect(port: int, subprotocol: str | None) -> ClientConnection:
     )
 
 
-def _open(socket: ClientConnection, conversation: Conversation) -> None:
+def _send_opening(socket: ClientConnection, conversation: Conversation) -> None:
     """Send the opening; hello's answer is passed over, the halt point's ends it."""
     for message in conversation.opening():
         socket.send(message)
@@ -113,7 +113,7 @@ def _open(socket: ClientConnection, conversation: Conversation) -> None:
 
 
 @contextmanager
-def process(module: str, *arguments: str, python: str = sys.executable) -> Iterator[str]:
+def start_process(module: str, *arguments: str, python: str = sys.executable) -> Iterator[str]:
     """A module of the bench in a process of its own, and its first line; it ends with its input."""
     command = [python, "-m", f"bench.{module}", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

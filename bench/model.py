@@ -21,18 +21,18 @@ _TEXT: Final = ["#NUMBER#", *(" discount" for _ in range(TOKENS - 1))]
 
 
 def main() -> None:
-    with Model(("127.0.0.1", 0), Handler) as server:
+    with ModelServer(("127.0.0.1", 0), CompletionHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         print(server.server_address[1], flush=True)
         sys.stdin.read()
         server.shutdown()
 
 
-class Model(ThreadingTCPServer):
+class ModelServer(ThreadingTCPServer):
     daemon_threads = True
 
 
-class Handler(StreamRequestHandler):
+class CompletionHandler(StreamRequestHandler):
     """One connection."""
 
     disable_nagle_algorithm = True
@@ -68,14 +68,14 @@ def _encode(kind: str, choice: dict[str, Any]) -> bytes:
     return json.dumps({**common, "object": kind, "choices": [{"index": 0, **choice}]}).encode()
 
 
-def _make_whole() -> bytes:
+def _make_whole_response() -> bytes:
     message = {"role": "assistant", "content": "".join(_TEXT)}
     body = _encode("chat.completion", {"message": message, "finish_reason": "stop"})
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
     return head % len(body) + body
 
 
-def _make_events() -> list[bytes]:
+def _make_event_chunks() -> list[bytes]:
     deltas = [{"delta": {"role": "assistant", "content": text}} for text in _TEXT]
     choices = [*deltas, {"delta": {}, "finish_reason": "stop"}]
     datas = [*(_encode("chat.completion.chunk", choice) for choice in choices), b"[DONE]"]
@@ -86,8 +86,8 @@ def _make_events() -> list[bytes]:
 _STREAM_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 )
-_WHOLE: Final = _make_whole()
-_EVENTS: Final = _make_events()
+_WHOLE: Final = _make_whole_response()
+_EVENTS: Final = _make_event_chunks()
 
 
 if __name__ == "__main__":

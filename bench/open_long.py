@@ -24,11 +24,11 @@ from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.e2e.lab import DebuggerView
 from tests.e2e.test_several_agents import choose
 
-from .report import machine
+from .report import describe_machine
 
-LENGTH = 100_000
+RUN_EVENTS = 100_000
 #: Bytes, milliseconds and elements.
-MESSAGE, PAINT, ROWS = 256 * 1024, 500.0, 200
+MAX_OPENING_BYTES, MAX_PAINT_MS, MAX_ROWS = 256 * 1024, 500.0, 200
 
 #: Says so many things, each with about as much to read as a tool's short answer has.
 AGENT = """
@@ -40,7 +40,7 @@ with AgentStepper(sys.argv[1]) as dbg:
 """
 
 #: Opens a run by a click; gives milliseconds, and how many rows are in the document then.
-OPEN = """async ({ program, length }) => {
+OPEN_JS = """async ({ program, length }) => {
     const item = [...document.querySelectorAll(".as-RunItem-name")].find(
         each => each.textContent.includes(program));
     let pressed = 0;
@@ -56,12 +56,12 @@ OPEN = """async ({ program, length }) => {
 
 
 @dataclass(frozen=True)
-class Opened:
+class BrowserOpening:
     """What opening a long run took."""
 
     length: int
     milliseconds: Sequence[float]
-    message: int  # bytes of the largest that brings it
+    message_bytes: int  # bytes of the largest that brings it
     rows: int  # the most in the document
 
 
@@ -69,18 +69,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.open_long", description=__doc__)
     parser.add_argument("--times", type=int, default=20, help="how often (%(default)s)")
-    parser.add_argument("--length", type=int, default=LENGTH, help="events (%(default)s)")
+    parser.add_argument("--length", type=int, default=RUN_EVENTS, help="events (%(default)s)")
     options = parser.parse_args(arguments)
     seen = measure(options.times, options.length)
     print(
         f"A run of {seen.length:,} events, {options.times} times: the last are drawn after "
         f"{statistics.median(seen.milliseconds):.0f} ms (median), at most "
-        f"{max(seen.milliseconds):.0f} ms; {seen.message / 1024:.0f} KB, "
-        f"{seen.rows} rows in the document. {machine()}"
+        f"{max(seen.milliseconds):.0f} ms; {seen.message_bytes / 1024:.0f} KB, "
+        f"{seen.rows} rows in the document. {describe_machine()}"
     )
 
 
-def measure(times: int, length: int = LENGTH) -> Opened:
+def measure(times: int, length: int = RUN_EVENTS) -> BrowserOpening:
     """Open a long run.
 
     Args:
@@ -94,24 +94,24 @@ def measure(times: int, length: int = LENGTH) -> Opened:
     ):
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         sizes: list[int] = []
-        page.on("websocket", lambda socket: _listen(socket, sizes))
+        page.on("websocket", lambda socket: _record_sizes(socket, sizes))
         page.goto(f"{jupyter.url}agentstepper/app?token={jupyter.token}")
         view = DebuggerView(page.locator(".as-Root"))
         lengths = {"short": 10, "long": length}
         for program, size in lengths.items():
-            _run(view, jupyter, program, size)
+            _make_run(view, jupyter, program, size)
         sizes.clear()
         opened = [
-            _open(page, program, lengths[program])
+            _time_opening(page, program, lengths[program])
             for _ in range(times)
             for program in ("short", "long")
         ][1::2]
-    return Opened(
+    return BrowserOpening(
         length, [paint for paint, _ in opened], max(sizes), max(rows for _, rows in opened)
     )
 
 
-def _listen(socket: WebSocket, sizes: list[int]) -> None:
+def _record_sizes(socket: WebSocket, sizes: list[int]) -> None:
     def note(frame: str | bytes) -> None:
         if json.loads(frame)["type"] == "run_opened":
             sizes.append(len(frame))
@@ -119,7 +119,7 @@ def _listen(socket: WebSocket, sizes: list[int]) -> None:
     socket.on("framereceived", note)
 
 
-def _run(view: DebuggerView, jupyter: Jupyter, program: str, length: int) -> None:
+def _make_run(view: DebuggerView, jupyter: Jupyter, program: str, length: int) -> None:
     """Have an agent make a run, to its end."""
     command = [sys.executable, "-c", AGENT, program, str(length)]
     with subprocess.Popen(command, env=jupyter.environment()) as process:
@@ -130,10 +130,10 @@ def _run(view: DebuggerView, jupyter: Jupyter, program: str, length: int) -> Non
         process.wait()
 
 
-def _open(page: Page, program: str, length: int) -> tuple[float, int]:
+def _time_opening(page: Page, program: str, length: int) -> tuple[float, int]:
     page.locator(".as-Run").click()
     page.locator(".as-RunItem-name").filter(has_text=program).wait_for()
-    milliseconds, rows = page.evaluate(OPEN, {"program": program, "length": length})
+    milliseconds, rows = page.evaluate(OPEN_JS, {"program": program, "length": length})
     return milliseconds, rows
 
 

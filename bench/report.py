@@ -11,42 +11,42 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .background import FEW, Background
-from .imports import Start
-from .lease import Leased
-from .long_runs import Long
+from .background import FEW_ROWS, BackgroundCosts
+from .imports import ImportTime
+from .lease import LeaseCost
+from .long_runs import LongRunCosts
 from .round_trip import RoundTrip, Spread
-from .seam import PLAIN, RATE, Attached
-from .store_cost import Opening, Rate, Room, Storing
-from .wire import Travelled
-from .workspace_steps import Look
+from .seam import PLAIN, TOKENS_PER_S, QueryCost
+from .store_cost import AppendCost, DiskUsage, FolderOpening, StoreCosts
+from .wire import WireCost
+from .workspace_steps import SnapshotCost
 
 if TYPE_CHECKING:
-    from .open_long import Opened
+    from .open_long import BrowserOpening
 
 #: What a round trip may cost, against the floor, and in which arms.
-GOAL = 1.3
-_HELD_TO_IT = ("version 1, memory", "version 1, relaxed")
+MAX_ROUND_TRIP_RATIO = 1.3
+_SETUPS_WITH_GOAL = ("version 1, memory", "version 1, relaxed")
 #: What a conversation may take on disk, and on the wire, against what is new in it.
-ROOM = 3
+MAX_GROWTH_RATIO = 3
 #: Seconds that a halt point may take on the agent's thread by a lease, and what each KB adds.
-HALT_POINT, KILOBYTE = 25e-6, 1e-6
+MAX_HALT_POINT_S, MAX_S_PER_KILOBYTE = 25e-6, 1e-6
 #: How many times cheaper than in version 1 it is to be, with bodies up to so many bytes: of larger ones
 #: encoding them, which both do, is most of it.
-CHEAPER, SMALL = 20, 1_000
+MIN_LEASE_SPEEDUP, SMALL_BODY_BYTES = 20, 1_000
 #: Milliseconds from a click on Step until the agent goes on.
-STEP = 10
+MAX_STEP_MS = 10
 
 #: What a halt point may cost in a long run, against a short one; what the Core may have in memory then;
 #: bytes of the first message about it; and milliseconds of a Step among many agents, or beside a flood.
-LONG = 1.2
-MEMORY = 300_000_000
-FIRST = 256 * 1024
-STEP_AMONG = 50
+MAX_LONG_RUN_RATIO = 1.2
+MAX_MEMORY_BYTES = 300_000_000
+MAX_FIRST_MESSAGE_BYTES = 256 * 1024
+MAX_BUSY_STEP_MS = 50
 #: What a claim may cost at many rows, against few.
-AT_MANY = 1.5
+MAX_MANY_ROWS_RATIO = 1.5
 
-_HEAD = """\
+_INTRODUCTION = """\
 # What it costs
 
 <!-- Made by `python -m bench --write`. -->
@@ -71,7 +71,7 @@ once it is recorded, which adds a transaction.
 """
 
 
-_LOOKS = """
+_WORKSPACE_TEXT = """
 ## Looking at a workspace of many files
 
 At each end of a tool the workspace is looked at, in the agent's process. The floor here is a bare walk
@@ -80,7 +80,7 @@ trusted; where a file changed, git stores it and compares.
 """
 
 
-_STORING = """
+_STORE_TEXT = """
 ## Keeping runs on disk
 
 Halt points of 2 KB, durable each by itself and many at one go. The floor writes the same records as
@@ -88,7 +88,7 @@ JSON Lines and calls `fdatasync`; it can't find, edit or delete anything again. 
 meanwhile.
 """
 
-_LEASE = """
+_LEASE_TEXT = """
 ## Continuing by a lease
 
 What one halt point costs the agent's own thread, in a real agent whose run continues: encoded, masked,
@@ -97,7 +97,7 @@ for an answer there. A *long block* shares its interpreter with the thread that 
 contents are large it waits for the Core to keep them.
 """
 
-_WIRE = """
+_WIRE_TEXT = """
 ## What a turn costs on the wire
 
 Each prompt is the one before and 2 KB more; an answer is a message of the next prompt. Counted is all
@@ -105,7 +105,7 @@ that the SDK sends, and what a view gets that looks at each prompt, one after th
 (docs/design/0012-pieces.md). The other conversations are as long.
 """
 
-_SEAM = """
+_SEAM_TEXT = """
 ## A query that isn't halted
 
 What the seam at the HTTP client (docs/design/0022-zero-lines.md) costs OpenAI's client in a run that
@@ -114,7 +114,7 @@ edit. The model answers at once, with 200 tokens: of a real one's seconds these 
 query is followed by a rest of 10 ms. (`python -m bench.seam` is the agent's process.)
 """
 
-_OPENED = """
+_BROWSER_TEXT = """
 ## A long run in the browser
 
 From a click on it in the list of runs until the frame that shows its last rows is over, on a page of its
@@ -123,7 +123,7 @@ bench.open_long`)
 """
 
 
-_LONG = """
+_LONG_RUN_TEXT = """
 ## Long runs, and many agents
 
 Agents whose halt points don't wait, 2 KB each, with a Core that keeps runs on disk. A halt point's time
@@ -131,7 +131,7 @@ is that of a block until the Core says that all of it is kept; blocks of a short
 turns. (`python -m bench.long_runs`)
 """
 
-_BACKGROUND = """
+_BACKGROUND_TEXT = """
 ## Agents that run on their own
 
 From asking for an action until its handler begins: the Core is a process of its own and keeps agents on
@@ -141,121 +141,155 @@ claim and the end of what was claimed are two transactions of the store itself; 
 """
 
 
-def page(
+def make_page(
     trips: Sequence[RoundTrip],
-    storing: Storing,
-    clicks: Sequence[float],
-    looks: Sequence[Look],
-    starts: Sequence[Start],
-    travelled: Sequence[Travelled] = (),
-    opened: Opened | None = None,
-    leased: Sequence[Leased] = (),
-    long: Long | None = None,
-    steps: Sequence[float] = (),
-    background: Background | None = None,
-    flooded: Sequence[float] = (),
-    attached: Sequence[Attached] = (),
+    store_costs: StoreCosts,
+    click_ms: Sequence[float],
+    snapshots: Sequence[SnapshotCost],
+    imports: Sequence[ImportTime],
+    wire_costs: Sequence[WireCost] = (),
+    browser_opening: BrowserOpening | None = None,
+    lease_costs: Sequence[LeaseCost] = (),
+    long_run: LongRunCosts | None = None,
+    step_s: Sequence[float] = (),
+    background_costs: BackgroundCosts | None = None,
+    flooded_step_s: Sequence[float] = (),
+    query_costs: Sequence[QueryCost] = (),
 ) -> str:
     """The whole page.
 
     Args:
         trips: Round trips.
-        storing: What keeping runs costs.
-        clicks: Milliseconds from clicks on Step until the agent went on; none leaves them out.
-        looks: Looks at a workspace.
-        starts: Imports.
-        travelled: What conversations took on the wire.
-        opened: What opening a long run took in a browser.
-        leased: What a halt point costs by a lease.
-        long: What a long run costs the Core.
-        steps: Seconds from a Step until its agent goes on, while many others do.
-        background: What agents that run on their own cost the queue.
-        flooded: As `steps`, while another agent sends as fast as it can.
-        attached: What a query costs that isn't halted.
+        store_costs: What keeping runs costs.
+        click_ms: Milliseconds from clicks on Step until the agent went on; none leaves them out.
+        snapshots: Snapshots of a workspace.
+        imports: Imports.
+        wire_costs: What conversations took on the wire.
+        browser_opening: What opening a long run took in a browser.
+        lease_costs: What a halt point costs by a lease.
+        long_run: What a long run costs the Core.
+        step_s: Seconds from a Step until its agent goes on, while many others do.
+        background_costs: What agents that run on their own cost the queue.
+        flooded_step_s: As `step_s`, while another agent sends as fast as it can.
+        query_costs: What a query costs that isn't halted.
     """
     return "\n".join(
         [
-            _HEAD + "## Round trips\n",
-            *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
-            *([_LEASE, *_table(("", "body", "time", "goal"), _leased(leased))] if leased else []),
-            *attached_section(attached),
-            _STORING,
-            *_table(("", "a halt point", "of the floor"), map(_rate, storing.rates)),
+            _INTRODUCTION + "## Round trips\n",
+            *_make_table(("", "body", "time", "of the floor", "goal"), map(_trip_row, trips)),
+            *(
+                [_LEASE_TEXT, *_make_table(("", "body", "time", "goal"), _lease_rows(lease_costs))]
+                if lease_costs
+                else []
+            ),
+            *make_query_section(query_costs),
+            _STORE_TEXT,
+            *_make_table(
+                ("", "a halt point", "of the floor"), map(_append_row, store_costs.appends)
+            ),
             "",
-            *_table(("", "measured", "goal"), [_room(storing.room), _opening(storing.opening)]),
-            *([_WIRE, *_table(("", "bytes", "goal"), _travelled(travelled))] if travelled else []),
-            *([_clicks(clicks)] if clicks else []),
+            *_make_table(
+                ("", "measured", "goal"),
+                [_disk_usage_row(store_costs.disk_usage), _opening_row(store_costs.opening)],
+            ),
             *(
-                [_LONG, *_table(("", "measured", "goal"), _long(long, steps, flooded))]
-                if long
+                [_WIRE_TEXT, *_make_table(("", "bytes", "goal"), _wire_rows(wire_costs))]
+                if wire_costs
+                else []
+            ),
+            *([_step_section(click_ms)] if click_ms else []),
+            *(
+                [
+                    _LONG_RUN_TEXT,
+                    *_make_table(
+                        ("", "measured", "goal"), _long_rows(long_run, step_s, flooded_step_s)
+                    ),
+                ]
+                if long_run
                 else []
             ),
             *(
-                [_BACKGROUND, *_table(("", "measured", "goal"), _background(background))]
-                if background
+                [
+                    _BACKGROUND_TEXT,
+                    *_make_table(("", "measured", "goal"), _background_rows(background_costs)),
+                ]
+                if background_costs
                 else []
             ),
-            *([_OPENED, *_table(("", "measured", "goal"), _opened(opened))] if opened else []),
-            _LOOKS,
-            *_table(("", "time", "of the floor", "goal"), map(_look, looks)),
+            *(
+                [
+                    _BROWSER_TEXT,
+                    *_make_table(("", "measured", "goal"), _browser_opening_rows(browser_opening)),
+                ]
+                if browser_opening
+                else []
+            ),
+            _WORKSPACE_TEXT,
+            *_make_table(("", "time", "of the floor", "goal"), map(_snapshot_row, snapshots)),
             "\n## Starting\n",
-            *_table(("", "time", "goal"), map(_start, starts)),
-            f"\nMeasured {date.today()} on {machine()}.\n",
+            *_make_table(("", "time", "goal"), map(_import_row, imports)),
+            f"\nMeasured {date.today()} on {describe_machine()}.\n",
         ]
     )
 
 
-def _long(
-    long: Long, steps: Sequence[float], flooded: Sequence[float]
+def _long_rows(
+    long: LongRunCosts, steps: Sequence[float], flooded: Sequence[float]
 ) -> Iterator[tuple[str, ...]]:
     number, opening = f"{long.halt_points:,}", long.opening
-    each = _spread(long.long, 1e6, "µs")
+    each = _format_spread(long.long, 1e6, "µs")
     yield (
         f"a halt point at {number}, against one at 1,000",
-        f"{each}, {long.ratio:.2f} × the {_spread(long.short, 1e6, 'µs')}",
-        _verdict(long.ratio, LONG, f"≤ {LONG} ×"),
+        f"{each}, {long.ratio:.2f} × the {_format_spread(long.short, 1e6, 'µs')}",
+        _verdict(long.ratio, MAX_LONG_RUN_RATIO, f"≤ {MAX_LONG_RUN_RATIO} ×"),
     )
     yield (
         "the Core's memory then",
-        f"{long.memory / 1e6:.0f} MB",
-        _verdict(long.memory, MEMORY, f"≤ {MEMORY // 1_000_000} MB"),
+        f"{long.memory_bytes / 1e6:.0f} MB",
+        _verdict(long.memory_bytes, MAX_MEMORY_BYTES, f"≤ {MAX_MEMORY_BYTES // 1_000_000} MB"),
     )
     yield (
         "opening that run: the first message, and until it came",
-        f"{opening.first / 1000:.0f} KB, {_spread(opening.seconds, 1e3, 'ms')}",
-        _verdict(opening.first, FIRST, f"≤ {FIRST // 1024} KB"),
+        f"{opening.first_bytes / 1000:.0f} KB, {_format_spread(opening.seconds, 1e3, 'ms')}",
+        _verdict(
+            opening.first_bytes, MAX_FIRST_MESSAGE_BYTES, f"≤ {MAX_FIRST_MESSAGE_BYTES // 1024} KB"
+        ),
     )
-    yield "a page out of its middle", _spread(opening.page, 1e3, "ms"), ""
-    yield "the rows of it that a filter shows", f"{opening.find:.1f} s", ""
+    yield "a page out of its middle", _format_spread(opening.page, 1e3, "ms"), ""
+    yield "the rows of it that a filter shows", f"{opening.find_s:.1f} s", ""
     if steps:
-        yield _step_among("50 others reach 20 halt points a second each", steps)
+        yield _step_row("50 others reach 20 halt points a second each", steps)
     if flooded:
-        yield _step_among("another sends messages as fast as it can", flooded)
+        yield _step_row("another sends messages as fast as it can", flooded)
 
 
-def _step_among(others: str, steps: Sequence[float]) -> tuple[str, ...]:
+def _step_row(others: str, steps: Sequence[float]) -> tuple[str, ...]:
     slow = sorted(steps)[(len(steps) * 99) // 100] * 1e3
     return (
         f"Step on a halted agent while {others}",
         f"median {statistics.median(steps) * 1e3:.1f} ms, p99 {slow:.0f} ms",
-        _verdict(slow, STEP_AMONG, f"p99 ≤ {STEP_AMONG} ms"),
+        _verdict(slow, MAX_BUSY_STEP_MS, f"p99 ≤ {MAX_BUSY_STEP_MS} ms"),
     )
 
 
-def _background(background: Background) -> Iterator[tuple[str, ...]]:
-    waking = background.waking
-    yield "from asking until the handler begins", _spread(waking.seconds, 1e6, "µs"), ""
-    yield f"{waking.number} actions asked for at one go", f"{waking.rate:,.0f} a second", ""
-    for each in background.claiming:
-        many = f"{_spread(each.many, 1e6, 'µs')}, {each.ratio.middle:.2f} ×"
+def _background_rows(background: BackgroundCosts) -> Iterator[tuple[str, ...]]:
+    waking = background.wake_up
+    yield "from asking until the handler begins", _format_spread(waking.seconds, 1e6, "µs"), ""
+    yield (
+        f"{waking.action_count} actions asked for at one go",
+        f"{waking.actions_per_s:,.0f} a second",
+        "",
+    )
+    for each in background.claims:
+        many = f"{_format_spread(each.many, 1e6, 'µs')}, {each.ratio.middle:.2f} ×"
         yield (
-            f"{each.store}: a claim with its end at {each.rows:,} rows, against {FEW:,}",
-            f"{many} the {_spread(each.few, 1e6, 'µs')}",
-            _verdict(each.ratio.middle, AT_MANY, f"≤ {AT_MANY} ×"),
+            f"{each.store}: a claim with its end at {each.rows:,} rows, against {FEW_ROWS:,}",
+            f"{many} the {_format_spread(each.few, 1e6, 'µs')}",
+            _verdict(each.ratio.middle, MAX_MANY_ROWS_RATIO, f"≤ {MAX_MANY_ROWS_RATIO} ×"),
         )
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """The machine and what runs on it, in a line."""
     busy = os.getloadavg()[0]
     return (
@@ -275,77 +309,94 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _trip(trip: RoundTrip) -> tuple[str, ...]:
-    goal = _verdict(trip.ratio.middle, GOAL, f"≤ {GOAL} ×") if trip.arm in _HELD_TO_IT else ""
+def _trip_row(trip: RoundTrip) -> tuple[str, ...]:
+    goal = (
+        _verdict(trip.ratio.middle, MAX_ROUND_TRIP_RATIO, f"≤ {MAX_ROUND_TRIP_RATIO} ×")
+        if trip.setup in _SETUPS_WITH_GOAL
+        else ""
+    )
     body = f"{trip.size // 1000} KB"
-    ratio = "1" if trip.arm == "floor" else _ratio(trip.ratio)
-    return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), ratio, goal
+    ratio = "1" if trip.setup == "floor" else _format_ratio(trip.ratio)
+    return trip.setup, body, _format_spread(trip.seconds, 1e6, "µs"), ratio, goal
 
 
-def _leased(leased: Iterable[Leased]) -> Iterator[tuple[str, ...]]:
+def _lease_rows(leased: Iterable[LeaseCost]) -> Iterator[tuple[str, ...]]:
     for each in leased:
         body = f"{each.size // 1000} KB"
-        goal = HALT_POINT + KILOBYTE * each.size / 1000
+        goal = MAX_HALT_POINT_S + MAX_S_PER_KILOBYTE * each.size / 1000
         verdicts = [_verdict(each.seconds.middle, goal, f"≤ {goal * 1e6:.0f} µs")]
-        if each.size <= SMALL:
-            cheaper = each.cheaper.middle
-            times = f"≥ {CHEAPER} × cheaper than version 1, it is {cheaper:.1f} ×"
-            verdicts.append(_verdict(-cheaper, -CHEAPER, times))
-        yield "version 1", body, _spread(each.version_1, 1e6, "µs"), ""
-        yield "version 2, by a lease", body, _spread(each.seconds, 1e6, "µs"), "; ".join(verdicts)
-        yield "the same, in a long block", body, _spread(each.steady, 1e6, "µs"), ""
+        if each.size <= SMALL_BODY_BYTES:
+            cheaper = each.speedup.middle
+            times = f"≥ {MIN_LEASE_SPEEDUP} × cheaper than version 1, it is {cheaper:.1f} ×"
+            verdicts.append(_verdict(-cheaper, -MIN_LEASE_SPEEDUP, times))
+        yield "version 1", body, _format_spread(each.version_1, 1e6, "µs"), ""
+        yield (
+            "version 2, by a lease",
+            body,
+            _format_spread(each.seconds, 1e6, "µs"),
+            "; ".join(verdicts),
+        )
+        yield "the same, in a long block", body, _format_spread(each.long_block, 1e6, "µs"), ""
 
 
-def attached_section(attached: Sequence[Attached]) -> list[str]:
+def make_query_section(query_costs: Sequence[QueryCost]) -> list[str]:
     """The section about queries that aren't halted; empty where none was measured."""
-    if not attached:
+    if not query_costs:
         return []
     return [
-        _SEAM,
-        *_table(("", "", "prompt", "measured", "of the plain client"), map(_query, attached)),
+        _SEAM_TEXT,
+        *_make_table(
+            ("", "", "prompt", "measured", "of the plain client"), map(_query_row, query_costs)
+        ),
     ]
 
 
-def _query(each: Attached) -> tuple[str, ...]:
-    measured = _spread(each.values, *((1, "a second") if each.measure == RATE else (1e6, "µs")))
-    ratio = "1" if each.arm == PLAIN else _ratio(each.ratio)
-    return each.measure, each.arm, f"{each.size // 1000} KB", measured, ratio
+def _query_row(each: QueryCost) -> tuple[str, ...]:
+    measured = _format_spread(
+        each.values, *((1, "a second") if each.measure == TOKENS_PER_S else (1e6, "µs"))
+    )
+    ratio = "1" if each.variant == PLAIN else _format_ratio(each.ratio)
+    return each.measure, each.variant, f"{each.size // 1000} KB", measured, ratio
 
 
-def _rate(rate: Rate) -> tuple[str, ...]:
-    return rate.name, _spread(rate.seconds, 1e6, "µs"), _own(rate.ratio)
+def _append_row(rate: AppendCost) -> tuple[str, ...]:
+    return rate.name, _format_spread(rate.seconds, 1e6, "µs"), _format_own_ratio(rate.ratio)
 
 
-def _room(room: Room) -> tuple[str, ...]:
-    ratio = room.idle / room.new
+def _disk_usage_row(usage: DiskUsage) -> tuple[str, ...]:
+    ratio = usage.idle_bytes / usage.new_bytes
     return (
-        f"{room.turns} turns of a conversation that grows by 2 KB each, on disk when idle",
-        f"{_bytes(room.idle)}, {ratio:.2f} × the {_bytes(room.new)} that are new in it",
-        _verdict(ratio, ROOM, f"≤ {ROOM} ×"),
+        f"{usage.turns} turns of a conversation that grows by 2 KB each, on disk when idle",
+        f"{_format_bytes(usage.idle_bytes)}, {_format_growth(ratio, usage.new_bytes)}",
+        _verdict(ratio, MAX_GROWTH_RATIO, f"≤ {MAX_GROWTH_RATIO} ×"),
     )
 
 
-def _opening(opening: Opening) -> tuple[str, ...]:
+def _opening_row(opening: FolderOpening) -> tuple[str, ...]:
     what = f"opening a folder of {opening.runs:,} runs, until the Core knows them all"
-    return what, _spread(opening.seconds, 1e3, "ms"), ""
+    return what, _format_spread(opening.seconds, 1e3, "ms"), ""
 
 
-def _travelled(travelled: Sequence[Travelled]) -> Iterator[tuple[str, ...]]:
+def _wire_rows(travelled: Sequence[WireCost]) -> Iterator[tuple[str, ...]]:
     """Two lines for each conversation; the first one is held to the goal."""
     for one in travelled:
         name = one.name or f"{one.turns} turns of a conversation that grows by 2 KB each"
-        for way, number in (("agent to Core", one.told), ("Core to view", one.shown)):
-            ratio = number / one.new
-            took = f"{_bytes(number)}, {ratio:.2f} × the {_bytes(one.new)} that are new in it"
-            goal = "" if one.name else _verdict(ratio, ROOM, f"≤ {ROOM} ×")
+        for way, number in (("agent to Core", one.agent_bytes), ("Core to view", one.view_bytes)):
+            ratio = number / one.new_bytes
+            took = f"{_format_bytes(number)}, {_format_growth(ratio, one.new_bytes)}"
+            goal = "" if one.name else _verdict(ratio, MAX_GROWTH_RATIO, f"≤ {MAX_GROWTH_RATIO} ×")
             yield f"{name}: {way}", took, goal
 
 
-def _bytes(number: int) -> str:
+def _format_growth(ratio: float, new_bytes: int) -> str:
+    return f"{ratio:.2f} × the {_format_bytes(new_bytes)} that are new in it"
+
+
+def _format_bytes(number: int) -> str:
     return f"{number / 1e6:.2f} MB"
 
 
-def _clicks(milliseconds: Sequence[float]) -> str:
+def _step_section(milliseconds: Sequence[float]) -> str:
     """The section about Step in a browser."""
     middle = statistics.median(milliseconds)
     return (
@@ -353,48 +404,52 @@ def _clicks(milliseconds: Sequence[float]) -> str:
         "From a click on Step in JupyterLab until the agent, a process of its own, goes on; the run is\n"
         "kept on disk, `durable`. (`python -m bench.step_in_browser`)\n\n"
         f"{len(milliseconds)} clicks: median {middle:.1f} ms, at most {max(milliseconds):.1f} ms; "
-        f"goal {_verdict(middle, STEP, f'≤ {STEP} ms')}."
+        f"goal {_verdict(middle, MAX_STEP_MS, f'≤ {MAX_STEP_MS} ms')}."
     )
 
 
-def _opened(opened: Opened) -> Iterator[tuple[str, ...]]:
-    from .open_long import MESSAGE, PAINT, ROWS  # which needs a browser
+def _browser_opening_rows(opened: BrowserOpening) -> Iterator[tuple[str, ...]]:
+    from .open_long import MAX_OPENING_BYTES, MAX_PAINT_MS, MAX_ROWS  # which needs a browser
 
     middle, most = statistics.median(opened.milliseconds), max(opened.milliseconds)
     what = f"a run of {opened.length:,} events, opened {len(opened.milliseconds)} times: "
     yield (
         what + "until it is drawn",
         f"{middle:.0f} ms, at most {most:.0f} ms",
-        _verdict(middle, PAINT, f"≤ {PAINT:.0f} ms"),
+        _verdict(middle, MAX_PAINT_MS, f"≤ {MAX_PAINT_MS:.0f} ms"),
     )
-    kilobytes = f"{opened.message / 1024:.0f} KB"
-    yield "the message that brings it", kilobytes, _verdict(opened.message, MESSAGE, "≤ 256 KB")
-    yield "rows in the document", f"{opened.rows}", _verdict(opened.rows, ROWS, f"≤ {ROWS}")
+    kilobytes = f"{opened.message_bytes / 1024:.0f} KB"
+    yield (
+        "the message that brings it",
+        kilobytes,
+        _verdict(opened.message_bytes, MAX_OPENING_BYTES, "≤ 256 KB"),
+    )
+    yield "rows in the document", f"{opened.rows}", _verdict(opened.rows, MAX_ROWS, f"≤ {MAX_ROWS}")
 
 
-def _look(look: Look) -> tuple[str, ...]:
-    words = _within(look.seconds, look.goal)
-    return look.name, _spread(look.seconds, 1e3, "ms"), _own(look.ratio), words
+def _snapshot_row(look: SnapshotCost) -> tuple[str, ...]:
+    words = _goal_verdict(look.seconds, look.goal)
+    return look.name, _format_spread(look.seconds, 1e3, "ms"), _format_own_ratio(look.ratio), words
 
 
-def _own(ratio: Spread) -> str:
-    return "1" if ratio.low == ratio.high == 1 else _ratio(ratio)
+def _format_own_ratio(ratio: Spread) -> str:
+    return "1" if ratio.low == ratio.high == 1 else _format_ratio(ratio)
 
 
-def _ratio(ratio: Spread) -> str:
+def _format_ratio(ratio: Spread) -> str:
     return f"{ratio.middle:.2f} × [{ratio.low:.2f} – {ratio.high:.2f}]"
 
 
-def _start(start: Start) -> tuple[str, ...]:
-    words = _within(start.seconds, start.snippet.goal)
-    return f"`{start.snippet.name}`", _spread(start.seconds, 1e3, "ms"), words
+def _import_row(start: ImportTime) -> tuple[str, ...]:
+    words = _goal_verdict(start.seconds, start.snippet.goal)
+    return f"`{start.snippet.name}`", _format_spread(start.seconds, 1e3, "ms"), words
 
 
-def _within(seconds: Spread, goal: float | None) -> str:
+def _goal_verdict(seconds: Spread, goal: float | None) -> str:
     return "" if goal is None else _verdict(seconds.middle, goal, f"≤ {goal * 1e3:.0f} ms")
 
 
-def _spread(spread: Spread, factor: float, unit: str) -> str:
+def _format_spread(spread: Spread, factor: float, unit: str) -> str:
     low, middle, high = (value * factor for value in (spread.low, spread.middle, spread.high))
     return f"{middle:.0f} {unit} [{low:.0f} – {high:.0f}]"
 
@@ -403,7 +458,7 @@ def _verdict(value: float, goal: float, words: str) -> str:
     return f"{words}: {'held' if value <= goal else 'MISSED'}"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def _make_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     rule = tuple("-" * width for width in widths)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from .measured_server import FLOOR, VERSION_1, VERSION_2, Arm, arm
+from .measured_server import FLOOR, VERSION_1, VERSION_2, MeasuredAgent, start_agent
 
-KINDS = (FLOOR, *VERSION_1, *VERSION_2)
+SETUPS = (FLOOR, *VERSION_1, *VERSION_2)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Spread:
 class RoundTrip:
     """One arm's result at one size."""
 
-    arm: str
+    setup: str
     size: int  # bytes of a body
     seconds: Spread  # of the blocks' medians
     ratio: Spread  # to the floor's block beside it
@@ -62,32 +62,32 @@ def measure(size: int, effort: Effort) -> list[RoundTrip]:
         size: Of each body, in bytes.
         effort: How much.
     """
-    rounds = [each for _ in range(effort.sets) for each in _set(size, effort)]
-    return [_result(index, size, rounds) for index in range(len(KINDS))]
+    rounds = [each for _ in range(effort.sets) for each in _measure_set(size, effort)]
+    return [_summarize(index, size, rounds) for index in range(len(SETUPS))]
 
 
-def _set(size: int, effort: Effort) -> list[list[float]]:
+def _measure_set(size: int, effort: Effort) -> list[list[float]]:
     """The rounds of one set of processes."""
     with ExitStack() as stack:
-        arms = [stack.enter_context(arm(kind, size)) for kind in KINDS]
+        arms = [stack.enter_context(start_agent(kind, size)) for kind in SETUPS]
         for each in arms:
-            each.block(2 * effort.turns)  # to warm up
-        return [_round(arms, index, effort) for index in range(effort.blocks)]
+            each.measure_block(2 * effort.turns)  # to warm up
+        return [_measure_round(arms, index, effort) for index in range(effort.blocks)]
 
 
-def _round(arms: list[Arm], index: int, effort: Effort) -> list[float]:
+def _measure_round(arms: list[MeasuredAgent], index: int, effort: Effort) -> list[float]:
     """One block of each arm, another one first each time; each block's median."""
     time.sleep(effort.rest)
     medians = [0.0] * len(arms)
     for shift in range(len(arms)):
         which = (index + shift) % len(arms)
-        medians[which] = statistics.median(arms[which].block(effort.turns))
+        medians[which] = statistics.median(arms[which].measure_block(effort.turns))
     return medians
 
 
-def _result(index: int, size: int, rounds: list[list[float]]) -> RoundTrip:
+def _summarize(index: int, size: int, rounds: list[list[float]]) -> RoundTrip:
     return RoundTrip(
-        arm=KINDS[index].name,
+        arm=SETUPS[index].name,
         size=size,
         seconds=Spread.of([medians[index] for medians in rounds]),
         ratio=Spread.of([medians[index] / medians[0] for medians in rounds]),

@@ -16,22 +16,22 @@ from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.tools.command_process import prepare_command, run_process
 from agentstepper_nb.errors import SandboxError
 
-COUNT = 60
+REPETITIONS = 60
 NAMES: tuple[SandboxChoice, ...] = ("none", "landlock", "bubblewrap", "seatbelt")
 
 
-async def bare() -> None:
+async def run_bare() -> None:
     await (await asyncio.create_subprocess_exec("true")).wait()
 
 
-async def confined(sandbox: Sandbox, access: SandboxAccess) -> None:
+async def run_confined(sandbox: Sandbox, access: SandboxAccess) -> None:
     async with prepare_command(sandbox, ["true"], access.workspace, access) as launch:
         assert (await run_process(launch, access.workspace, 60, asyncio.Event())).exit_code == 0
 
 
-async def show(name: str, start: Callable[[], Awaitable[None]]) -> None:
+async def time_and_print(name: str, start: Callable[[], Awaitable[None]]) -> None:
     times = []
-    for _ in range(COUNT):
+    for _ in range(REPETITIONS):
         begin = time.perf_counter()
         await start()
         times.append(time.perf_counter() - begin)
@@ -46,14 +46,14 @@ def main() -> None:
         for each in (workspace, home, temporary):
             each.mkdir()
         access = SandboxAccess(workspace=workspace, home=home, temporary_folder=temporary)
-        asyncio.run(show("bare", bare))
+        asyncio.run(time_and_print("bare", run_bare))
         for name in NAMES:
             try:
                 sandbox = choose_sandbox(name, ResourceLimits()).sandbox
             except SandboxError as error:
                 print(f"{name:12} {error}")
                 continue
-            asyncio.run(show(name, partial(confined, sandbox, access)))
+            asyncio.run(time_and_print(name, partial(run_confined, sandbox, access)))
 
 
 if __name__ == "__main__":

@@ -25,41 +25,45 @@ from agentstepper_nb import AgentStepper, instrument
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 
 from .access import TOKENS
-from .conversation import body
+from .conversation import make_body
 from .lease import STORE
-from .measured_server import process
+from .measured_server import start_process
 from .model import TOKENS as MODEL_TOKENS
 from .round_trip import Effort, Spread
 
 #: Of one round: the medians of each arm's block, by measure.
-Round = dict[str, dict[str, float]]
+Medians = dict[str, dict[str, float]]
 
 #: Where `make bench` installs what is compared with.
 PYTHON: Final = Path(__file__).parents[1] / ".make" / "bench" / "bin" / "python"
 PLAIN, SEAM, PASSIVE = "plain client", "in a run that continues", "OpenInference"
-ARMS: Final = (PLAIN, SEAM, PASSIVE)
+VARIANTS: Final = (PLAIN, SEAM, PASSIVE)
 #: What is measured: seconds, and tokens a second from the first one on.
-WHOLE, FIRST, STREAM = "a whole answer", "a stream's first token", "a stream, until it is closed"
-RATE: Final = "a stream's tokens a second"
-MEASURES: Final = (WHOLE, FIRST, STREAM, RATE)
+WHOLE_ANSWER, FIRST_TOKEN, STREAM = (
+    "a whole answer",
+    "a stream's first token",
+    "a stream, until it is closed",
+)
+TOKENS_PER_S: Final = "a stream's tokens a second"
+MEASURES: Final = (WHOLE_ANSWER, FIRST_TOKEN, STREAM, TOKENS_PER_S)
 #: Seconds after each query.
-_REST: Final = 0.01
+_REST_S: Final = 0.01
 #: Streams of a block, in whole answers: each takes longer.
-_FEWER: Final = 4
+_WHOLE_PER_STREAM: Final = 4
 
 
 @dataclass(frozen=True)
-class Attached:
+class QueryCost:
     """One measure of one arm at one size."""
 
-    arm: str
+    variant: str
     measure: str
     size: int  # bytes of a prompt
     values: Spread  # of the blocks' medians
     ratio: Spread  # to the plain client's block beside it
 
 
-def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[Attached]:
+def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[QueryCost]:
     """Measure all variants at one size.
 
     Args:
@@ -68,14 +72,14 @@ def measure(size: int, effort: Effort, *, python: Path = PYTHON) -> list[Attache
         python: The environment's interpreter.
     """
     assert python.exists(), "What it is compared with isn't installed: run `make bench`."
-    rounds = [each for _ in range(effort.sets) for each in _set(size, effort, python)]
+    rounds = [each for _ in range(effort.sets) for each in _measure_set(size, effort, python)]
     return summarize(size, rounds)
 
 
-def summarize(size: int, rounds: Sequence[Round]) -> list[Attached]:
+def summarize(size: int, rounds: Sequence[Medians]) -> list[QueryCost]:
     """The results of rounds, each with its measures by arm."""
     return [
-        Attached(
+        QueryCost(
             arm,
             measure,
             size,
@@ -87,22 +91,22 @@ def summarize(size: int, rounds: Sequence[Round]) -> list[Attached]:
     ]
 
 
-def _set(size: int, effort: Effort, python: Path) -> list[Round]:
+def _measure_set(size: int, effort: Effort, python: Path) -> list[Medians]:
     """The rounds of one set of processes."""
     with ExitStack() as stack:
-        client_port, ui_port = json.loads(stack.enter_context(process("server", STORE)))
-        stack.enter_context(process("viewer", str(ui_port), SUBPROTOCOL))
-        model = int(stack.enter_context(process("model")))
+        client_port, ui_port = json.loads(stack.enter_context(start_process("server", STORE)))
+        stack.enter_context(start_process("viewer", str(ui_port), SUBPROTOCOL))
+        model = int(stack.enter_context(start_process("model")))
         numbers = (model, client_port, size, effort.blocks, effort.turns, effort.rest)
-        agent = process("seam", *map(str, numbers), python=str(python))
-        rounds: list[Round] = json.loads(stack.enter_context(agent))
+        agent = start_process("seam", *map(str, numbers), python=str(python))
+        rounds: list[Medians] = json.loads(stack.enter_context(agent))
         return rounds
 
 
 # ---- the agent's process ----------------------------------------------------------------------------
 
 
-class Agent:
+class OpenAIAgent:
     """OpenAI's client, whose queries are timed.
 
     Args:
@@ -111,36 +115,36 @@ class Agent:
         variants: The ways in which it is attached.
     """
 
-    def __init__(self, model: int, size: int, variants: Sequence[str] = ARMS) -> None:
+    def __init__(self, model: int, size: int, variants: Sequence[str] = VARIANTS) -> None:
         from openai import OpenAI
 
         self._client = OpenAI(base_url=f"http://127.0.0.1:{model}/v1", api_key="any")
-        self._bodies = (body(size, number) for number in count())
-        self._arms = variants
-        self._passive = _make_passive() if PASSIVE in variants else None
+        self._bodies = (make_body(size, number) for number in count())
+        self._variants = variants
+        self._instrumentor = _make_instrumentor() if PASSIVE in variants else None
 
     def close(self) -> None:
         """Close the client."""
         self._client.close()
 
-    def round(self, index: int, turns: int, dbg: AgentStepper) -> Round:
+    def measure_round(self, index: int, turns: int, dbg: AgentStepper) -> Medians:
         """One block of each arm, another one first each time: its measures' medians."""
-        measured: Round = {}
-        for shift in range(len(self._arms)):
-            arm = self._arms[(index + shift) % len(self._arms)]
-            with self._attached(arm, dbg):
-                measured[arm] = self._block(turns)
-        return {arm: measured[arm] for arm in self._arms}
+        measured: Medians = {}
+        for shift in range(len(self._variants)):
+            arm = self._variants[(index + shift) % len(self._variants)]
+            with self._attach(arm, dbg):
+                measured[arm] = self._measure_block(turns)
+        return {arm: measured[arm] for arm in self._variants}
 
     @contextmanager
-    def _attached(self, arm: str, dbg: AgentStepper) -> Iterator[None]:
+    def _attach(self, arm: str, dbg: AgentStepper) -> Iterator[None]:
         if arm == SEAM:
             instrument.enable()
             yield
             instrument.disable()
             dbg.post_debug_message("")  # which waits until all is written
         elif arm == PASSIVE:
-            instrumentor, provider = self._passive
+            instrumentor, provider = self._instrumentor
             instrumentor.instrument(tracer_provider=provider)
             yield
             instrumentor.uninstrument()
@@ -148,23 +152,23 @@ class Agent:
         else:
             yield
 
-    def _block(self, turns: int) -> dict[str, float]:
-        whole = [self._ask_whole() for _ in range(turns)]
-        streams = [self._ask_stream() for _ in range(max(1, turns // _FEWER))]
+    def _measure_block(self, turns: int) -> dict[str, float]:
+        whole = [self._time_answer() for _ in range(turns)]
+        streams = [self._time_stream() for _ in range(max(1, turns // _WHOLE_PER_STREAM))]
         medians = map(statistics.median, (whole, *zip(*streams, strict=True)))
         return dict(zip(MEASURES, medians, strict=True))
 
-    def _ask_whole(self) -> float:
-        prompt = self._rest()
+    def _time_answer(self) -> float:
+        prompt = self._rest_and_next_prompt()
         begin = time.perf_counter()
         answer = self._client.chat.completions.create(**prompt)
         seconds = time.perf_counter() - begin
         assert answer.choices[0].message.content
         return seconds
 
-    def _ask_stream(self) -> tuple[float, float, float]:
+    def _time_stream(self) -> tuple[float, float, float]:
         """Seconds to the first token and until the stream is closed, and tokens a second."""
-        prompt = self._rest()
+        prompt = self._rest_and_next_prompt()
         clock = time.perf_counter
         begin = clock()
         with self._client.chat.completions.create(**prompt, stream=True) as stream:
@@ -173,13 +177,13 @@ class Agent:
         assert len(times) == MODEL_TOKENS
         return times[0] - begin, closed - begin, (len(times) - 1) / (times[-1] - times[0])
 
-    def _rest(self) -> dict[str, Any]:
+    def _rest_and_next_prompt(self) -> dict[str, Any]:
         """Rest, and give the next prompt."""
-        time.sleep(_REST)
+        time.sleep(_REST_S)
         return next(self._bodies)
 
 
-def _make_passive() -> tuple[Any, Any]:
+def _make_instrumentor() -> tuple[Any, Any]:
     """OpenInference's instrumentor, and a provider of tracers whose spans are exported to nowhere."""
     from openinference.instrumentation.openai import OpenAIInstrumentor
     from opentelemetry.sdk.trace import TracerProvider
@@ -201,12 +205,12 @@ def _make_passive() -> tuple[Any, Any]:
 def main(arguments: list[str]) -> None:
     model, core, size, blocks, turns = map(int, arguments[:5])
     with AgentStepper("bench", "127.0.0.1", core, token=TOKENS.agent) as dbg:
-        agent = Agent(model, size)
-        agent.round(0, turns, dbg)  # to warm up
+        agent = OpenAIAgent(model, size)
+        agent.measure_round(0, turns, dbg)  # to warm up
         rounds = []
         for index in range(blocks):
             time.sleep(float(arguments[5]))
-            rounds.append(agent.round(index, turns, dbg))
+            rounds.append(agent.measure_round(index, turns, dbg))
         agent.close()
     print(json.dumps(rounds), flush=True)
     sys.stdin.read()

@@ -17,7 +17,7 @@ from typing import Any
 from agentstepper_nb.hub import AgentStepperCore
 
 from .access import TOKENS
-from .floor import Floor
+from .floor import EchoServer
 
 
 def main(store: str) -> None:
@@ -31,9 +31,9 @@ def main(store: str) -> None:
         server.stop()
 
 
-def _server(store: str, folder: Path) -> Floor | AgentStepperCore:
+def _server(store: str, folder: Path) -> EchoServer | AgentStepperCore:
     if not store:
-        return Floor()
+        return EchoServer()
     kept: dict[str, Any] = {} if store == "memory" else {"data": folder, "durability": store}
     return AgentStepperCore(
         "127.0.0.1",

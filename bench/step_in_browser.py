@@ -23,9 +23,9 @@ from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.e2e.lab import DebuggerView, Lab, notebook
 from tests.e2e.test_several_agents import choose
 
-from .report import machine
+from .report import describe_machine
 
-GOAL = 10.0  # milliseconds
+GOAL_MS = 10.0  # milliseconds
 
 #: Says when each of its halt points let it go on; what it sends is a small call and its result.
 AGENT = """
@@ -45,7 +45,7 @@ with AgentStepper("clicked") as dbg:
 """
 
 #: The page's clock counts from a moment of its own, which is found where the system's clock ticks.
-LISTEN = """() => {
+LISTEN_JS = """() => {
     const start = Date.now();
     while (Date.now() === start);
     const origin = Date.now() - performance.now();
@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     median = statistics.median(times)
     print(
         f"{len(times)} clicks on Step in JupyterLab, until the agent goes on: "
-        f"median {median:.1f} ms, max {max(times):.1f} ms; goal ≤ {GOAL:.0f} ms: "
-        f"{'held' if median <= GOAL else 'missed'}. {machine()}"
+        f"median {median:.1f} ms, max {max(times):.1f} ms; goal ≤ {GOAL_MS:.0f} ms: "
+        f"{'held' if median <= GOAL_MS else 'missed'}. {describe_machine()}"
     )
 
 
@@ -75,12 +75,12 @@ def measure(clicks: int) -> list[float]:
     Args:
         clicks: How many, an even number; the one that lets the agent start is not among them.
     """
-    with _lab() as lab:
-        page, view = lab.page, _panel(lab)
-        with _agent(lab.jupyter, clicks // 2) as process:
+    with _open_lab() as lab:
+        page, view = lab.page, _open_panel(lab)
+        with _start_agent(lab.jupyter, clicks // 2) as process:
             choose(view, "clicked")
             view.expect_state("Halted")
-            page.evaluate(LISTEN)
+            page.evaluate(LISTEN_JS)
             for seq in range(1, clicks + 2):
                 expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text(str(seq))
                 view.press("Step")
@@ -92,7 +92,7 @@ def measure(clicks: int) -> list[float]:
 
 
 @contextmanager
-def _lab() -> Iterator[Lab]:
+def _open_lab() -> Iterator[Lab]:
     with (
         tempfile.TemporaryDirectory() as home,
         running_jupyter(Path(home)) as jupyter,
@@ -104,13 +104,13 @@ def _lab() -> Iterator[Lab]:
         yield lab
 
 
-def _panel(lab: Lab) -> DebuggerView:
+def _open_panel(lab: Lab) -> DebuggerView:
     lab.toggle_panel()
     return lab.panel_view()
 
 
 @contextmanager
-def _agent(jupyter: Jupyter, calls: int) -> Iterator[subprocess.Popen[str]]:
+def _start_agent(jupyter: Jupyter, calls: int) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", AGENT, str(calls)]
     process = subprocess.Popen(
         command, env=jupyter.environment(), stdout=subprocess.PIPE, text=True

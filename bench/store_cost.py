@@ -24,15 +24,15 @@ from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.growing_agent import grow, size
 from tests.helpers.histories import fold_records
 
-from .conversation import body
+from .conversation import make_body
 from .round_trip import Spread
 
 #: Bytes of a halt point that is appended.
-SIZE = 2_000
+BODY_BYTES = 2_000
 #: Steps of each run of the folder that is opened.
 STEPS = 10
 #: Seconds without a change after which a folder is taken to be idle.
-_QUIET = 1.5
+_QUIET_S = 1.5
 
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Effort:
+class StoreEffort:
     """How much is measured."""
 
     rounds: int
@@ -51,7 +51,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Rate:
+class AppendCost:
     """One way to append."""
 
     name: str
@@ -60,16 +60,16 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Room:
+class DiskUsage:
     """What a conversation that grows takes on disk."""
 
     turns: int
-    new: int  # bytes that were said for the first time
-    idle: int  # bytes of the folder, once it is idle
+    new_bytes: int  # bytes that were said for the first time
+    idle_bytes: int  # bytes of the folder, once it is idle
 
 
 @dataclass(frozen=True)
-class Opening:
+class FolderOpening:
     """A folder with many runs, opened until a Core knows them all."""
 
     runs: int
@@ -77,64 +77,72 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Storing:
+class StoreCosts:
     """All that this module measures."""
 
-    rates: Sequence[Rate]
-    room: Room
-    opening: Opening
+    appends: Sequence[AppendCost]
+    disk_usage: DiskUsage
+    opening: FolderOpening
 
 
-def measure(effort: Effort) -> Storing:
+def measure(effort: StoreEffort) -> StoreCosts:
     """Measure appending, beside its floor, then the room that is taken, then opening."""
-    return Storing(_rates(effort), _room(effort.turns), _opening(effort))
+    return StoreCosts(
+        _measure_appends(effort), _measure_disk_usage(effort.turns), _measure_opening(effort)
+    )
 
 
 # ---- appending ----------------------------------------------------------------------------------------
 
 
-class _HaltPoints:
+class HaltPointRecords:
     """The records of one run's halt points, each with contents of its own."""
 
     def __init__(self) -> None:
-        self._stage = DebuggerHarness()
+        self._harness = DebuggerHarness()
         self._numbers = count()
-        self._stage.start()
-        self._stage.resume(self._stage.query()[1])
+        self._harness.start()
+        self._harness.resume(self._harness.query()[1])
 
     def take(self, number: int) -> list[list[Record]]:
         """The records of the next ones; the first time those of the run's beginning are among them."""
         return [self._next() for _ in range(number)]
 
     def _next(self) -> list[Record]:
-        harness = self._stage
-        data = json.dumps(body(SIZE, next(self._numbers)))
+        harness = self._harness
+        data = json.dumps(make_body(BODY_BYTES, next(self._numbers)))
         harness.reach(harness.begin(), EventSide.BEGIN, data=data)
         records, harness.records = harness.records, []
         return records
 
 
-def _rates(effort: Effort) -> list[Rate]:
+def _measure_appends(effort: StoreEffort) -> list[AppendCost]:
     with tempfile.TemporaryDirectory() as folder:
-        rounds = asyncio.run(_append(Path(folder), effort))[1:]
+        rounds = asyncio.run(_append_rounds(Path(folder), effort))[1:]
     floor, store, floor_together, store_together = zip(*rounds, strict=True)
     together = f"{effort.together} at one go"
     return [
-        _rate("JSON Lines and `fdatasync`, one by one", floor, floor),
-        _rate("the store, one by one", store, floor),
-        _rate(f"JSON Lines and `fdatasync`, {together}", floor_together, floor_together),
-        _rate(f"the store, {together}", store_together, floor_together),
+        _summarize_append("JSON Lines and `fdatasync`, one by one", floor, floor),
+        _summarize_append("the store, one by one", store, floor),
+        _summarize_append(
+            f"JSON Lines and `fdatasync`, {together}", floor_together, floor_together
+        ),
+        _summarize_append(f"the store, {together}", store_together, floor_together),
     ]
 
 
-def _rate(name: str, seconds: tuple[float, ...], floor: tuple[float, ...]) -> Rate:
+def _summarize_append(
+    name: str, seconds: tuple[float, ...], floor: tuple[float, ...]
+) -> AppendCost:
     ratios = [own / least for own, least in zip(seconds, floor, strict=True)]
-    return Rate(name, Spread.of(seconds), Spread.of(ratios))
+    return AppendCost(name, Spread.of(seconds), Spread.of(ratios))
 
 
-async def _append(folder: Path, effort: Effort) -> list[tuple[float, float, float, float]]:
+async def _append_rounds(
+    folder: Path, effort: StoreEffort
+) -> list[tuple[float, float, float, float]]:
     """Seconds a halt point of the floor and the store, one by one, and of both at one go."""
-    halt_points = _HaltPoints()
+    halt_points = HaltPointRecords()
     rounds = []
     with closing(open_store(folder)) as store, (folder / "floor").open("ab", buffering=0) as file:
         for _ in range(effort.rounds + 1):
@@ -143,30 +151,30 @@ async def _append(folder: Path, effort: Effort) -> list[tuple[float, float, floa
             )
             rounds.append(
                 (
-                    await _seconds(few, lambda each: _to_file(file.fileno(), each)),
-                    await _seconds(few, lambda each: _to_store(store, each)),
-                    await _seconds([many], lambda each: _to_file(file.fileno(), *each)),
-                    await _seconds([many], lambda each: _to_store(store, *each)),
+                    await _time_each(few, lambda each: _write_to_file(file.fileno(), each)),
+                    await _time_each(few, lambda each: _write_to_store(store, each)),
+                    await _time_each([many], lambda each: _write_to_file(file.fileno(), *each)),
+                    await _time_each([many], lambda each: _write_to_store(store, *each)),
                 )
             )
     per = (effort.one_by_one, effort.one_by_one, effort.together, effort.together)
     return [tuple(s / n for s, n in zip(each, per, strict=True)) for each in rounds]  # type: ignore[misc]
 
 
-async def _seconds(items: Sequence[T], keep: Callable[[T], Awaitable[None]]) -> float:
+async def _time_each(items: Sequence[T], write: Callable[[T], Awaitable[None]]) -> float:
     begin = time.perf_counter()
     for item in items:
-        await keep(item)
+        await write(item)
     return time.perf_counter() - begin
 
 
-async def _to_file(file: int, *groups: list[Record]) -> None:
+async def _write_to_file(file: int, *groups: list[Record]) -> None:
     for group in groups:
         os.write(file, _encode(group) + b"\n")
     os.fdatasync(file)
 
 
-async def _to_store(store: SqliteStore, *groups: list[Record]) -> None:
+async def _write_to_store(store: SqliteStore, *groups: list[Record]) -> None:
     durable = asyncio.Event()
     for group in groups[:-1]:
         store.append(group)
@@ -177,20 +185,20 @@ async def _to_store(store: SqliteStore, *groups: list[Record]) -> None:
 # ---- room, and opening --------------------------------------------------------------------------------
 
 
-def _room(turns: int) -> Room:
-    async def idle(folder: Path) -> Room:
+def _measure_disk_usage(turns: int) -> DiskUsage:
+    async def idle(folder: Path) -> DiskUsage:
         with closing(open_store(folder)) as store:
             new = await grow(store, turns)
-            return Room(turns, new, await _settled(folder))
+            return DiskUsage(turns, new, await _wait_until_idle(folder))
 
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(idle(Path(folder)))
 
 
-async def _settled(folder: Path) -> int:
+async def _wait_until_idle(folder: Path) -> int:
     """The bytes of a folder in which nothing changes any more."""
     last, since = -1, time.monotonic()
-    while time.monotonic() - since < _QUIET:
+    while time.monotonic() - since < _QUIET_S:
         now = size(folder)
         if now != last:
             last, since = now, time.monotonic()
@@ -198,13 +206,13 @@ async def _settled(folder: Path) -> int:
     return last
 
 
-def _opening(effort: Effort) -> Opening:
+def _measure_opening(effort: StoreEffort) -> FolderOpening:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        records = [record for each in _HaltPoints().take(STEPS) for record in each]
+        records = [record for each in HaltPointRecords().take(STEPS) for record in each]
         asyncio.run(_fill(folder, effort.runs, fold_records(records)))
-        seconds = [_open(folder) for _ in range(effort.rounds + 1)][1:]
-    return Opening(effort.runs, Spread.of(seconds))
+        seconds = [_time_opening(folder) for _ in range(effort.rounds + 1)][1:]
+    return FolderOpening(effort.runs, Spread.of(seconds))
 
 
 async def _fill(folder: Path, runs: int, history: RunHistory) -> None:
@@ -214,7 +222,7 @@ async def _fill(folder: Path, runs: int, history: RunHistory) -> None:
         await store.info()
 
 
-def _open(folder: Path) -> float:
+def _time_opening(folder: Path) -> float:
     begin = time.perf_counter()
     with closing(open_store(folder)) as store:
         for _ in store.load():

@@ -19,10 +19,10 @@ from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VE
 from .access import CONTROL
 
 #: The word both versions have for it stands within the first characters of a message.
-_HALTED, _HEAD = '"halted"', 600
+_HALTED_WORD, _HEAD_CHARS = '"halted"', 600
 
 
-async def view(port: int, subprotocol: str | None) -> None:
+async def run_view(port: int, subprotocol: str | None) -> None:
     async with connect(
         f"ws://127.0.0.1:{port}",
         additional_headers=CONTROL,
@@ -34,15 +34,15 @@ async def view(port: int, subprotocol: str | None) -> None:
         if subprotocol:
             await socket.send(v2.from_ui.encode(v2.UiHello(version=VERSION, client="bench"), 1))
         print("connected", flush=True)
-        reading = asyncio.create_task(_drain(socket, subprotocol == SUBPROTOCOL))
+        reading = asyncio.create_task(_resume_halted_runs(socket, subprotocol == SUBPROTOCOL))
         await asyncio.to_thread(sys.stdin.read)
         reading.cancel()
 
 
-async def _drain(socket: ClientConnection, is_v2: bool) -> None:
+async def _resume_halted_runs(socket: ClientConnection, is_v2: bool) -> None:
     async for message in socket:
         assert isinstance(message, str)
-        if _HALTED in message[:_HEAD]:
+        if _HALTED_WORD in message[:_HEAD_CHARS]:
             for command in _continue_v2(message) if is_v2 else _continue_v1(message):
                 await socket.send(command)
 
@@ -64,4 +64,4 @@ def _continue_v2(message: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(view(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))
+    asyncio.run(run_view(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))

@@ -17,11 +17,11 @@ from .round_trip import Spread
 FILES = 10_000
 _BY_FOLDER = 20  # files of a folder; ten folders of these make a package
 #: What a file's stamp takes to be trusted: `files._TICK_NS`, and a little.
-_SETTLED = 2.5  # seconds
+_STAMP_AGE_S = 2.5  # seconds
 
 
 @dataclass(frozen=True)
-class Look:
+class SnapshotCost:
     """One way to look at the workspace."""
 
     name: str
@@ -30,7 +30,7 @@ class Look:
     goal: float | None = None  # seconds
 
 
-def measure(count: int, files: int = FILES) -> list[Look]:
+def measure(count: int, files: int = FILES) -> list[SnapshotCost]:
     """Measure, in turn: the floor, a snapshot of nothing, and one of a single changed file.
 
     The floor is a bare `os.walk` with an `lstat` of each file.
@@ -42,25 +42,25 @@ def measure(count: int, files: int = FILES) -> list[Look]:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch, "workspace")
         _fill(root, files)
-        time.sleep(_SETTLED)
+        time.sleep(_STAMP_AGE_S)
         workspace = Workspace(root, "bench", data_dir=Path(scratch, "data"))
         try:
-            looks = [_look(root, workspace, number) for number in range(count + 1)][1:]
+            looks = [_measure_round(root, workspace, number) for number in range(count + 1)][1:]
         finally:
             workspace.close()
     floors, nothings, changes = zip(*looks, strict=True)
     return [
-        Look("`os.walk` and `lstat`, the floor", Spread.of(floors), Spread.of([1.0])),
-        Look("nothing changed", Spread.of(nothings), _ratios(nothings, floors), goal=0.050),
-        Look("one file changed", Spread.of(changes), _ratios(changes, floors)),
+        SnapshotCost("`os.walk` and `lstat`, the floor", Spread.of(floors), Spread.of([1.0])),
+        SnapshotCost("nothing changed", Spread.of(nothings), _ratios(nothings, floors), goal=0.050),
+        SnapshotCost("one file changed", Spread.of(changes), _ratios(changes, floors)),
     ]
 
 
-def _look(root: Path, workspace: Workspace, number: int) -> tuple[float, float, float]:
-    floor = _seconds(lambda: _walk(root))
-    nothing = _seconds(lambda: _snapshot(workspace, changed=False))
+def _measure_round(root: Path, workspace: Workspace, number: int) -> tuple[float, float, float]:
+    floor = _time(lambda: _walk(root))
+    nothing = _time(lambda: _snapshot(workspace, changed=False))
     (root / "changing.txt").write_text(f"{number}\n")
-    change = _seconds(lambda: _snapshot(workspace, changed=True))
+    change = _time(lambda: _snapshot(workspace, changed=True))
     return floor, nothing, change
 
 
@@ -82,10 +82,10 @@ def _snapshot(workspace: Workspace, changed: bool) -> None:
     assert (workspace.snapshot() is not None) is changed
 
 
-def _seconds(look: Callable[[], None]) -> float:
+def _time(act: Callable[[], None]) -> float:
     gc.collect()  # the garbage of the one before isn't this one's
     begin = time.perf_counter()
-    look()
+    act()
     return time.perf_counter() - begin
 
 

@@ -59,7 +59,7 @@ class Tracer:
         return files
 
 
-class Person:
+class EditingView:
     """A view of version 2, which edits the prompt that the agent halts at.
 
     Args:
@@ -68,37 +68,37 @@ class Person:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
-        self._said = 0
-        self._ask("hello", version=2, client="trace")
+        self._sent_count = 0
+        self._request("hello", version=2, client="trace")
 
     def edit_and_step(self, text: str) -> None:
         """Change what the agent is halted with, and let it go on."""
-        run = self._halted()
+        run = self._wait_for_halt()
         message = run["pending"][0]
-        shown = self._ask("get_message", run=run["id"], message=message)["body"]
+        shown = self._request("get_message", run=run["id"], message=message)["body"]
         asked = {"run": run["id"], "breakpoint": message, "revision": shown["revision"]}
-        self._ask("edit", **asked, edit=json.dumps(text))
-        self._ask("step", run=run["id"])
+        self._request("edit", **asked, edit=json.dumps(text))
+        self._request("step", run=run["id"])
 
-    def _halted(self) -> Any:
+    def _wait_for_halt(self) -> Any:
         while True:
-            message = self._hear()
+            message = self._receive()
             if message["type"] == "run" and message["body"]["run"]["pending"]:
                 return message["body"]["run"]
 
-    def _ask(self, kind: str, **body: Any) -> Any:
-        self._said += 1
-        id = f"c{self._said}"
-        said = {"n": self._said, "type": kind, "id": id, "body": body}
+    def _request(self, kind: str, **body: Any) -> Any:
+        self._sent_count += 1
+        id = f"c{self._sent_count}"
+        said = {"n": self._sent_count, "type": kind, "id": id, "body": body}
         self._socket.send(json.dumps(said))
         while True:
-            message = self._hear()
+            message = self._receive()
             if message.get("id") == id:
                 if message["type"] == "error":
                     raise RuntimeError(f"The Core refused {kind}: {message['body']}")
                 return message
 
-    def _hear(self) -> Any:
+    def _receive(self) -> Any:
         return json.loads(self._socket.recv(timeout=30))
 
 
@@ -108,15 +108,18 @@ def trace() -> Tracer:
     threading.setprofile(tracer)
     sys.setprofile(tracer)
     try:
-        with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core, _view(core) as socket:
-            _edit(tracer, core, Person(socket))
+        with (
+            AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core,
+            _connect_view(core) as socket,
+        ):
+            _trace_edit(tracer, core, EditingView(socket))
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
     return tracer
 
 
-def _view(core: AgentStepperCore) -> ClientConnection:
+def _connect_view(core: AgentStepperCore) -> ClientConnection:
     return connect(
         f"ws://127.0.0.1:{core.ui_port}",
         subprotocols=[Subprotocol(SUBPROTOCOL)],
@@ -126,8 +129,8 @@ def _view(core: AgentStepperCore) -> ClientConnection:
     )
 
 
-def _edit(tracer: Tracer, core: AgentStepperCore, person: Person) -> None:
-    sees = threading.Thread(target=_edit_both, args=(person,))
+def _trace_edit(tracer: Tracer, core: AgentStepperCore, view: EditingView) -> None:
+    sees = threading.Thread(target=_edit_both, args=(view,))
     sees.start()
     url = f"ws://127.0.0.1:{core.client_port}"
     with AgentStepper("Traced", url=url, token=core.tokens.agent, stop_on_entry=False) as dbg:
@@ -139,9 +142,9 @@ def _edit(tracer: Tracer, core: AgentStepperCore, person: Person) -> None:
     sees.join()
 
 
-def _edit_both(person: Person) -> None:
-    person.edit_and_step("edited first")
-    person.edit_and_step("edited")
+def _edit_both(view: EditingView) -> None:
+    view.edit_and_step("edited first")
+    view.edit_and_step("edited")
 
 
 def main() -> None:

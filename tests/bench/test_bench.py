@@ -26,14 +26,14 @@ from bench import (
 )
 from bench.__main__ import main
 from bench.access import TOKENS
-from bench.conversation import body
-from bench.imports import Snippet, Start
-from bench.lease import Leased
-from bench.long_runs import Long
-from bench.open_long import Opened
+from bench.conversation import make_body
+from bench.imports import ImportTime, Snippet
+from bench.lease import LeaseCost
+from bench.long_runs import LongRunCosts
+from bench.open_long import BrowserOpening
 from bench.round_trip import RoundTrip, Spread
-from bench.store_cost import Opening, Room, Storing
-from bench.workspace_steps import Look
+from bench.store_cost import DiskUsage, FolderOpening, StoreCosts
+from bench.workspace_steps import SnapshotCost
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import Person
 
@@ -52,7 +52,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
         ]
     )
     page = capsys.readouterr().out
-    for arm in round_trip.KINDS:
+    for arm in round_trip.SETUPS:
         assert len(re.findall(rf"\| {arm.name} +\| \d+ KB", page)) == 2
     assert len(re.findall(r"\d+ µs \[\d+ – \d+\]", page)) == 14 + 4 + 6
     assert len(re.findall(r"\d+ ms \[\d+ – \d+\]", page)) == 7
@@ -64,30 +64,31 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     "kind", [measured_server.FLOOR, measured_server.VERSION_1[1], measured_server.VERSION_2[2]]
 )
 def test_an_arm_goes_through_its_turns(kind: measured_server.Kind) -> None:
-    with measured_server.arm(kind, 1_000) as arm:
-        assert len(arm.block(70)) == 70  # so many that an acknowledgement is among the answers
+    with measured_server.start_agent(kind, 1_000) as arm:
+        # So many that an acknowledgement is among the answers.
+        assert len(arm.measure_block(70)) == 70
 
 
 def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_cost, "_QUIET", 0.2)
-    effort = store_cost.Effort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
+    monkeypatch.setattr(store_cost, "_QUIET_S", 0.2)
+    effort = store_cost.StoreEffort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
     kept = store_cost.measure(effort)
-    assert [rate.ratio.middle == 1 for rate in kept.rates] == [True, False, True, False]
-    assert kept.room.new > 3 * 2000
-    assert kept.room.idle > kept.room.new / 10
+    assert [rate.ratio.middle == 1 for rate in kept.appends] == [True, False, True, False]
+    assert kept.disk_usage.new_bytes > 3 * 2000
+    assert kept.disk_usage.idle_bytes > kept.disk_usage.new_bytes / 10
     assert kept.opening.seconds.middle > 0
 
 
 def test_what_travels_is_weighed() -> None:
-    (one,) = wire.measure(3, {"": conversations_text.grows})
+    (one,) = wire.measure(3, {"": conversations_text.grow})
     assert one.turns == 3
-    assert one.new > 3 * 2000
-    assert one.new / 2 < one.shown < one.told < 3 * one.new
+    assert one.new_bytes > 3 * 2000
+    assert one.new_bytes / 2 < one.view_bytes < one.agent_bytes < 3 * one.new_bytes
 
 
 def test_a_leased_agent_waits_for_nobody() -> None:
-    with lease.agent(1_000, 2) as leased:
-        assert len(leased.block(3)) == 2 * 3
+    with lease.start_timed_agent(1_000, 2) as leased:
+        assert len(leased.time_block(3)) == 2 * 3
 
 
 def test_queries_by_the_seam_are_recorded_and_timed(
@@ -99,13 +100,13 @@ def test_queries_by_the_seam_are_recorded_and_timed(
             AgentStepperCore("127.0.0.1", 0, 0, token=TOKENS.agent, control_token=TOKENS.control)
         )
         announce_core(core)
-        stack.enter_context(measured_server.process("viewer", str(core.ui_port), SUBPROTOCOL))
-        model = int(stack.enter_context(measured_server.process("model")))
-        agent = seam.Agent(model, 1_000, (seam.PLAIN, seam.SEAM))
+        stack.enter_context(measured_server.start_process("viewer", str(core.ui_port), SUBPROTOCOL))
+        model = int(stack.enter_context(measured_server.start_process("model")))
+        agent = seam.OpenAIAgent(model, 1_000, (seam.PLAIN, seam.SEAM))
         stack.callback(agent.close)
         port = core.client_port
         dbg = stack.enter_context(AgentStepper("bench", "127.0.0.1", port, token=TOKENS.agent))
-        rounds = [agent.round(index, 2, dbg) for index in range(2)]
+        rounds = [agent.measure_round(index, 2, dbg) for index in range(2)]
         person = stack.enter_context(Person(core.ui_port))
         queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
     assert len(queries) == 2 * 2 * (2 + 1)  # rounds, sides, queries of the seam's blocks alone
@@ -119,26 +120,26 @@ def test_queries_by_the_seam_are_recorded_and_timed(
 def test_what_a_query_costs_is_said() -> None:
     rounds = [
         {
-            seam.PLAIN: dict.fromkeys(seam.MEASURES, 0.001) | {seam.RATE: 9000.0},
-            seam.PASSIVE: dict.fromkeys(seam.MEASURES, 0.0015) | {seam.RATE: 4500.0},
+            seam.PLAIN: dict.fromkeys(seam.MEASURES, 0.001) | {seam.TOKENS_PER_S: 9000.0},
+            seam.PASSIVE: dict.fromkeys(seam.MEASURES, 0.0015) | {seam.TOKENS_PER_S: 4500.0},
         }
     ]
-    empty = Storing([], Room(1, 1, 1), Opening(1, Spread(1, 2, 3)))
-    page = report.page([], empty, [], [], [], attached=seam.summarize(1_000, rounds))
+    empty = StoreCosts([], DiskUsage(1, 1, 1), FolderOpening(1, Spread(1, 2, 3)))
+    page = report.make_page([], empty, [], [], [], query_costs=seam.summarize(1_000, rounds))
     for words in (
         "| a whole answer | plain client | 1 KB | 1000 µs [1000 – 1000] | 1 |",
         "| a stream's first token | OpenInference | 1 KB | 1500 µs [1500 – 1500] | 1.50 × ",
         "| a stream's tokens a second | OpenInference | 1 KB | 4500 a second [4500 – 4500] | 0.50 × ",
     ):
         assert words in re.sub(" +", " ", page)
-    assert "isn't halted" not in report.page([], empty, [], [], [])
+    assert "isn't halted" not in report.make_page([], empty, [], [], [])
 
 
 @pytest.mark.soak
 def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = long_runs.measure(long_runs.Effort(halt_points=3000, blocks=2, openings=2))
-    assert long.memory > 10_000_000
-    assert 0 < long.opening.first < 256 * 1024
+    long = long_runs.measure(long_runs.LongRunEffort(halt_points=3000, blocks=2, openings=2))
+    assert long.memory_bytes > 10_000_000
+    assert 0 < long.opening.first_bytes < 256 * 1024
     monkeypatch.setattr(many_agents, "AGENTS", 4)
     assert len(many_agents.measure(5)) == 5
     assert len(flooding_agent.measure(5)) == 5
@@ -146,11 +147,11 @@ def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_long_run_costs_is_said() -> None:
     quick, slow = Spread(1e-4, 2e-4, 3e-4), Spread(2e-4, 3e-4, 4e-4)
-    opening = long_runs.Opening(113_000, Spread(0.01, 0.02, 0.03), quick, 5.0)
-    long = Long(100_000, quick, slow, 1.5, 94_000_000, opening)
-    empty = Storing([], Room(1, 1, 1), Opening(1, quick))
-    page = report.page(
-        [], empty, [], [], [], long=long, steps=[0.001] * 99 + [0.07], flooded=[0.01]
+    opening = long_runs.RunOpening(113_000, Spread(0.01, 0.02, 0.03), quick, 5.0)
+    long = LongRunCosts(100_000, quick, slow, 1.5, 94_000_000, opening)
+    empty = StoreCosts([], DiskUsage(1, 1, 1), FolderOpening(1, quick))
+    page = report.make_page(
+        [], empty, [], [], [], long_run=long, step_s=[0.001] * 99 + [0.07], flooded_step_s=[0.01]
     )
     for words in (
         "300 µs [200 – 400], 1.50 × the 200 µs [100 – 300] | ≤ 1.2 ×: MISSED |",
@@ -164,23 +165,23 @@ def test_what_a_long_run_costs_is_said() -> None:
 
 @pytest.mark.soak
 def test_agents_that_run_on_their_own_are_measured() -> None:
-    effort = background.Effort(actions=40, rows=3000, blocks=2, pairs=5, rest=0)
+    effort = background.BackgroundEffort(actions=40, rows=3000, blocks=2, pairs=5, rest=0)
     measured = background.measure(effort)
-    assert 0 < measured.waking.seconds.middle < measured.waking.seconds.high
-    assert measured.waking.rate > 1
-    assert [each.store for each in measured.claiming] == ["SQLite", "LanceDB"]
-    assert all(each.few.middle > 0 and each.ratio.middle > 0 for each in measured.claiming)
+    assert 0 < measured.wake_up.seconds.middle < measured.wake_up.seconds.high
+    assert measured.wake_up.actions_per_s > 1
+    assert [each.store for each in measured.claims] == ["SQLite", "LanceDB"]
+    assert all(each.few.middle > 0 and each.ratio.middle > 0 for each in measured.claims)
 
 
 def test_what_agents_cost_the_queue_is_said() -> None:
     quick, slow = Spread(1e-4, 2e-4, 3e-4), Spread(2e-4, 3e-4, 4e-4)
     claiming = (
-        background.Claiming("SQLite", 100_000, quick, slow, Spread(1, 1.5, 2)),
-        background.Claiming("LanceDB", 100_000, quick, slow, Spread(1, 1.51, 2)),
+        background.ClaimCost("SQLite", 100_000, quick, slow, Spread(1, 1.5, 2)),
+        background.ClaimCost("LanceDB", 100_000, quick, slow, Spread(1, 1.51, 2)),
     )
-    measured = background.Background(background.Waking(slow, 300, 1234.5), claiming)
-    empty = Storing([], Room(1, 1, 1), Opening(1, quick))
-    page = report.page([], empty, [], [], [], background=measured)
+    measured = background.BackgroundCosts(background.WakeUpCost(slow, 300, 1234.5), claiming)
+    empty = StoreCosts([], DiskUsage(1, 1, 1), FolderOpening(1, quick))
+    page = report.make_page([], empty, [], [], [], background_costs=measured)
     for words in (
         "| from asking until the handler begins | 300 µs [200 – 400] |",
         "| 300 actions asked for at one go | 1,234 a second |",
@@ -190,44 +191,57 @@ def test_what_agents_cost_the_queue_is_said() -> None:
         " 300 µs [200 – 400], 1.51 × the 200 µs [100 – 300] | ≤ 1.5 ×: MISSED |",
     ):
         assert words in re.sub(" +", " ", page)
-    assert "run on their own" not in report.page([], empty, [], [], [])
+    assert "run on their own" not in report.make_page([], empty, [], [], [])
 
 
 def test_what_a_lease_saves_is_said() -> None:
     version_1, quick, slow = Spread(3e-4, 4e-4, 5e-4), Spread(1e-5, 2e-5, 3e-5), Spread(0, 9e-5, 1)
     leased = [
-        Leased(1_000, version_1, quick, Spread(18, 19, 20), slow),
-        Leased(50_000, version_1, slow, Spread(3, 4, 5), slow),
+        LeaseCost(1_000, version_1, quick, Spread(18, 19, 20), slow),
+        LeaseCost(50_000, version_1, slow, Spread(3, 4, 5), slow),
     ]
-    page = report.page([], Storing([], Room(1, 1, 1), Opening(1, quick)), [], [], [], leased=leased)
+    page = report.make_page(
+        [],
+        StoreCosts([], DiskUsage(1, 1, 1), FolderOpening(1, quick)),
+        [],
+        [],
+        [],
+        lease_costs=leased,
+    )
     assert "| ≤ 26 µs: held; ≥ 20 × cheaper than version 1, it is 19.0 ×: MISSED |" in page
     assert "| ≤ 75 µs: MISSED " in page
 
 
 def test_conversations_say_nothing_twice() -> None:
-    for talk in conversations_text.TALKS.values():
+    for talk in conversations_text.CONVERSATIONS.values():
         turns = list(talk(60))
-        assert len({json.dumps(turn.said) for turn in turns}) == 60
-        assert conversations_text.new(turns) == conversations_text.new(iter(turns)) > 60 * 2000
+        assert len({json.dumps(turn.answer) for turn in turns}) == 60
+        assert (
+            conversations_text.count_new_bytes(turns)
+            == conversations_text.count_new_bytes(iter(turns))
+            > 60 * 2000
+        )
 
 
 @pytest.mark.parametrize("size", [1_000, 50_000])
 def test_a_body_is_as_long_as_it_says(size: int) -> None:
-    assert len(json.dumps(body(size))) == size
+    assert len(json.dumps(make_body(size))) == size
 
 
 def test_a_missed_goal_is_said() -> None:
     ratio = Spread(1.1, 1.31, 1.5)
     trips = [RoundTrip("version 1, relaxed", 1_000, Spread(1e-4, 2e-4, 3e-4), ratio)]
-    starts = [Start(Snippet("import x", "", goal=0.1), Spread(0.01, 0.02, 0.03))]
-    looks = [Look("look", Spread(0.04, 0.051, 0.06), Spread(1.1, 1.2, 1.3), goal=0.05)]
-    kept = Storing([], Room(500, 1_000_000, 3_100_000), Opening(1000, Spread(0.01, 0.02, 0.03)))
+    starts = [ImportTime(Snippet("import x", "", goal=0.1), Spread(0.01, 0.02, 0.03))]
+    looks = [SnapshotCost("look", Spread(0.04, 0.051, 0.06), Spread(1.1, 1.2, 1.3), goal=0.05)]
+    kept = StoreCosts(
+        [], DiskUsage(500, 1_000_000, 3_100_000), FolderOpening(1000, Spread(0.01, 0.02, 0.03))
+    )
     travelled = [
-        wire.Travelled("", 500, 1_000_000, 3_100_000, 2_000_000),
-        wire.Travelled("cut", 500, 1_000_000, 4_000_000, 5_000_000),
+        wire.WireCost("", 500, 1_000_000, 3_100_000, 2_000_000),
+        wire.WireCost("cut", 500, 1_000_000, 4_000_000, 5_000_000),
     ]
-    opened = Opened(100_000, [300.0, 501.0, 600.0], 256 * 1024, 60)
-    page = report.page(trips, kept, [9.0, 11.0, 12.0], looks, starts, travelled, opened)
+    opened = BrowserOpening(100_000, [300.0, 501.0, 600.0], 256 * 1024, 60)
+    page = report.make_page(trips, kept, [9.0, 11.0, 12.0], looks, starts, travelled, opened)
     assert "1.31 × [1.10 – 1.50] | ≤ 1.3 ×: MISSED |" in page
     assert "| `import x` | 20 ms [10 – 30] | ≤ 100 ms: held |" in page
     assert "| 3.10 MB, 3.10 × the 1.00 MB that are new in it | ≤ 3 ×: MISSED |" in page

@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import TimelineRow
-from bench.leased_agent import LeasedAgent, Person, plugged
-from bench.long_runs import BLOCK, SIZE, core, memory
+from bench.leased_agent import LeasedAgent, ViewClient, open_socket
+from bench.long_runs import BLOCK, BODY_BYTES, read_memory_bytes, start_core
 
 BREAKPOINTS: Final = 100_000
 #: That of the program's start is one more.
@@ -19,18 +19,22 @@ ROWS: Final = BREAKPOINTS + 1
 
 @pytest.mark.timeout(600)  # the time is the agent's: it reaches 100,000 halt points
 def test_a_run_of_100_000_breakpoints_is_read_through_a_window() -> None:
-    with core() as (process, agents, uis), plugged(agents) as socket, plugged(uis) as view:
-        agent, person = LeasedAgent(socket, SIZE), Person(view)
+    with (
+        start_core() as (process, agents, uis),
+        open_socket(agents) as socket,
+        open_socket(uis) as view,
+    ):
+        agent, person = LeasedAgent(socket, BODY_BYTES), ViewClient(view)
         for _ in range(BREAKPOINTS // BLOCK):
-            agent.go(agent.prepare(BLOCK))
+            agent.send_turns(agent.prepare(BLOCK))
         opens_at_its_end(person, agent.run)
         pages_are_right(person, agent.run)
         all_is_found(person, agent.run)
-        assert memory(process) < 300_000_000
+        assert read_memory_bytes(process) < 300_000_000
 
 
-def opens_at_its_end(person: Person, run: str) -> None:
-    answer = person.ask("open", ui.OpenRun(run=run))
+def opens_at_its_end(person: ViewClient, run: str) -> None:
+    answer = person.request("open", ui.OpenRun(run=run))
     assert len(answer.encode()) < 256 * 1024
     _, opened = ui.to_ui.decode(answer)
     assert isinstance(opened, ui.RunOpened)
@@ -38,7 +42,7 @@ def opens_at_its_end(person: Person, run: str) -> None:
     assert numbers(opened.rows) == list(range(ROWS - 199, ROWS + 1))
 
 
-def pages_are_right(person: Person, run: str) -> None:
+def pages_are_right(person: ViewClient, run: str) -> None:
     chance = random.Random(1)
     for turn in range(50):
         first = chance.randrange(1, ROWS)
@@ -50,19 +54,19 @@ def pages_are_right(person: Person, run: str) -> None:
         assert middle in around
 
 
-def all_is_found(person: Person, run: str) -> None:
+def all_is_found(person: ViewClient, run: str) -> None:
     """Each content begins with its number."""
-    _, found = ui.to_ui.decode(person.ask("find", ui.FindRows(run=run, text="tests 777:")))
+    _, found = ui.to_ui.decode(person.request("find", ui.FindRows(run=run, text="tests 777:")))
     assert isinstance(found, ui.RowsFound)
     assert found.seqs == tuple(range(779, ROWS + 1, 1000))
-    _, found = ui.to_ui.decode(person.ask("all", ui.FindRows(run=run, text="llm")))
+    _, found = ui.to_ui.decode(person.request("all", ui.FindRows(run=run, text="llm")))
     assert isinstance(found, ui.RowsFound)
     assert found.total == BREAKPOINTS
     assert found.seqs == tuple(range(ROWS - 9_999, ROWS + 1))
 
 
-def page(person: Person, command: ui.GetRows, id: str) -> tuple[TimelineRow, ...]:
-    _, told = ui.to_ui.decode(person.ask(id, command))
+def page(person: ViewClient, command: ui.GetRows, id: str) -> tuple[TimelineRow, ...]:
+    _, told = ui.to_ui.decode(person.request(id, command))
     assert isinstance(told, ui.RowsPage)
     return told.rows
 
