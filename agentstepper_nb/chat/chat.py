@@ -58,7 +58,7 @@ class Chat:
         debugger: Whether to look for a debugger.
         step: Whether to begin stepping there.
         data_dir: The folder that keeps conversations; None: that of this installation.
-        keep: Whether they are kept at all.
+        store: Whether conversations are stored on disk.
 
     Raises:
         CommandError: One of the agents is none; or there is none of the name `default_agent`.
@@ -78,7 +78,7 @@ class Chat:
         debugger: bool = True,
         step: bool = False,
         data_dir: str | Path | None = None,
-        keep: bool = True,
+        store: bool = True,
     ) -> None:
         from .connectors.registry import make_chat_agent
 
@@ -100,7 +100,7 @@ class Chat:
                 window=window,
                 debugger=debugger,
                 step=step,
-                keep=keep,
+                store=store,
             )
 
         self._thread = ChatThread(make, folder)

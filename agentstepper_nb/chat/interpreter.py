@@ -57,7 +57,7 @@ class Interpreter(ChatSessions):
         window: How many messages agents are given before the one they answer.
         debugger: Whether turns are shown in the debugger.
         step: Whether runs begin stepping there.
-        keep: Whether transcripts are kept; else they go with the process.
+        store: Whether transcripts are stored on disk; else they end with the process.
         clock: Gives POSIX seconds.
         new_id: Gives the ids of messages.
         log: Where it says what goes wrong.
@@ -81,7 +81,7 @@ class Interpreter(ChatSessions):
         window: int = DEFAULT_WINDOW_MESSAGES,
         debugger: bool = True,
         step: bool = False,
-        keep: bool = True,
+        store: bool = True,
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: str(uuid4()),
         log: logging.Logger = _log,
@@ -103,7 +103,7 @@ class Interpreter(ChatSessions):
             log=log,
             context=contextvars.copy_context(),
         )
-        super().__init__(config, data_dir / "chats" if keep else None)
+        super().__init__(config, data_dir / "chats" if store else None)
         self._allowed = allowed
         self._loop = asyncio.get_running_loop()
 

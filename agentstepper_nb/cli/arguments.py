@@ -119,13 +119,13 @@ def add_serve_command(commands: Commands) -> None:
         "(sync)",
     )
     add(
-        "--keep-days",
+        "--retention-days",
         type=parse_positive_number,
         metavar="N",
         help="delete runs N days after their end",
     )
     add(
-        "--keep-gib",
+        "--retention-gib",
         type=parse_positive_number,
         metavar="N",
         help="delete the oldest runs when all take more than N GiB",

@@ -68,7 +68,7 @@ async def interpreter(
         agents or (Agent(),),
         data_dir=tmp_path,
         allowed=AllowedPaths([tmp_path]),
-        **{"debugger": False, "keep": False, **how},
+        **{"debugger": False, "store": False, **how},
     )
     try:
         yield made

@@ -257,7 +257,7 @@ async def harness(folder: Path, *agents: InterpreterABC, **options: Any) -> Asyn
 
 def unstored_harness(*agents: Actor, **options: Any) -> Any:
     """An interpreter that writes nothing."""
-    return harness(NOWHERE, *agents, keep=False, **options)
+    return harness(NOWHERE, *agents, store=False, **options)
 
 
 def refused(code: str, match: str | None = None) -> Any:
@@ -272,7 +272,7 @@ SAME = ...
 
 def debugged(*agents: Actor, **options: Any) -> Any:
     """An interpreter whose turns are halted one by one."""
-    return harness(NOWHERE, *agents, keep=False, **{"debugger": True, "step": True, **options})
+    return harness(NOWHERE, *agents, store=False, **{"debugger": True, "step": True, **options})
 
 
 async def step_through_turn(view: View, *edits: Any) -> None:

@@ -18,7 +18,7 @@ from tests.coding.debugged_agent import View
 
 def going(*agents: Actor, **options: Any) -> Any:
     """An interpreter whose sessions go on by themselves."""
-    return harness(NOWHERE, *agents, keep=False, **{"auto_chat": True, **options})
+    return harness(NOWHERE, *agents, store=False, **{"auto_chat": True, **options})
 
 
 def refused(why: str) -> Any:

@@ -104,11 +104,11 @@ async def stop_beside_others(home: Harness, stream: Any) -> None:
 
 @pytest.mark.parametrize("end", [stop, close_stream, stop_beside_others])
 async def test_a_turn_is_stopped_at_each_step(end: Callable[[Harness, Any], Any]) -> None:
-    async with harness(NOWHERE, *actors(), keep=False) as home:
+    async with harness(NOWHERE, *actors(), store=False) as home:
         steps = await steps_of(home)
     assert steps > 20
     for step in range(steps + 1):
-        async with harness(NOWHERE, *actors(), keep=False) as home:
+        async with harness(NOWHERE, *actors(), store=False) as home:
             before = asyncio.all_tasks()
             detach = agreeing(home)
             stream = home.send("Go.")
@@ -127,7 +127,7 @@ async def test_a_turn_is_stopped_at_each_step(end: Callable[[Harness, Any], Any]
 
 @pytest.mark.parametrize("how", ["remove", "close", "remove, cancelled", "close beside remove"])
 async def test_a_session_is_ended_at_each_step(tmp_path: Path, how: str) -> None:
-    async with harness(NOWHERE, *actors(), keep=False) as home:
+    async with harness(NOWHERE, *actors(), store=False) as home:
         steps = await steps_of(home)
     for step in range(steps + 1):
         before = asyncio.all_tasks()
@@ -174,7 +174,7 @@ async def in_the_debugger(message: Message, turn: Turn) -> AsyncIterator[Any]:
 
 async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepperCore) -> None:
     acting = Actor(in_the_debugger, "first", role="CREW"), Actor(says_last, "last")
-    async with harness(NOWHERE, *acting, keep=False, debugger=True) as home:
+    async with harness(NOWHERE, *acting, store=False, debugger=True) as home:
         before = asyncio.all_tasks()
         await home.ask("Are you there?", "last")
         step, ending = 0, None

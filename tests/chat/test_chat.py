@@ -37,7 +37,7 @@ async def ask_twice(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
 
 
 def test_two_lines_are_a_conversation(tmp_path: Path) -> None:
-    chat = agentstepper_nb.Chat(lambda message: f"You said: {message}", keep=False, debugger=False)
+    chat = agentstepper_nb.Chat(lambda message: f"You said: {message}", store=False, debugger=False)
     assert contents(chat.send("Hello!")) == ["You said: Hello!"]
     chat.close()
 
@@ -263,7 +263,7 @@ def test_conversations_are_kept_and_opened_again(make: Make) -> None:
 
 
 def test_nothing_is_kept_where_that_is_not_wanted(make: Make, tmp_path: Path) -> None:
-    chat = make(keep=False)
+    chat = make(store=False)
     chat.send("Hello")
     chat.close()
     assert list(tmp_path.rglob("*.jsonl")) == []

@@ -106,7 +106,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize("what", HOSTILE)
 async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> None:
     bad = Actor(HOSTILE[what], "bad", role="CREW")
-    async with harness(NOWHERE, Actor(), bad, keep=False) as home:
+    async with harness(NOWHERE, Actor(), bad, store=False) as home:
         before = asyncio.all_tasks()
         await home.ask(to="bad")
         assert home.info.ending is TurnEnding.ERROR
@@ -127,7 +127,7 @@ def check(home: Harness) -> None:
 
 async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
     said = ["x" * 600_000, "y" * 5_000_000, "z", outputs.console("w" * 3_000_000)]
-    async with harness(NOWHERE, Actor(said), keep=False) as home:
+    async with harness(NOWHERE, Actor(said), store=False) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.DONE
         _, text, console = home.messages
@@ -140,7 +140,7 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
 async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> None:
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
     said = [outputs.console(str(n)) if n % 2 else str(n) for n in range(400)]
-    async with harness(NOWHERE, Actor(said), keep=False) as home:
+    async with harness(NOWHERE, Actor(said), store=False) as home:
         await home.ask()
         assert (home.info.messages_in_memory, home.info.messages) == (100, 401)
         page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id, 3)
@@ -163,7 +163,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
                 with suppress(asyncio.CancelledError):
                     await leave.wait()
 
-    async with harness(NOWHERE, Actor(clings, "bad", role="CREW"), Actor(), keep=False) as home:
+    async with harness(NOWHERE, Actor(clings, "bad", role="CREW"), Actor(), store=False) as home:
         home.send("Go.")
         await hangs.wait()
         await home.stop()
@@ -185,7 +185,7 @@ async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
             return "shy"
 
     actor = Shy()
-    async with harness(NOWHERE, actor, keep=False) as home:
+    async with harness(NOWHERE, actor, store=False) as home:
         actor.shy = True
         assert [each.content for each in await home.ask()] == ["Yes."]
         check(home)

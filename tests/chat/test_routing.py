@@ -13,7 +13,7 @@ from tests.chat.harness import NOWHERE, Actor, harness, refused
 
 
 def agents(*named: Actor, **options: Any) -> Any:
-    return harness(NOWHERE, *named, keep=False, **options)
+    return harness(NOWHERE, *named, store=False, **options)
 
 
 def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> Actor:

@@ -125,7 +125,7 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
             call.result = "never seen"
         return "never said"
 
-    async with harness(NOWHERE, FunctionAgent(work), keep=False, debugger=True, step=True) as home:
+    async with harness(NOWHERE, FunctionAgent(work), store=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await step_through_turn(view, SAME)
         assert await view.at() == {"Tool": "look", "Argument": "Hello."}
@@ -232,7 +232,7 @@ async def until(home: Harness, *, halted: bool) -> None:
 
 
 async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: View) -> None:
-    async with harness(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
+    async with harness(None, Actor(["Yes."]), store=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await view.at()
         await until(home, halted=True)
@@ -245,7 +245,7 @@ async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: V
 
 
 async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
-    async with harness(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
+    async with harness(None, Actor(["Yes."]), store=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await view.at()
         await until(home, halted=True)

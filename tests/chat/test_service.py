@@ -115,7 +115,7 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
 
 
 async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
-    async with served(tmp_path, keep=True) as (_, service, session, _):
+    async with served(tmp_path, store=True) as (_, service, session, _):
         info = await ask(service, "set", session=session, title="Fish", auto_chat_max=7)
         assert (info.title, info.auto_chat_max) == ("Fish", 7)
         lists = service.stream("watch_sessions", msgspec.Raw(b"null"))
@@ -149,10 +149,10 @@ async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> Non
 
 
 async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
-    async with interpreter(tmp_path, keep=True) as before:
+    async with interpreter(tmp_path, store=True) as before:
         session = str(before.create_session())
         await ask(ChatService(before, ChatRight.TALK), "send", session=session, content="Hi")
-    async with interpreter(tmp_path, keep=True) as here:
+    async with interpreter(tmp_path, store=True) as here:
         service = ChatService(here, ChatRight.WATCH)
         with refused("unknown_session"):
             await anext(watch(service, session))
@@ -178,7 +178,7 @@ async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, met
 
 async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None:
     """Also for who knows its id."""
-    async with interpreter(tmp_path, keep=True) as here:
+    async with interpreter(tmp_path, store=True) as here:
         mine, other = str(here.create_session()), str(here.create_session())
         secret = here.post(other, "secret").id
         here.post(mine, "mine")

@@ -209,7 +209,7 @@ async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_
 
 
 async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
-    async with harness(tmp_path, keep=False) as home:
+    async with harness(tmp_path, store=False) as home:
         await home.ask()
         assert len(home.interpreter.sessions()) == 1
     assert list(tmp_path.iterdir()) == []
