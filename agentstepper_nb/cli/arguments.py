@@ -119,13 +119,13 @@ def add_serve_command(commands: Commands) -> None:
         "(sync)",
     )
     add(
-        "--retention-days",
+        "--keep-days",
         type=parse_positive_number,
         metavar="N",
         help="delete runs N days after their end",
     )
     add(
-        "--retention-gib",
+        "--keep-gib",
         type=parse_positive_number,
         metavar="N",
         help="delete the oldest runs when all take more than N GiB",

@@ -101,7 +101,7 @@ def _core(options: ServeOptions) -> AgentStepperCore:
         control_token=options.control_token,
         ui_origins=options.ui_origin,
         durability=options.durability,
-        retention=RetentionLimits(options.retention_days, options.retention_gib),
+        retention=RetentionLimits(options.keep_days, options.keep_gib),
         worker=options.worker,
         worker_token=options.worker_token,
         runtime_store=options.runtime_store,
@@ -240,8 +240,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     token: str | None = None  # the agent token; None: the data folder's, as of the other two
     control_token: str | None = None
     durability: Literal["relaxed", "durable", "sync"] = "durable"
-    retention_days: PositiveNumber | None = None  # None: for ever
-    retention_gib: PositiveNumber | None = None
+    keep_days: PositiveNumber | None = None  # None: for ever
+    keep_gib: PositiveNumber | None = None
     model: str | None = None
     worker: bool = True  # whether one is started where agents need it
     worker_token: str | None = None

@@ -68,12 +68,12 @@ class AgentStepperExtension(ExtensionApp):
         "power cut before a person or an agent relies on it; sync: always safe from a "
         "power cut.",
     ).tag(config=True)
-    retention_days = Float(
+    keep_days = Float(
         None,
         allow_none=True,
         help="Delete runs without a tag this many days after they ended. Default: never.",
     ).tag(config=True)
-    retention_gib = Float(
+    keep_gib = Float(
         None,
         allow_none=True,
         help="Delete the oldest runs without a tag while all runs take more GiB than this. "
@@ -146,7 +146,7 @@ class AgentStepperExtension(ExtensionApp):
         store = self._open_store()
         try:
             self.host = self._open_host()
-            retention = RetentionLimits(days=self.retention_days, gib=self.retention_gib)
+            retention = RetentionLimits(days=self.keep_days, gib=self.keep_gib)
             self.hub = Hub(store, logger=self.log, retention=retention)
         except BaseException:
             store.close()
@@ -199,7 +199,7 @@ class AgentStepperExtension(ExtensionApp):
     def _lock_owner(self) -> str:
         return f"the Jupyter server in {self.serverapp.root_dir}" if self.serverapp else "Jupyter"
 
-    @validate("retention_days", "retention_gib")
+    @validate("keep_days", "keep_gib")
     def _validate_positive(self, proposal: Any) -> float | None:
         value: float | None = proposal["value"]
         if value is not None and not value > 0:

@@ -388,7 +388,7 @@ def test_a_folder_that_another_server_has_is_left_to_it(
         store.close()
 
 
-@pytest.mark.parametrize("trait", ["retention_days", "retention_gib"])
+@pytest.mark.parametrize("trait", ["keep_days", "keep_gib"])
 def test_what_is_kept_for_no_time_is_refused(trait: str) -> None:
     with pytest.raises(TraitError, match=f"{trait} must be above 0, not 0"):
         AgentStepperExtension(**{trait: 0})
