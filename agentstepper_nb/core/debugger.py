@@ -157,7 +157,7 @@ class Debugger:
 
     def record_received(self, run_id: str, n: int) -> list[Output]:
         """The agent's messages were heard up to this number; nothing of a run that has ended."""
-        self._transitions.status(run_id)
+        self._transitions.status(run_id)  # raises where there is no such run
         if run_id in self._runs.live:
             self._transitions.emit(MessagesReceived(run=run_id, n=n))
         return self._transitions.drain()

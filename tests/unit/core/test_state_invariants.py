@@ -450,6 +450,10 @@ class Anything(RuleBasedStateMachine):
         assert active in live if live else active is None
 
     @invariant()
+    def the_live_runs_are_those_whose_headers_say_so(self) -> None:
+        assert set(self.harness.debugger._runs.live) == set(self.live())
+
+    @invariant()
     def a_restart_is_a_replay(self) -> None:
         state = self.harness.debugger._runs
         for records in (self.harness.records, stored(self.harness.records)):
