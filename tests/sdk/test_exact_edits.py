@@ -10,14 +10,16 @@ from typing import Any
 
 import pydantic
 import pytest
+from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, ProtocolError
+from agentstepper_nb.protocol.agent import CheckEdit, EditChecked, HaltPointReached
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.helpers.sampling import select_sample
 from tests.sdk.both_steppers import both, run
 from tests.sdk.hostile import HOSTILE
 from tests.sdk.person import Person
-from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit, hold
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
@@ -226,3 +228,39 @@ def test_a_hook_that_fails_for_a_reason_keeps_it_inside(
     assert "redact= failed on the reason" in said
     person.step()
     assert working.result(TIMEOUT_S).amount == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "edit", "refusal"),
+    [
+        ("plain", "another", None),  # it takes whatever JSON the Core accepts
+        (Order(customer="bob", amount=1), {"customer": "bob", "amount": 2}, None),
+        (Order(customer="bob", amount=1), {"customer": "bob", "amount": 0}, "greater than 0"),
+    ],
+    ids=["plain", "accepted", "refused"],
+)
+def test_an_edit_is_checked_while_another_thread_decides_a_halt_point(
+    value: Any,
+    edit: Any,
+    refusal: str | None,
+    core: ScriptedCore,
+    dbg: AgentStepper,
+    pool: ThreadPoolExecutor,
+) -> None:
+    core.policy, peer = hold, core.peer()
+    halted = pool.submit(dbg.begin_llm_query_breakpoint, value)
+    point = peer.next(HaltPointReached)
+    if point.summary:  # the start
+        point = peer.next(HaltPointReached)
+    link = dbg._current_session().link
+    with link._halt_lease._lock:
+        data = Raw(json.dumps(edit).encode())
+        peer.say(CheckEdit(check="c1", halt_point=point.id, data=data))
+        checked = peer.next(EditChecked)
+    peer.answer(point.id)
+    assert halted.result(TIMEOUT_S) is value
+    assert checked.check == "c1"
+    if refusal is None:
+        assert checked.refusal is None
+    else:
+        assert checked.refusal is not None and refusal in checked.refusal
