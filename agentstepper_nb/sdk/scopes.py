@@ -58,12 +58,14 @@ class Scope:
     ) -> None:
         self.parent = parent
         self.agent = agent
-        self.root: Scope = self
-        self.path: tuple[str, ...] = ()
-        self.agents: tuple[str, ...] = ()
-        if parent is not None:
-            self.root, self.agents = parent.root, parent.agents
+        if parent is None:
+            self.root: Scope = self
+            self.path: tuple[str, ...] = ()
+            self.agents: tuple[str, ...] = ()
+        else:
+            self.root = parent.root
             self.path = (*parent.path[-_MAX_PARTS + 1 :], _shorten(part))
+            self.agents = parent.agents
         if agent is not None:
             self.agents = (_shorten(agent), *self.agents)
         self.is_closed = False
@@ -226,7 +228,7 @@ def _ask_label_sources() -> AgentLabel | None:
 
 
 def _shorten(text: str) -> str:
-    return escape_surrogates(text)[:_MAX_PART_CHARS]
+    return (text if text.isascii() else escape_surrogates(text))[:_MAX_PART_CHARS]
 
 
 # ---- the creation of tasks, threads and jobs ---------------------------------------------------------
