@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
@@ -121,8 +121,8 @@ class HaltFlow(HaltFlowBase):
         original = value if original is UNSET else original
         content_hash = self._encoder.hash(redact_kind, original, packed, self.find_hash_key)
         edit: Raw | UnsetType = UNSET
-        sticky = self.events.sticky_edits
-        if kind is EventKind.LLM_QUERY:
+        is_query, sticky = kind is EventKind.LLM_QUERY, self.events.sticky_edits
+        if is_query:
             name = find_model(packed.encoded.json) if name is None else name
             edit = sticky.apply(packed.raw, reader.find_problem) if sticky.replacements else UNSET
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
@@ -138,18 +138,17 @@ class HaltFlow(HaltFlowBase):
                 (begun, point), point, reader, event, approval, call
             )
             reader = reader.for_payload(call.find_displayed_payload(answer, packed))
-        is_query = kind is EventKind.LLM_QUERY
         if is_query and isinstance(answer, ResumeAnswer) and (answer.sticky or edit is not UNSET):
             answer = sticky.accept(answer, packed.raw, edit)
         if isinstance(answer, SkipAnswer):
             event.skipped = True
             event.result = packed.restore_secrets(answer.result)
             answer = ResumeAnswer()
-        elif not isinstance(answer, ResumeAnswer):
-            yield from self._refuse(event, answer)
         try:
+            if not isinstance(answer, ResumeAnswer):
+                raise_for_answer(answer)
             ended = _read_edit(answer, value, reader)
-        except Exception as error:
+        except BaseException as error:
             yield from self.give_up(event, error)
             raise
         event.push()
@@ -316,15 +315,6 @@ class HaltFlow(HaltFlowBase):
         except BaseException as error:
             yield from self.give_up(event, error)
             raise
-
-    def _refuse(self, event: OpenEvent, answer: Answer) -> Flow[NoReturn]:
-        """The person doesn't let the call happen: the event ends, and the agent hears why."""
-        try:
-            raise_for_answer(answer)
-        except BaseException as order:
-            yield from self.give_up(event, order)
-            raise
-        raise AssertionError("unreachable")
 
     # ---- parts --------------------------------------------------------------------------------------
 
