@@ -247,3 +247,25 @@ def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
         effect()
     assert (stays.opened_with, moves.opened_with) == ([None], [])
     assert (stays.moves, moves.moves) == (0, 1)
+
+
+def test_a_run_that_is_given_up_amid_its_parts_leaves_without_the_rest() -> None:
+    core, protocol = MemoryCore(), AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
+    first, second = (make_run_protocol(PendingFutures(), name) for name in ("a", "b"))
+    protocol.add(first)
+    protocol.add(second)
+    protocol.connection_opened(first, core.welcome(first.make_hello()), 0.0)
+    while (hello := protocol.data_to_send(0.0)) is not None:
+        core.take(hello)
+    while core.answers:
+        protocol.receive_data(core.answers.popleft(), 0.0)
+    long = EventBegun(id="e", kind=EventKind.DEBUG_MESSAGE, at=0.0, clock=0.0, data=LONG)
+    protocol.accept_items(second, [MessageBatch((long,), 0)], 0.0)
+    begun = protocol.data_to_send(0.0)
+    assert begun is not None
+    protocol.give_up(second)
+    rest = [protocol.data_to_send(0.0), protocol.data_to_send(0.0)]
+    assert isinstance(from_agent.decode(begun)[1], MessagePart)
+    assert rest[0] is not None
+    assert (from_agent.decode(rest[0])[1], rest[1]) == (LeaveConnection(), None)
+    assert from_agent.decode(rest[0])[0].run == "b"
