@@ -20,13 +20,13 @@ from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.envelope import Envelope, decode_envelope_header
 from ..protocol.records import AgentCredentials
-from . import agent_codec, end_reasons, program_requests
+from . import agent_messages, end_reasons, program_requests
 from .agent_liveness import AgentProcess
+from .agent_messages import AcknowledgementTimer, MessageQueue, MessageSequence, PendingEditChecks
 from .agent_timeline import make_timeline
 from .agents import AgentPeerSession, describe_commit
 from .connection import AccessRights, Connection
 from .hello_checks import ALREADY_GREETED, check_version, find_resumed_run
-from .message_sequence import AcknowledgementTimer, MessageQueue, MessageSequence, PendingEditChecks
 from .run_service import RunService
 
 _BYE_RECEIVED: Final = "This run has ended by bye. Open a new connection for a new run."
@@ -97,7 +97,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             self._unsent_answers.add(halt_point.id)
             return
         self._unsent_answers.discard(halt_point.id)
-        encoded = agent_codec.encode_answer(halt_point, answer)
+        encoded = agent_messages.encode_answer(halt_point, answer)
         self._send(v2.AnswerMessage(halt_point=halt_point.id, answer=encoded))
 
     def send_lease(self, lease: LeaseGranted) -> None:
@@ -105,7 +105,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._lease = lease
         if self._is_welcomed:
             self._epoch += 1
-            self._send(agent_codec.encode_lease(lease, self._epoch))
+            self._send(agent_messages.encode_lease(lease, self._epoch))
 
     def on_core_closed(self) -> None:
         """Acknowledge what is kept."""
@@ -194,9 +194,11 @@ class AgentPeerSessionV2(AgentPeerSession):
             case v2.EventBegun(kind=EventKind.PROGRAM_FINISHED):
                 raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
-                return debugger.begin_event(agent_codec.decode_event(message, run), message.seams)
+                return debugger.begin_event(
+                    agent_messages.decode_event(message, run), message.seams
+                )
             case v2.HaltPointReached():
-                reached = agent_codec.decode_point(message, run)
+                reached = agent_messages.decode_point(message, run)
                 was_sent_before = self._sequence.last_received <= self._last_sent_before
                 if was_sent_before and reached.id not in self._waiting:
                     # Its agent may have its answer, which the store lost.
@@ -205,7 +207,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             case v2.Withdraw():
                 return debugger.withdraw(run, message.halt_point, now)
             case v2.DecideApproval(halt_point=decided, data=data):
-                decision = agent_codec.decode_decision(message)
+                decision = agent_messages.decode_decision(message)
                 edit = None if data is UNSET else str(data, "utf-8")
                 return debugger.decide(run, now, decided, decision, edit)
             case v2.EditChecked():
@@ -217,7 +219,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         """Carry out a message that is about neither an event nor a halt point."""
         match message:
             case v2.CommitMade():
-                commit = agent_codec.decode_commit(message, run)
+                commit = agent_messages.decode_commit(message, run)
                 self.hub.log.info("%s", describe_commit(commit))
                 return self.hub.debugger.add_commit(commit)
             case v2.UserMessageAwaited():
@@ -247,7 +249,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         check_version(hello)
         if self._is_over:
             raise ProtocolError("already_open", ALREADY_GREETED)
-        credentials = agent_codec.make_credentials(hello)
+        credentials = agent_messages.make_credentials(hello)
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             outputs = self._start_run(hello, n, credentials)
@@ -263,7 +265,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
         kept = self.hub.debugger.agent_credentials(hello.run)
-        welcome = agent_codec.make_welcome(
+        welcome = agent_messages.make_welcome(
             hello, self._sequence.last_received, None if kept is None else kept.hash_key
         )
         self.hub.perform(outputs, on_synced=partial(self._welcome, welcome))
@@ -284,7 +286,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self.hub.check_store()
         self._sequence = MessageSequence(n)
         outputs = self.hub.debugger.start_run(
-            agent_codec.make_run(hello, self.hub.clock()), credentials
+            agent_messages.make_run(hello, self.hub.clock()), credentials
         )
         self.hub.log.info(
             "run %s of %s started", extract_first_line(hello.run), extract_first_line(hello.program)

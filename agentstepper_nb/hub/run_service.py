@@ -42,7 +42,7 @@ from ..protocol.ui import Format, SearchResults
 from ..protocol.v1 import runfile
 from ..store import Store, archive
 from .agent_liveness import AgentLiveness
-from .message_sequence import PendingEditChecks
+from .agent_messages import PendingEditChecks
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
 from .run_imports import RunImporter
 

@@ -98,7 +98,7 @@ def test_what_a_design_page_names_is_there(page: Path) -> None:
     [
         "core/words.py",
         "house.py",
-        "hub.message_sequence.Turns",
+        "hub.agent_messages.Turns",
         "sdk.talking",
         "core.x.y",
         "Act.GO",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import agents_v2
-from agentstepper_nb.hub.message_sequence import PendingEditChecks
+from agentstepper_nb.hub.agent_messages import PendingEditChecks
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
 from tests.hub.socket_uis import UiV1, UiV2

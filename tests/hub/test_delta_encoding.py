@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentstepper_nb.hub import message_sequence
+from agentstepper_nb.hub import agent_messages
 from agentstepper_nb.protocol import delta_encoding
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, DeltaEncoder, EncodedContent
@@ -149,8 +149,8 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
 
 
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_sequence, "MAX_DELAY_S", 1000)
-    monkeypatch.setattr(message_sequence, "MAX_UNACKNOWLEDGED_BYTES", 20_000)
+    monkeypatch.setattr(agent_messages, "MAX_DELAY_S", 1000)
+    monkeypatch.setattr(agent_messages, "MAX_UNACKNOWLEDGED_BYTES", 20_000)
     hub, agent, encoder = await open_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     reach_with_content(agent, encoder, prompt(50), "b1")

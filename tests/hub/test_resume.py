@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.hub import Hub, message_sequence
-from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSequence
+from agentstepper_nb.hub import Hub, agent_messages
+from agentstepper_nb.hub.agent_messages import AcknowledgementTimer, MessageSequence
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
@@ -200,14 +200,14 @@ async def test_acknowledgements_are_few() -> None:
     for n in range(1, 200):
         acknowledgements.acknowledge(n, 10)
     assert told == [64, 128, 192]
-    acknowledgements.acknowledge(200, message_sequence.MAX_UNACKNOWLEDGED_BYTES)
+    acknowledgements.acknowledge(200, agent_messages.MAX_UNACKNOWLEDGED_BYTES)
     assert told[-1] == 200
     acknowledgements.acknowledge(201, 1)
     acknowledgements.flush()
     acknowledgements.flush()
     assert told[3:] == [200, 201]
     acknowledgements.end()
-    acknowledgements.acknowledge(202, message_sequence.MAX_UNACKNOWLEDGED_BYTES)
+    acknowledgements.acknowledge(202, agent_messages.MAX_UNACKNOWLEDGED_BYTES)
     acknowledgements.flush()
     assert told[-1] == 201
 

@@ -21,7 +21,7 @@ from msgspec import Raw
 
 from agentstepper_nb.core import AnswerOutput, Debugger, LeaseGranted, Output
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub import agent_codec
+from agentstepper_nb.hub import agent_messages
 from agentstepper_nb.protocol.agent import (
     AgentMessage,
     EventBegun,
@@ -126,9 +126,9 @@ class Orders(RuleBasedStateMachine):
     def arrive(self) -> None:
         match self.wire.sent.popleft():
             case EventBegun() as event:
-                self.deliver(self.debugger.begin_event(agent_codec.decode_event(event, "r")))
+                self.deliver(self.debugger.begin_event(agent_messages.decode_event(event, "r")))
             case HaltPointReached() as point:
-                reached = agent_codec.decode_point(point, "r")
+                reached = agent_messages.decode_point(point, "r")
                 leased = point.epoch > 0
                 self.deliver(self.debugger.reach_halt_point(reached, 0, leased=leased))
             case Withdraw(halt_point=id):

@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.core.breakpoints import dry_run
-from agentstepper_nb.hub import agent_codec
+from agentstepper_nb.hub import agent_messages
 from agentstepper_nb.protocol.agent import (
     CommitMade,
     EventBegun,
@@ -67,13 +67,13 @@ def recorded(peer: Peer) -> RunHistory:
     for message in peer.sent:
         match message:
             case EventBegun():
-                harness.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
+                harness.perform(debugger.begin_event(agent_messages.decode_event(message, "run")))
             case HaltPointReached():
-                point = agent_codec.decode_point(message, "run")
+                point = agent_messages.decode_point(message, "run")
                 leased = message.epoch > 0
                 harness.perform(debugger.reach_halt_point(point, 0, leased=leased))
             case CommitMade():
-                harness.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
+                harness.perform(debugger.add_commit(agent_messages.decode_commit(message, "run")))
     return fold_records(harness.records, "run")
 
 

@@ -1,18 +1,29 @@
-"""What a session keeps of one agent's messages: which were taken, in which order, and which are kept.
+"""An agent's messages in the Core: their numbers and order, which are acknowledged, and what they say.
 
-The Core's questions of edits wait here for the messages that answer them.
+The session of a run (`agents_v2`) has one of each class here. The questions of edits wait here for the
+messages that answer them. The functions make messages of version 2 the debugger's values, and the
+other way the debugger's answers messages.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from hashlib import sha256
+from secrets import token_hex
 from typing import Final
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
+from .._version import __version__
+from ..core import AnswerDecision, LeaseGranted
 from ..errors import ProtocolError
-from ..protocol.agent import CheckEdit, EditChecked
+from ..protocol import agent as v2
+from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, StopAnswer
+from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
+from ..protocol.envelope import VERSION
+from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
+from ..protocol.records import AgentCredentials
 
 #: An acknowledgement is due after so many messages, so many bytes, or so many seconds.
 MAX_UNACKNOWLEDGED_MESSAGES: Final = 64
@@ -29,6 +40,9 @@ _LOST: Final = (
     "The agent disconnected before it said whether it accepts this edit. Try again once "
     "the agent is back."
 )
+
+
+# ---- numbers and order --------------------------------------------------------------------------------
 
 
 class MessageSequence:
@@ -177,7 +191,7 @@ class PendingEditChecks:
     def __init__(
         self,
         new_id: Callable[[], str],
-        send: Callable[[CheckEdit], None],
+        send: Callable[[v2.CheckEdit], None],
         timeout_s: float = EDIT_CHECK_TIMEOUT_S,
     ) -> None:
         self._new_id = new_id
@@ -198,14 +212,14 @@ class PendingEditChecks:
         check = self._new_id()
         answered = self._open[check] = asyncio.get_running_loop().create_future()
         try:
-            self._send(CheckEdit(check=check, halt_point=halt_point, data=Raw(edit.encode())))
+            self._send(v2.CheckEdit(check=check, halt_point=halt_point, data=Raw(edit.encode())))
             await asyncio.wait_for(answered, self._timeout_s)
         except TimeoutError:
             raise ProtocolError("invalid_edit", _LATE) from None
         finally:
             del self._open[check]
 
-    def resolve(self, answer: EditChecked) -> None:
+    def resolve(self, answer: v2.EditChecked) -> None:
         """The agent answered; nobody may wait for it any more."""
         answered = self._open.get(answer.check)
         if answered is None or answered.done():
@@ -220,3 +234,154 @@ class PendingEditChecks:
         for answered in self._open.values():
             if not answered.done():
                 answered.set_exception(ProtocolError("invalid_edit", _LOST))
+
+
+# ---- contents -----------------------------------------------------------------------------------------
+
+
+def count_content_bytes(message: object) -> int:
+    """The bytes of a message's contents, however few of them have travelled."""
+    if isinstance(message, v2.HaltPointReached) and message.data is not UNSET:
+        return memoryview(message.data).nbytes
+    return 0
+
+
+def make_credentials(hello: v2.Hello) -> AgentCredentials:
+    """By what the agent of a new run is known when it comes back, and a new key for its hashes."""
+    return AgentCredentials(
+        secret=sha256(hello.secret.encode()).hexdigest(),
+        boot=hello.boot,
+        can_reconnect=hello.can_reconnect,
+        hash_key=token_hex(32),
+    )
+
+
+def make_welcome(hello: v2.Hello, received: int, hash_key: str | None) -> v2.Welcome:
+    """The answer to a hello.
+
+    Args:
+        hello: The hello, which is accepted.
+        received: The number of the agent's last message that is recorded.
+        hash_key: The key of the run's hashes, where it has one.
+    """
+    return v2.Welcome(
+        version=VERSION,
+        core=f"agentstepper_nb {__version__}",
+        run=hello.run,
+        received=received,
+        shares_connection=True if hello.shares_connection is True else UNSET,
+        hash_key=hash_key if hash_key is not None and hello.wants_hash_key is True else UNSET,
+    )
+
+
+def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
+    """A lease as it is sent.
+
+    Args:
+        lease: What the agent may decide by itself.
+        epoch: The number of the lease on its connection.
+    """
+    return v2.LeaseMessage(
+        epoch=epoch, mode=lease.mode, breakpoints=lease.breakpoints, prices=lease.prices
+    )
+
+
+def decode_event(message: v2.EventBegun, run: str) -> Event:
+    """An event that begins."""
+    return Event(
+        id=message.id,
+        run=run,
+        kind=message.kind,
+        at=message.at,
+        parent=message.parent,
+        name=message.name,
+        scope=() if message.scope is UNSET else message.scope,
+        label=None if message.label is UNSET else message.label,
+        content_hash=None if message.content_hash is UNSET else message.content_hash,
+        data=None if message.data is UNSET else bytes(message.data).decode(),
+        found_by=message.found_by,
+    )
+
+
+def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
+    """A halt point that was reached; the debugger knows of which kind its event is."""
+    return HaltPoint(
+        id=message.id,
+        run=run,
+        event=message.event,
+        seq=0,
+        kind=EventKind.PROGRAM_STARTED,  # the debugger sets it from the event
+        side=message.side,
+        at=message.at,
+        data="null" if message.data is UNSET else str(message.data, "utf-8"),
+        edit=None if message.edit is UNSET else str(message.edit, "utf-8"),
+        sticky=UNSET if message.edit is UNSET else True,
+        waits=message.waits,
+        summary=message.summary,
+        outcome=message.outcome,
+        failure=message.failure,
+        traceback=truncate_text(message.traceback, MAX_TRACEBACK_CHARS),
+        usage=message.usage,
+        breakpoints=message.breakpoints,
+        breakpoint_error=message.breakpoint_error,
+        approval=message.approval,
+    )
+
+
+def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
+    """What the agent's own people said."""
+    if message.approved:
+        return AnswerDecision(AnswerKind.RESUME, always=message.always)
+    return AnswerDecision(AnswerKind.DENY, message.reason)
+
+
+def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> Answer:
+    """How a halt point was answered, as its agent is told."""
+    if answer is AnswerKind.STOP:
+        return StopAnswer()
+    if answer is AnswerKind.DENY:
+        return DenyAnswer(reason=halt_point.reason or "")
+    # Without data the agent's own sticky edit would stand, which was taken back.
+    is_told = halt_point.edit is not None or halt_point.sticky is not UNSET
+    return ResumeAnswer(
+        data=Raw(halt_point.current.encode()) if is_told else UNSET,
+        sticky=halt_point.sticky is True,
+        approved=halt_point.approval is not None,
+        always=halt_point.always,
+    )
+
+
+def decode_commit(message: v2.CommitMade, run: str) -> Commit:
+    """A commit of the workspace."""
+    return Commit(
+        id=message.id,
+        run=run,
+        at=message.at,
+        title=message.title,
+        description=message.description,
+        event=message.event,
+        snapshot=message.snapshot,
+        has_rule_title=message.has_rule_title,
+        changes=message.changes,
+    )
+
+
+def make_run(message: v2.Hello, at: float) -> Run:
+    """The run that an agent opens; the debugger names it.
+
+    Args:
+        message: The agent's hello.
+        at: Now, by the Core's clock.
+    """
+    return Run(
+        id=message.run,
+        name="",
+        program=message.program,
+        started_at=at,
+        mode=message.mode,
+        workspace=message.workspace,
+        pid=message.pid,
+        host=message.host,
+        can_stick_edits=message.can_stick_edits,
+        notice=message.notice,
+    )
