@@ -211,12 +211,13 @@ class RunProtocol:
 
     def _process_batch(self, batch: MessageBatch) -> None:
         self.accepted_bytes += batch.size
-        refusal = self.wire_version.find_refusal(batch.messages)
-        if refusal is not None:
-            log.warning("%s", refusal)
-            if batch.halt_point is not None:
-                self._complete(batch.halt_point, refusal)
-            return
+        if isinstance(self.wire_version, WireVersion1):
+            refusal = self.wire_version.find_refusal(batch.messages)
+            if refusal is not None:
+                log.warning("%s", refusal)
+                if batch.halt_point is not None:
+                    self._complete(batch.halt_point, refusal)
+                return
         is_away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
         passes = is_away or self.state is RunConnectionState.ABANDONED
         waits = False

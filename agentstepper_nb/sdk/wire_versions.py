@@ -60,9 +60,6 @@ class WireVersion(Protocol):
     #: Bytes of the largest message that the Core takes.
     max_message_bytes: int
 
-    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
-        """Say why messages that belong together can't be sent; None where they can."""
-
     def encode(
         self, message: AgentMessage, number: int, id: str | None = None
     ) -> DeltaMessage | bytes | None:
@@ -91,9 +88,6 @@ class WireVersion2(WireVersion):
     def __init__(self) -> None:
         # The numbers of halt points and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
-
-    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> None:
-        """All was measured when it was packed."""
 
     def encode(
         self, message: AgentMessage, number: int, id: str | None = None
@@ -160,7 +154,10 @@ class WireVersion1(WireVersion):
         self._program = program
 
     def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
-        """Say why messages that belong together can't be sent; None where they can."""
+        """Say why messages that belong together can't be sent; None where they can.
+
+        What version 2 sends was measured when it was packed.
+        """
         for message in messages:
             size = len(self.encode(message) or b"")
             if size > self.max_message_bytes:
