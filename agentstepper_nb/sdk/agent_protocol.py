@@ -9,7 +9,7 @@ are passed in. The state of each run is a `run_protocol.RunProtocol`'s.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -50,7 +50,7 @@ class AgentProtocol:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
         #: Those that may have something to write: `data_to_send` sees to them.
-        self.ready: deque[RunProtocol] = deque()
+        self.ready: OrderedDict[str, RunProtocol] = OrderedDict()
         #: Those that `handle_timeout` has to see to, and `deadline` tells of.
         self.runs_with_deadline: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
@@ -70,7 +70,7 @@ class AgentProtocol:
         self.runs[run.id] = run
         self._effects += run.effects
         run.effects = self._effects
-        self._make_ready(run)
+        self.ready[run.id] = run
 
     def accept_items(self, run: RunProtocol, items: Iterable[QueueItem], now: float) -> None:
         """Take in what a run's agent has put."""
@@ -81,7 +81,7 @@ class AgentProtocol:
                 self.runs_with_deadline[run.id] = run
         except Exception as error:
             self._fail_run(run, error)
-        self._make_ready(run)
+        self.ready[run.id] = run
 
     def give_up(self, run: RunProtocol) -> None:
         """The agent waits no more for what the run has to say."""
@@ -102,8 +102,10 @@ class AgentProtocol:
         self._welcome(run, welcome, now)
         for other in list(self.runs.values()):
             if other is not run and other.state in _STATES_BEFORE_HELLO:
-                admit = self._make_ready if self.is_shared else self._start_over
-                admit(other)
+                if self.is_shared:
+                    self.ready[other.id] = other
+                else:
+                    self._start_over(other)
 
     def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
         """No connection came about, or the Core refused the hello that was to open it."""
@@ -139,15 +141,14 @@ class AgentProtocol:
     def data_to_send(self, now: float) -> bytes | None:
         """The next text to write; None while there is none. What was given before was written."""
         while self.ready:
-            run = self.ready.popleft()
-            run.is_ready = False
+            _, run = self.ready.popitem(last=False)
             try:
                 text = self._next_of(run, now) if self.is_connected else None
             except Exception as error:
                 self._fail_run(run, error)
                 continue
             if text is not None:
-                self._make_ready(run)
+                self.ready[run.id] = run
                 return text
             if run.waiting_for_space:
                 run.release_waiting()
@@ -189,11 +190,6 @@ class AgentProtocol:
             run.outgoing.append(encoded.encode())
         return run.outgoing.popleft()
 
-    def _make_ready(self, run: RunProtocol) -> None:
-        if not run.is_ready:
-            run.is_ready = True
-            self.ready.append(run)
-
     def _end_delivered_run(self, run: RunProtocol) -> None:
         """End a run that said bye, and of which the Core keeps all."""
         is_open = run.state is RunConnectionState.OPEN
@@ -214,7 +210,7 @@ class AgentProtocol:
         run = self._carried.get(self._first_run_id or "")
         if not self.is_shared:
             if run is not None and run.receive(run.wire_version.decode(text), now):
-                self._make_ready(run)
+                self.ready[run.id] = run
             return
         envelope, message = messages.to_agent.decode(text)
         if envelope.run is not UNSET:
@@ -226,14 +222,15 @@ class AgentProtocol:
             return
         assert isinstance(run.wire_version, WireVersion2)
         if run.receive(run.wire_version.read(envelope, message), now):
-            self._make_ready(run)
+            self.ready[run.id] = run
 
     def _receive_for_connection(self, run: RunProtocol, message: Struct, now: float) -> None:
         """Take what a run of a shared connection is told of its place there, or of its hello."""
         if isinstance(message, messages.RunDisconnected):
             close_error = ConnectionClosedError(Close(message.code, message.reason), None)
             self._handle_connection_lost(run, close_error, now)
-            self._make_ready(run)
+            if run.id in self.runs:  # else it is over, or has another connection from now on
+                self.ready[run.id] = run
             return
         try:
             self._welcome(run, handshake.check_welcome(message), now)
@@ -252,7 +249,7 @@ class AgentProtocol:
             self.refuse(run, self.endpoint.url, why, error.code)
         else:
             run.schedule_retry(now)
-        self._make_ready(run)
+        self.ready[run.id] = run
 
     def _welcome(self, run: RunProtocol, welcome: messages.Welcome | None, now: float) -> None:
         if run.is_closing:
@@ -260,7 +257,7 @@ class AgentProtocol:
         else:
             self.runs_with_deadline.pop(run.id, None)
         run.receive_welcome(welcome, now)
-        self._make_ready(run)
+        self.ready[run.id] = run
 
     # ---- losing -------------------------------------------------------------------------------------
 
@@ -268,7 +265,7 @@ class AgentProtocol:
         """The connection is gone."""
         carried = list(self._carried.values())
         self.is_connected = self.is_shared = False
-        for run in self.ready:
+        for run in self.ready.values():
             run.outgoing.clear()
         for run in carried:
             self._handle_connection_lost(run, close_error, now)
@@ -301,6 +298,7 @@ class AgentProtocol:
         """Let a run have a connection of its own: one that isn't open yet fails as soon as any other."""
         run.greeted_at, run.effects = None, []  # what it left here is done here
         del self.runs[run.id]
+        self.ready.pop(run.id, None)
         self.runs_with_deadline.pop(run.id, None)
         self._effects.append(run.listener.on_connection_needed)
 
@@ -317,7 +315,7 @@ class AgentProtocol:
         else:
             run.end(lost, is_unrecoverable=broken)
         if run.state is RunConnectionState.ABANDONED:
-            self._make_ready(run)
+            self.ready[run.id] = run
         else:
             self._remove(run)
 
@@ -331,7 +329,7 @@ class AgentProtocol:
             message = messages.LeaveConnection()
             leave = messages.from_agent.encode(message, run.written_number, run=run.address)
             run.outgoing = deque((leave.encode(),))  # in place of parts that nobody waits for
-            self._make_ready(run)
+            self.ready[run.id] = run
         else:
             self.is_shared = False
             self._effects.append(self._close_connection)
@@ -377,7 +375,7 @@ class AgentProtocol:
         elif run.close_deadline is not None and run.close_deadline <= now:
             self._end_run(run, None)
         else:
-            self._make_ready(run)  # to say hello again
+            self.ready[run.id] = run  # to say hello again
 
     def drain(self) -> list[Callable[[], object]]:
         """What is to be done outside, in this order."""

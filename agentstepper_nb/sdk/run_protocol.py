@@ -106,7 +106,6 @@ class RunProtocol:
         self.greeted_at: float | None = None
         #: Texts that go before all else: parts of a message, or that the run leaves the connection.
         self.outgoing: deque[bytes] = deque()
-        self.is_ready = False  # whether the connection asks it for messages
         #: Who waits for room, and what each gets.
         self.waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
         #: The run, as its messages name it on the connection; None: they don't.

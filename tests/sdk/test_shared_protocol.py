@@ -269,3 +269,18 @@ def test_a_run_that_is_given_up_amid_its_parts_leaves_without_the_rest() -> None
     assert rest[0] is not None
     assert (from_agent.decode(rest[0])[1], rest[1]) == (LeaveConnection(), None)
     assert from_agent.decode(rest[0])[0].run == "b"
+
+
+def test_a_run_that_is_sent_away_unwelcomed_says_hello_elsewhere_alone() -> None:
+    core, protocol = MemoryCore(), AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
+    first, second = (make_run_protocol(PendingFutures(), name) for name in ("a", "b"))
+    protocol.add(first)
+    protocol.add(second)
+    protocol.connection_opened(first, core.welcome(first.make_hello()), 0.0)
+    hello = protocol.data_to_send(0.0)
+    assert hello is not None
+    assert from_agent.decode(hello)[0].run == "b"
+    closed = RunDisconnected(code=1011, reason="for a test")
+    protocol.receive_data(to_agent.encode(closed, 1, run="b"), 0.0)
+    assert protocol.data_to_send(0.0) is None
+    assert list(protocol.runs) == ["a"]
