@@ -301,8 +301,13 @@ class SharedConnection:
         with self._lock:
             now = time.monotonic()
             for signal in dict.fromkeys(signals):
-                if isinstance(signal, Outbox):
-                    self._accept_items(signal, now)
+                # What was put into an outbox that has left was put before it moved, and its new
+                # connection looks into it after that.
+                if isinstance(signal, Outbox) and signal.protocol.id in self._protocol.runs:
+                    run = signal.protocol
+                    self._protocol.accept_items(run, _drain(signal.inbox), now)
+                    if run.is_closing or run.state is RunConnectionState.ENDED:
+                        self._wake.put(None)
                 elif isinstance(signal, _Lost):
                     self._protocol.connection_lost(signal.close_error, now)
                 elif callable(signal):
@@ -312,15 +317,6 @@ class SharedConnection:
             effects = self._protocol.drain()
         for effect in effects:
             effect()
-
-    def _accept_items(self, outbox: Outbox, now: float) -> None:
-        run = outbox.protocol
-        if run.id in self._protocol.runs:
-            self._protocol.accept_items(run, _drain(outbox.inbox), now)
-            if run.is_closing or run.state is RunConnectionState.ENDED:
-                self._wake.put(None)
-        elif outbox.transport is not self:  # it has moved meanwhile
-            outbox.transport.signal(outbox, is_immediate=True)
 
     def _send_all(self) -> None:
         while True:
