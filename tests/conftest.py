@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import signal
 from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
@@ -28,8 +29,14 @@ settings.load_profile("each_time")
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
 
-def pytest_configure() -> None:
-    """Let processes that tests start hear Ctrl+C: a shell's background jobs are started deaf to it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let processes that tests start hear Ctrl+C: a shell's background jobs are started deaf to it.
+
+    Agents run pytest, too, which starts in a third of the time without the plugins of this environment.
+    xdist's workers need them, and inherit from the process that starts them.
+    """
+    if not config.getoption("numprocesses", None):
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
