@@ -24,8 +24,10 @@ BENCH := .make/bench/.installed
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
-# One more where no browser runs. In the order of their names: files of one long test would else come last, and be waited for.
-PARALLEL_FAST := -n $(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# In the order of their collection: files of one long test would else come last, and be waited for.
+PARALLEL_E2E := $(PARALLEL) --no-loadscope-reorder
+# Two more where no browser runs: a worker waits for two fifths of its time.
+PARALLEL_FAST := -n $(shell expr $$(nproc) + 2) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Tests start hundreds of processes: each would compile what it imports where nothing is kept.
 export PYTHONDONTWRITEBYTECODE :=
 # What meets our dependencies: the wire, its sockets and a Core of its own. The schemas are made by the newest msgspec.
@@ -46,11 +48,11 @@ setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .
 demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
-# What is longer is marked `soak`. Parts that wait much, or have one process, are run beside another: only browsers need the
-# machine to themselves. All is made first, since two parts would make the same at once.
+# What is longer is marked `soak`. Parts that wait much, or have one process, are run beside another. All is made first, since
+# two parts would make the same at once.
 test: $(INSTALLED) js chromium third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
 test: ## All tests but the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh lint+test-js test-fast+test-server test-lowest+test-notebooks test-e2e
+	@MAKE="$(MAKE)" scripts/run_parts.sh lint+test-js+test-lowest test-fast+test-server test-e2e+test-notebooks
 
 test-fast: $(INSTALLED) js third-party kernels $(SAMPLED_FRAMEWORKS) ## What needs neither a browser nor a Jupyter server
 	$(BIN)/python -m pytest $(PARALLEL_FAST)
@@ -66,10 +68,11 @@ test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the low
 	    -W 'ignore:Jupyter is migrating its paths:DeprecationWarning'
 
 test-e2e: $(INSTALLED) js chromium kernels $(AGENTS_KERNEL) ## The browser tests, in a real JupyterLab
-	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL_E2E) tests/e2e
 
+# One process: a kernel starts, and is waited for.
 test-notebooks: $(INSTALLED) js $(AGENTS_KERNEL) ## Run every tutorial and compare its outputs
-	$(BIN)/python -m pytest -p nbval.plugin $(PARALLEL) --nbval --nbval-cell-timeout=60 \
+	$(BIN)/python -m pytest -p nbval.plugin --nbval --nbval-cell-timeout=60 \
 	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
 
 test-js: js ## The JavaScript's unit tests

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run make targets one after another, whatever fails; then say how long each took, and fail naming those that failed.
-# `a+b` runs two at once: b's output follows a's.
+# `a+b` runs both at once: b's output follows a's.
 set -uo pipefail
 
 outputs=$(mktemp -d)

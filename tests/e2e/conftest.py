@@ -31,6 +31,18 @@ CHROMIUM_ARGUMENTS = [
 #: Milliseconds for whatever is waited for.
 TIMEOUT_S = 20_000
 
+#: The longest files, longest first: begun last, one of them would be waited for alone.
+LONGEST_FILES = (
+    *("test_tutorial", "test_gallery", "test_shells", "test_typing", "test_step_in_jupyterlab"),
+    *("test_sessions", "test_frameworks", "test_no_extension", "test_chat"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+
 
 @pytest.fixture(scope="session")
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
