@@ -70,8 +70,8 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
 #: Makes the interpreter's exit impatient.
 SHORT = """
 from agentstepper_nb.sdk import run_protocol, run_session
-run_session.EXIT_PATIENCE = 0.1
-run_session.CLOSE_PATIENCE = run_protocol.GOODBYE_PATIENCE = 0.3
+run_session.EXIT_TIMEOUT_S = 0.1
+run_session.CLOSE_TIMEOUT_S = run_protocol.BYE_TIMEOUT_S = 0.3
 """
 AT_THE_EXIT = """
 import threading
