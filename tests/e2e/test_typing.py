@@ -14,8 +14,10 @@ pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built 
 
 #: Milliseconds between two keys.
 SPEEDS = (0, 20, 60, 120, 200)
-#: How many times slower the page's processor is made.
-SLOWER = 6
+#: How many times slower the page's processor is made by `make soak`.
+MUCH_SLOWER = 6
+#: The same each time: it is made slow by work, which takes as long as the page is slow.
+SLOWER = 2
 #: 200 keys; nearly each makes the JSON invalid, valid, or another.
 KEYS = (
     '{"Tool": "f", "Argument": {"n": -1.50, "text": "a\\"b, [c]", "l": [1, {"x": null}]}} ' * 3
@@ -23,12 +25,12 @@ KEYS = (
 
 
 @contextmanager
-def slow(gallery: Gallery, scene: str) -> Iterator[Page]:
+def slow(gallery: Gallery, scene: str, slower: int = SLOWER) -> Iterator[Page]:
     """A page with a scene, whose processor is slow from then on."""
     page = gallery.open(scene, 1000)
     try:
         session = page.context.new_cdp_session(page)
-        session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+        session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
         yield page
     finally:
         page.close()
@@ -41,14 +43,19 @@ def json_text(page: Page) -> str:
 
 def typed(*delays: int) -> pytest.MarkDecorator:
     """Some keys as fast as they can be typed; by `make soak` all of them, at each speed."""
-    long = [pytest.param(delay, KEYS, id=str(delay), marks=pytest.mark.soak) for delay in delays]
-    few = pytest.param(0, KEYS[:70], id="few")
-    return pytest.mark.parametrize(("delay", "text"), [few, *long])
+    long = [
+        pytest.param(delay, KEYS, MUCH_SLOWER, id=str(delay), marks=pytest.mark.soak)
+        for delay in delays
+    ]
+    few = pytest.param(0, KEYS[:70], SLOWER, id="few")
+    return pytest.mark.parametrize(("delay", "text", "slower"), [few, *long])
 
 
 @typed(*SPEEDS)
-def test_json_keeps_each_key_in_its_place(gallery: Gallery, delay: int, text: str) -> None:
-    with slow(gallery, "edit-call") as page:
+def test_json_keeps_each_key_in_its_place(
+    gallery: Gallery, delay: int, text: str, slower: int
+) -> None:
+    with slow(gallery, "edit-call", slower) as page:
         code = page.locator(".cm-content")
         code.focus()
         page.keyboard.press("Control+a")
@@ -60,9 +67,9 @@ def test_json_keeps_each_key_in_its_place(gallery: Gallery, delay: int, text: st
 
 @typed(*SPEEDS[:3])
 def test_a_field_keeps_each_key_and_so_does_the_json_beside_it(
-    gallery: Gallery, delay: int, text: str
+    gallery: Gallery, delay: int, text: str, slower: int
 ) -> None:
-    with slow(gallery, "edit-call") as page:
+    with slow(gallery, "edit-call", slower) as page:
         field = page.locator(".as-Form textarea").first
         field.focus()
         page.keyboard.press("Control+a")
