@@ -10,7 +10,7 @@ from itertools import cycle, islice
 from pydoc_data.topics import topics
 from typing import Any, Final, NamedTuple
 
-from tests.helpers.growing_agent import SAID, TOOLS
+from tests.helpers.growing_agent import MESSAGE_CHARS, TOOLS
 
 #: Every so many turns something happens to a conversation beside that it grows.
 INTERVAL_TURNS: Final = 10
@@ -52,7 +52,7 @@ class GrowingConversation:
 
     def make_message(self, role: str, **more: Any) -> dict[str, Any]:
         """A new message."""
-        return {"role": role, "content": "".join(islice(self._prose, SAID)), **more}
+        return {"role": role, "content": "".join(islice(self._prose, MESSAGE_CHARS)), **more}
 
 
 def grow(turns: int) -> Iterator[TextTurn]:

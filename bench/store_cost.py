@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistor
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.run_validation import prepare_import
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.growing_agent import grow, size
+from tests.helpers.growing_agent import append_growing_run, folder_size_bytes
 from tests.helpers.histories import fold_records
 
 from .conversation import make_body
@@ -102,7 +102,7 @@ class HaltPointRecords:
         self._harness = DebuggerHarness()
         self._numbers = count()
         self._harness.start()
-        self._harness.resume(self._harness.query()[1])
+        self._harness.resume(self._harness.begin_query()[1])
 
     def take(self, number: int) -> list[list[Record]]:
         """The records of the next ones; the first time those of the run's beginning are among them."""
@@ -188,7 +188,7 @@ async def _write_to_store(store: SqliteStore, *groups: list[Record]) -> None:
 def _measure_disk_usage(turns: int) -> DiskUsage:
     async def idle(folder: Path) -> DiskUsage:
         with closing(open_store(folder)) as store:
-            new = await grow(store, turns)
+            new = await append_growing_run(store, turns)
             return DiskUsage(turns, new, await _wait_until_idle(folder))
 
     with tempfile.TemporaryDirectory() as folder:
@@ -199,7 +199,7 @@ async def _wait_until_idle(folder: Path) -> int:
     """The bytes of a folder in which nothing changes any more."""
     last, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_S:
-        now = size(folder)
+        now = folder_size_bytes(folder)
         if now != last:
             last, since = now, time.monotonic()
         await asyncio.sleep(0.1)

@@ -22,14 +22,14 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
 )
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
-from tests.helpers.auth_headers import as_agent, bearing
+from tests.helpers.auth_headers import agent_headers, bearer_headers
 
 
 class Agent:
     """A connected agent, its run begun but not halted yet."""
 
     def __init__(self, url: str, program: str = "demo", token: str | None = None) -> None:
-        headers = bearing(token) if token else as_agent(url)
+        headers = bearer_headers(token) if token else agent_headers(url)
         self._open = ExitStack()
         self._socket = self._open.enter_context(
             connect(

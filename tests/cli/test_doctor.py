@@ -57,7 +57,7 @@ def test_without_a_core_nothing_is_wrong() -> None:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A folder with five runs, of which nobody is the owner."""
-    return build(tmp_path / "built", emptied=True).lay_out(tmp_path / "data")
+    return build(tmp_path / "built", emptied=True).write_to(tmp_path / "data")
 
 
 def hurt(data: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_default_folder_is_repaired_where_none_is_named(
 ) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
     built = build(tmp_path / "built", emptied=True)
-    built.lay_out(tmp_path / "agentstepper")
+    built.write_to(tmp_path / "agentstepper")
     found = examined("--repair")
     assert f"{tmp_path / 'agentstepper'} holds 5 runs" in found.stdout
     assert found.returncode == 0

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
-from tests.helpers.auth_headers import as_ui, bearing
+from tests.helpers.auth_headers import bearer_headers, view_headers
 from tests.helpers.sampling import select_sample
 
 from .agent import Agent
@@ -29,7 +29,7 @@ Serve = Callable[..., ServeProcess]
 
 def runs(url: str) -> list[dict[str, object]]:
     """The runs of a Core, as a UI of version 1 is told."""
-    with connect(url, proxy=None, additional_headers=as_ui(url)) as ui:
+    with connect(url, proxy=None, additional_headers=view_headers(url)) as ui:
         state = json.loads(ui.recv(timeout=30))
     assert state["event"] == "init_app_state"
     found: list[dict[str, object]] = state["content"]["runs"]
@@ -44,7 +44,7 @@ def control_token() -> str | None:
 def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     served = serve()
     agent = Agent(served.agents, "demo")
-    with connect(served.uis, proxy=None, additional_headers=as_ui(served.uis)) as ui:
+    with connect(served.uis, proxy=None, additional_headers=view_headers(served.uis)) as ui:
         assert json.loads(ui.recv(timeout=30))["content"]["runs"][0]["programName"] == "demo"
         errors = served.stop(number)
         with pytest.raises((ConnectionClosedOK, ConnectionClosedError)) as closed:
@@ -251,7 +251,7 @@ def test_the_runtime_file_names_the_folder_where_the_tokens_lie(serve: Serve, ho
 def status(url: str, token: str | None = None) -> int:
     """What a handshake is answered with."""
     try:
-        with connect(url, proxy=None, additional_headers=bearing(token)):
+        with connect(url, proxy=None, additional_headers=bearer_headers(token)):
             return 101
     except InvalidStatus as refused:
         return refused.response.status_code

@@ -87,7 +87,7 @@ async def test_a_message_is_answered() -> None:
     await service_harness.ask("close", wire.CodingSessionRequest(session=id))
     with pytest.raises(StopAsyncIteration):
         await anext(reader)
-    assert service_harness.opener.led[id].closed
+    assert service_harness.opener.sessions[id].closed
     assert await service_harness.refused(
         "chat", wire.SendCodingMessage(session=id, message="x")
     ) == ("unknown_session")
@@ -140,7 +140,7 @@ def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
 async def test_approvals() -> None:
     service_harness = ServiceHarness()
     id = await service_harness.create()
-    led, reader = service_harness.opener.led[id], service_harness.events(id)
+    led, reader = service_harness.opener.sessions[id], service_harness.events(id)
     await service_harness.chat(id, "ask c1")
     required = (await service_harness.until(reader, wire.ApprovalRequired))[-1]
     assert required == wire.ApprovalRequired(
@@ -214,7 +214,7 @@ async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     await service_harness.create()
     assert await service_harness.refused("create", HOW) == "too_many"
     await service_harness.service.close()
-    assert all(each.closed for each in service_harness.opener.led.values())
+    assert all(each.closed for each in service_harness.opener.sessions.values())
 
 
 async def test_what_is_not_understood_is_refused() -> None:

@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run, RunState
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from tests.helpers.auth_headers import as_ui
+from tests.helpers.auth_headers import view_headers
 
 #: Seconds in which something has to happen.
 TIMEOUT_S: Final = 60
@@ -64,7 +64,7 @@ class Person:
         try:
             with connect(
                 url,
-                additional_headers=as_ui(url),
+                additional_headers=view_headers(url),
                 subprotocols=[Subprotocol(SUBPROTOCOL)],
                 proxy=None,
                 max_size=MAX_MESSAGE_BYTES,

@@ -64,7 +64,7 @@ from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import base_suite
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import make_full_history, records_by_chance
+from tests.helpers.histories import make_full_history, make_random_records
 
 STORE = "store"
 TRUTH = "truth.json"
@@ -119,7 +119,7 @@ def records(harness: DebuggerHarness) -> list[Record]:
     _ended(harness)
     _halted(harness)
     _deleted(harness)
-    by_chance = [r for seed in (1, 2, 3) for r in records_by_chance(seed, f"chance-{seed}", 12)]
+    by_chance = [r for seed in (1, 2, 3) for r in make_random_records(seed, f"chance-{seed}", 12)]
     return [*harness.records, *by_chance, ImportedRunSaved(history=make_full_history())]
 
 
@@ -170,8 +170,8 @@ def _ended(harness: DebuggerHarness) -> None:
     for turn in range(3):
         harness.now += 1
         _turn(harness, run, turn)
-    said = harness.say('"Look at größe 😀"', run)
-    denied = harness.ask(run)
+    said = harness.post_debug_message('"Look at größe 😀"', run)
+    denied = harness.request_approval(run)
     harness.deny(denied, reason="Not that folder.", run=run)
     body = FileBody(diff=f"+{LONG}\n", content=f"{LONG}\n", previous_content="old\n")
     harness.commit(
@@ -181,8 +181,8 @@ def _ended(harness: DebuggerHarness) -> None:
     harness.note(said, "Why there?", run)
     harness.rename("Night run", run)
     harness.tag("blue", "größe", run=run)
-    harness.sentence(harness.point(denied), "It asks to list a folder.")
-    harness.hear(40, run)
+    harness.record_summary(harness.find_halt_point(denied), "It asks to list a folder.")
+    harness.acknowledge(40, run)
     harness.finish(run, RunEnding.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
 
 
@@ -193,12 +193,12 @@ def _halted(harness: DebuggerHarness) -> None:
     event = harness.begin(EventKind.LLM_QUERY, run, name="gpt-x")
     asked = harness.reach(event, data=_prompt(2), run=run)
     harness.edit(asked, json.dumps({"text": f"in the middle of an edit: {LONG}"}), 1, run)
-    harness.hear(11, run)
+    harness.acknowledge(11, run)
 
 
 def _deleted(harness: DebuggerHarness) -> None:
     run = harness.start("deleted", "solver")
-    harness.say('"xylophone"', run)
+    harness.post_debug_message('"xylophone"', run)
     harness.finish(run)
     harness.delete(run)
 

@@ -6,20 +6,20 @@ from agentstepper_nb import discover
 from agentstepper_nb.discover import CoreEndpoint
 
 
-def bearing(token: str | None) -> dict[str, str]:
+def bearer_headers(token: str | None) -> dict[str, str]:
     """The header that carries a token."""
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def as_ui(url: str) -> dict[str, str]:
+def view_headers(url: str) -> dict[str, str]:
     """The headers of a UI that connects there."""
     return _headers(discover.find_view_endpoint(url))
 
 
-def as_agent(url: str) -> dict[str, str]:
+def agent_headers(url: str) -> dict[str, str]:
     """The headers of an agent that connects there."""
     return _headers(discover.discover(url))
 
 
 def _headers(endpoint: CoreEndpoint) -> dict[str, str]:
-    return bearing(endpoint.token)
+    return bearer_headers(endpoint.token)

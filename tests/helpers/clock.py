@@ -7,7 +7,7 @@ import asyncio
 from agentstepper_nb.hub.rate_limit import RateLimiter, RateLimits
 
 
-class Clock:
+class ManualClock:
     """Seconds from 0."""
 
     def __init__(self) -> None:
@@ -18,6 +18,6 @@ class Clock:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def pacer(self, pace: RateLimits) -> RateLimiter:
+    def make_pacer(self, pace: RateLimits) -> RateLimiter:
         """One that goes by this clock."""
         return RateLimiter(pace, lambda: self.now, self.sleep)

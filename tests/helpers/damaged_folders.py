@@ -44,10 +44,10 @@ class CoreFolderFiles:
 
     folder: Path
     files: dict[str, bytes]
-    truth: dict[str, RunHistory]
+    histories: dict[str, RunHistory]
     rules: tuple[Record, ...]  # that lead to its stops and prices
 
-    def lay_out(self, folder: Path) -> Path:
+    def write_to(self, folder: Path) -> Path:
         """Put the files into a folder that has nothing else."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700)
@@ -63,7 +63,7 @@ OTHERS = ("search.sqlite", "lock", "agent-token", "control-token")
 
 def with_other_files(built: CoreFolderFiles, folder: Path) -> CoreFolderFiles:
     """The same store with other files beside it."""
-    built.lay_out(folder)
+    built.write_to(folder)
     asyncio.run(index(folder))
     holder = b'{"pid": 7, "host": "box", "what": "agentstepper serve", "since": 1000.0}\n'
     others = {
@@ -72,7 +72,7 @@ def with_other_files(built: CoreFolderFiles, folder: Path) -> CoreFolderFiles:
         "agent-token": b"x" * 43 + b"\n",
         "control-token": b"y" * 43 + b"\n",
     }
-    return CoreFolderFiles(folder, {**built.files, **others}, built.truth, built.rules)
+    return CoreFolderFiles(folder, {**built.files, **others}, built.histories, built.rules)
 
 
 async def index(folder: Path) -> None:
@@ -95,13 +95,13 @@ def add_run(harness: DebuggerHarness, run: str) -> None:
         harness.step(asked, 1, f'"edited in turn {turn}"' if turn % 3 == 0 else None, run)
         harness.reach(event, EventSide.END, data=f'"answer {turn} of {run}"', run=run)
         harness.step(run=run)
-    said = harness.say('"look"', run)
+    said = harness.post_debug_message('"look"', run)
     harness.note(said, f"a note on {run}", run)
-    harness.call('{"Tool": "ls", "Argument": null}', run)
+    harness.begin_tool_call('{"Tool": "ls", "Argument": null}', run)
     harness.step(run=run)
     harness.perform(harness.debugger.add_commit(commit(run)))
     harness.tag("kept", run=run)
-    harness.hear(40, run)
+    harness.acknowledge(40, run)
 
 
 def commit(run: str) -> Commit:
@@ -121,7 +121,7 @@ def records() -> list[list[Record]]:
         if run in ENDED:
             harness.finish(run)
     for run in LIVE:
-        harness.query(run)  # is halted there
+        harness.begin_query(run)  # is halted there
     for id in ("first", "second", "third"):
         harness.set_breakpoint(
             BreakpointRule(id=id, condition="tokens > 2000", watch=Touched(path="src/*"))
@@ -269,7 +269,7 @@ def check_damage_is_reported(
     Returns:
         What the doctor found.
     """
-    (built.lay_out(folder) / damaged_file).write_bytes(data)
+    (built.write_to(folder) / damaged_file).write_bytes(data)
     about = examine_folder(folder)
     known = list_named_runs(about)
     gone = (
@@ -287,7 +287,7 @@ def check_damage_is_reported(
         if read_config(core) != built.rules and "-wal" not in damaged_file:  # no mark counts stops
             assert gone or about.structure_problems or about.damaged_config_rows, about
         put_aside = examine_folder(core).set_aside_stores
-        for run, truth in built.truth.items():
+        for run, truth in built.histories.items():
             if shown.get(run) != truth:
                 assert run in known or (gone and put_aside), (run, about)
     check_repaired(built, folder, known, gone)
@@ -303,7 +303,7 @@ def check_repaired(built: CoreFolderFiles, folder: Path, known: set[str], gone: 
     if (folder / STORE_FILE).exists():
         assert set(read_config(folder)) <= set(built.rules)
     assert not back or read_runs_or_damage(folder) == back  # a Core goes on with it
-    for run, truth in built.truth.items():
+    for run, truth in built.histories.items():
         found = back.get(run)
         if found is None:
             assert run in known or gone, (run, known)

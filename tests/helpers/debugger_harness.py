@@ -36,10 +36,10 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.records import AgentCredentials, Record, SummarySaved
 
 #: A tool call.
-CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
+TOOL_CALL_JSON = '{"Tool": "ls", "Argument": {"path": "."}}'
 
 
-class Answered(NamedTuple):
+class SentAnswer(NamedTuple):
     """What an agent was answered."""
 
     halt_point: str
@@ -55,9 +55,9 @@ class DebuggerHarness:
         self.debugger = Debugger()
         self.now = 1000.0
         self.records: list[Record] = []
-        self.answers: list[Answered] = []
+        self.answers: list[SentAnswer] = []
         self.leases: list[LeaseGranted] = []
-        self.told: list[HaltPoint] = []  # as they then stood
+        self.sent_halt_points: list[HaltPoint] = []  # as they then stood
         self._ids = 0
 
     def new_id(self, prefix: str) -> str:
@@ -70,13 +70,13 @@ class DebuggerHarness:
             if isinstance(output, RecordOutput):
                 self.records.append(output.record)
                 if output.halt_point is not None:
-                    self.told.append(output.halt_point)
+                    self.sent_halt_points.append(output.halt_point)
             elif isinstance(output, LeaseGranted):
                 self.leases.append(output)
             else:
                 assert isinstance(output, AnswerOutput)
                 point = output.halt_point
-                self.answers.append(Answered(point.id, output.answer, point.edit, point.run))
+                self.answers.append(SentAnswer(point.id, output.answer, point.edit, point.run))
 
     # ---- the agent ----------------------------------------------------------------------------------
 
@@ -120,25 +120,25 @@ class DebuggerHarness:
         self.perform(self.debugger.reach_halt_point(point, self.now, leased=leased))
         return point.id
 
-    def query(self, run: str = "run") -> tuple[str, str]:
+    def begin_query(self, run: str = "run") -> tuple[str, str]:
         """Begin an LLM query and reach its begin: the event and the halt point."""
         event = self.begin(run=run)
         return event, self.reach(event, run=run)
 
-    def call(self, data: str, run: str = "run") -> str:
+    def begin_tool_call(self, data: str, run: str = "run") -> str:
         """Begin a tool invocation and reach its begin."""
         return self.reach(self.begin(EventKind.TOOL_INVOCATION, run), data=data, run=run)
 
-    def ask(
+    def request_approval(
         self, run: str = "run", id: str | None = None, risk: Risk = Risk.MEDIUM, **fields: Any
     ) -> str:
         """Begin a tool invocation and reach its begin, which asks for an approval."""
-        fields.setdefault("data", CALL)
+        fields.setdefault("data", TOOL_CALL_JSON)
         event = self.begin(EventKind.TOOL_INVOCATION, run)
         asks = ApprovalPrompt(risk=risk, why="It deletes files.")
         return self.reach(event, run=run, id=id, approval=asks, **fields)
 
-    def say(self, text: str, run: str = "run") -> str:
+    def post_debug_message(self, text: str, run: str = "run") -> str:
         return self.begin(EventKind.DEBUG_MESSAGE, run, data=text)
 
     def commit(
@@ -178,7 +178,7 @@ class DebuggerHarness:
     def await_message(self, run: str = "run") -> None:
         self.perform(self.debugger.await_message(run))
 
-    def hear(self, n: int, run: str = "run") -> None:
+    def acknowledge(self, n: int, run: str = "run") -> None:
         self.perform(self.debugger.record_received(run, n))
 
     def detach(self, run: str = "run") -> None:
@@ -271,7 +271,7 @@ class DebuggerHarness:
         note = RowNote(run=run, message=message, text=text, at=self.now)
         self.perform(self.debugger.commands.write_note(note))
 
-    def sentence(self, about: HaltPoint | Commit, text: str) -> None:
+    def record_summary(self, about: HaltPoint | Commit, text: str) -> None:
         made = SummarySaved(run=about.run, id=about.id, key=f"key of {text}", text=text)
         self.perform(self.debugger.commands.record_summary(made, about))
 
@@ -286,16 +286,18 @@ class DebuggerHarness:
     def state(self, run: str = "run") -> RunState:
         return self.run(run).state
 
-    def point(self, id: str) -> HaltPoint:
+    def find_halt_point(self, id: str) -> HaltPoint:
         """A halt point as the records tell it."""
-        return last(record.halt_point for record in self.records if is_point(record, id))
+        return last(
+            record.halt_point for record in self.records if is_halt_point_record(record, id)
+        )
 
-    def event(self, id: str) -> Event:
+    def find_event(self, id: str) -> Event:
         """An event as the records tell it."""
         return last(r.event for r in self.records if hasattr(r, "event") and r.event.id == id)
 
 
-def is_point(record: Any, id: str) -> bool:
+def is_halt_point_record(record: Any, id: str) -> bool:
     return isinstance(getattr(record, "halt_point", None), HaltPoint) and (
         record.halt_point.id == id
     )
@@ -309,13 +311,13 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def replayed(records: list[Record]) -> RunStates:
+def replay_states(records: list[Record]) -> RunStates:
     """The state of a Core that starts anew on these records."""
     debugger = Debugger()
     debugger.restore(records)
     return debugger._runs
 
 
-def stored(records: list[Record]) -> list[Record]:
+def round_trip(records: list[Record]) -> list[Record]:
     """The records after a way through bytes."""
     return [_decoder.decode(_encoder.encode(record)) for record in records]

@@ -104,7 +104,7 @@ print(said, (peak() - before) // 1024)
 """
 
 
-def load(path: Path) -> tuple[str, int]:
+def load_archive(path: Path) -> tuple[str, int]:
     """Import a file in a process of its own: the refusal's code, and by how many MiB its peak grew."""
     done = subprocess.run(
         [sys.executable, "-c", _LOAD, str(path), str(LIMIT)],

@@ -9,7 +9,7 @@ from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.histories import make_full_history
 
 
-class Endless:
+class EndlessLoader:
     """A loader that works until it is told to end."""
 
     def __init__(self) -> None:

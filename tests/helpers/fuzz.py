@@ -57,51 +57,51 @@ class MessageFuzzer:
     """Breaks messages, the same way for the same seed."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.random = random.Random(seed)
 
-    def broken(self, message: Json) -> str:
+    def break_message(self, message: Json) -> str:
         """A message with something wrong about it, as text; one in eight stays whole."""
-        way = self.chance.randrange(8)
+        way = self.random.randrange(8)
         if way == 0:
             return json.dumps(message)
         if way < 5:
             changed = json.loads(json.dumps(message))
-            for _ in range(self.chance.choice((1, 1, 2))):
-                changed = self.change(changed)
+            for _ in range(self.random.choice((1, 1, 2))):
+                changed = self.mutate(changed)
             return json.dumps(changed)
-        return self.scramble(json.dumps(message, ensure_ascii=False))
+        return self.scramble_text(json.dumps(message, ensure_ascii=False))
 
-    def change(self, value: Json) -> Json:
+    def mutate(self, value: Json) -> Json:
         """The value with one place of it replaced, dropped or added."""
         if not isinstance(value, (dict, list)):
-            return self.weird()
+            return self.pick_weird()
         inside = list(value) if isinstance(value, dict) else range(len(value))
-        if not inside or self.chance.random() < 0.1:
-            return self.weird()
-        key = self.chance.choice(list(inside))
-        if isinstance(value[key], (dict, list)) and self.chance.random() < 0.7:
-            value[key] = self.change(value[key])
+        if not inside or self.random.random() < 0.1:
+            return self.pick_weird()
+        key = self.random.choice(list(inside))
+        if isinstance(value[key], (dict, list)) and self.random.random() < 0.7:
+            value[key] = self.mutate(value[key])
             return value
-        way = self.chance.randrange(6)
+        way = self.random.randrange(6)
         if way == 0:
             del value[key]
         elif way == 1 and isinstance(value, dict):
-            value[self.chance.choice(("", "run", "more", key * 2))] = value[key]
+            value[self.random.choice(("", "run", "more", key * 2))] = value[key]
         else:
-            value[key] = self.weird()
+            value[key] = self.pick_weird()
         return value
 
-    def weird(self) -> Json:
-        return copy.deepcopy(self.chance.choice(WEIRD))
+    def pick_weird(self) -> Json:
+        return copy.deepcopy(self.random.choice(WEIRD))
 
-    def scramble(self, text: str) -> str:
-        at, to = sorted(self.chance.randrange(len(text) + 1) for _ in range(2))
-        return self.chance.choice(
+    def scramble_text(self, text: str) -> str:
+        at, to = sorted(self.random.randrange(len(text) + 1) for _ in range(2))
+        return self.random.choice(
             [
                 text[:at],
                 text[:at] + text[to:],
                 text[:to] + text[at:],
-                text[:at] + self.chance.choice('{}[]":,0x\\\n\x00✓') + text[at + 1 :],
+                text[:at] + self.random.choice('{}[]":,0x\\\n\x00✓') + text[at + 1 :],
                 text * 2,
             ]
         )
@@ -124,7 +124,7 @@ class CountingTransport:
         raise AssertionError(reason)
 
 
-async def flood(
+async def send_broken_messages(
     count: int,
     seed: int,
     messages: Callable[[int], list[dict[str, Any]]],
@@ -139,24 +139,24 @@ async def flood(
         receive: Takes one message's text.
     """
     breaker = MessageFuzzer(seed)
-    for first in batches(count):
+    for first in iterate_batches(count):
         for turn in range(first, first + BATCH):
-            receive(breaker.broken(breaker.chance.choice(messages(turn))))
+            receive(breaker.break_message(breaker.random.choice(messages(turn))))
             if turn % 10 == 0:
                 await asyncio.sleep(0)
 
 
-def batches(messages: int) -> Iterator[int]:
+def iterate_batches(messages: int) -> Iterator[int]:
     """The first message's number of each batch; between them the process doesn't grow."""
     before = 0
     for first in range(0, messages, BATCH):
         if first == messages // 2:
-            before = resident()
+            before = read_resident_bytes()
         yield first
-    assert resident() - before < GROWTH
+    assert read_resident_bytes() - before < GROWTH
 
 
-def resident() -> int:
+def read_resident_bytes() -> int:
     """Bytes of memory that this process has, the Core's included."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -14,21 +14,21 @@ from agentstepper_nb.store import SqliteStore
 from tests.helpers.debugger_harness import DebuggerHarness
 
 #: Characters of a question, and of its answer.
-SAID = 1000
+MESSAGE_CHARS = 1000
 TOOLS = [
     {"name": f"tool_{number}", "description": "What it does, at some length. " * 12}
     for number in range(15)
 ]
 
 
-async def grow(store: SqliteStore, turns: int) -> int:
+async def append_growing_run(store: SqliteStore, turns: int) -> int:
     """Let an agent ask, each time with all that was said before; the bytes that were new in it."""
     harness = DebuggerHarness()
     harness.start()
     prose = cycle("".join(topics.values()))
     messages: list[dict[str, Any]] = []
     for _ in range(turns):
-        question, answer = ("".join(islice(prose, SAID)) for _ in range(2))
+        question, answer = ("".join(islice(prose, MESSAGE_CHARS)) for _ in range(2))
         messages.append({"role": "user", "content": question})
         asked = harness.begin(EventKind.LLM_QUERY)
         prompt = {"model": "m", "messages": messages, "tools": TOOLS}
@@ -46,6 +46,6 @@ async def grow(store: SqliteStore, turns: int) -> int:
     return len(json.dumps(prompt))
 
 
-def size(folder: Path, names: str = "*") -> int:
+def folder_size_bytes(folder: Path, names: str = "*") -> int:
     """The bytes of a folder's files."""
     return sum(path.stat().st_size for path in folder.glob(names))

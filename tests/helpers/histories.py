@@ -53,14 +53,14 @@ def rows_of(history: RunHistory) -> list[HaltPoint | Event]:
     return sorted([*history.halt_points, *said], key=lambda row: row.seq)
 
 
-def records_by_chance(seed: int, run: str = "run", steps: int = 20) -> list[Record]:
+def make_random_records(seed: int, run: str = "run", steps: int = 20) -> list[Record]:
     """What a debugger saves of a run in which an agent and a person do what chance says."""
-    return _Chance(random.Random(seed), run).records(steps)
+    return _RandomRun(random.Random(seed), run).records(steps)
 
 
-def history_by_chance(seed: int, run: str = "run", steps: int = 20) -> RunHistory:
+def make_random_history(seed: int, run: str = "run", steps: int = 20) -> RunHistory:
     """The same run as a store has it in the end."""
-    return fold_records(records_by_chance(seed, run, steps), run)
+    return fold_records(make_random_records(seed, run, steps), run)
 
 
 def fold_records(records: list[Record], run: str = "run") -> RunHistory:
@@ -72,84 +72,89 @@ def fold_records(records: list[Record], run: str = "run") -> RunHistory:
     return history
 
 
-class _Chance:
+class _RandomRun:
     def __init__(self, chance: random.Random, run: str) -> None:
-        self._chance = chance
+        self._random = chance
         self._run = run
-        self._stage = DebuggerHarness()
+        self._harness = DebuggerHarness()
 
     def records(self, steps: int) -> list[Record]:
-        harness = self._stage
+        harness = self._harness
         harness.start(self._run, workspace="/tmp/w", pid=7, host="h")
         for _ in range(steps):
-            harness.now += self._chance.random()
-            self._chance.choice(
+            harness.now += self._random.random()
+            self._random.choice(
                 (
-                    *(self._query, self._query, self._call, self._ask),
-                    *(self._say, self._commit, self._decorate),
+                    *(
+                        self._begin_query,
+                        self._begin_query,
+                        self._begin_tool_call,
+                        self._request_approval,
+                    ),
+                    *(self._post_debug_message, self._commit, self._annotate),
                 )
             )()
-        if self._chance.random() < 0.8:
-            self._release()
-            failure = self._chance.choice((None, Failure(type="ValueError", message="no")))
-            harness.finish(self._run, self._chance.choice(list(RunEnding)), failure)
+        if self._random.random() < 0.8:
+            self._step_all()
+            failure = self._random.choice((None, Failure(type="ValueError", message="no")))
+            harness.finish(self._run, self._random.choice(list(RunEnding)), failure)
         return harness.records
 
-    def _data(self) -> str:
-        return self._chance.choice(TEXTS)
+    def _pick_data(self) -> str:
+        return self._random.choice(TEXTS)
 
-    def _release(self) -> None:
-        while self._stage.run(self._run).pending:
+    def _step_all(self) -> None:
+        while self._harness.run(self._run).pending:
             try:
-                self._stage.step(run=self._run)
+                self._harness.step(run=self._run)
             except NeedsApprovalError as asks:
-                self._stage.deny(asks.halt_point, run=self._run)
+                self._harness.deny(asks.halt_point, run=self._run)
 
-    def _query(self) -> None:
-        event = self._stage.begin(EventKind.LLM_QUERY, self._run, name="model")
-        asked = self._stage.reach(event, data=self._data(), run=self._run, summary="asks")
-        if self._chance.random() < 0.5:
-            self._stage.edit(asked, self._data(), run=self._run)
-        self._release()
-        usage = self._chance.choice((None, Usage(input_tokens=3), Usage(output_tokens=4)))
-        self._stage.reach(event, EventSide.END, self._data(), self._run, usage=usage)
-        if self._chance.random() < 0.8:
-            self._release()
+    def _begin_query(self) -> None:
+        event = self._harness.begin(EventKind.LLM_QUERY, self._run, name="model")
+        asked = self._harness.reach(event, data=self._pick_data(), run=self._run, summary="asks")
+        if self._random.random() < 0.5:
+            self._harness.edit(asked, self._pick_data(), run=self._run)
+        self._step_all()
+        usage = self._random.choice((None, Usage(input_tokens=3), Usage(output_tokens=4)))
+        self._harness.reach(event, EventSide.END, self._pick_data(), self._run, usage=usage)
+        if self._random.random() < 0.8:
+            self._step_all()
 
-    def _call(self) -> None:
-        point = self._stage.call('{"Tool": "ls", "Argument": null}', self._run)
-        if self._chance.random() < 0.3:
-            self._stage.withdraw(point, self._run)
+    def _begin_tool_call(self) -> None:
+        point = self._harness.begin_tool_call('{"Tool": "ls", "Argument": null}', self._run)
+        if self._random.random() < 0.3:
+            self._harness.withdraw(point, self._run)
 
-    def _ask(self) -> None:
-        asked = self._stage.ask(self._run)
-        always = self._chance.random() < 0.5
-        self._chance.choice(
+    def _request_approval(self) -> None:
+        asked = self._harness.request_approval(self._run)
+        always = self._random.random() < 0.5
+        self._random.choice(
             (
-                lambda: self._stage.approve(asked, run=self._run, always=always),
-                lambda: self._stage.deny(asked, reason=self._data(), run=self._run),
-                lambda: self._stage.decide(
+                lambda: self._harness.approve(asked, run=self._run, always=always),
+                lambda: self._harness.deny(asked, reason=self._pick_data(), run=self._run),
+                lambda: self._harness.decide(
                     asked, edit='{"Tool": "ls", "Argument": 1}', run=self._run
                 ),
                 lambda: None,  # it still waits
             )
         )()
 
-    def _say(self) -> None:
-        self._stage.say(self._data(), self._run)
+    def _post_debug_message(self) -> None:
+        self._harness.post_debug_message(self._pick_data(), self._run)
 
     def _commit(self) -> None:
-        self._stage.commit(self._run, snapshot=self._chance.random() < 0.5)
+        self._harness.commit(self._run, snapshot=self._random.random() < 0.5)
 
-    def _decorate(self) -> None:
-        points = [r.halt_point for r in self._stage.records if hasattr(r, "halt_point")]
+    def _annotate(self) -> None:
+        points = [r.halt_point for r in self._harness.records if hasattr(r, "halt_point")]
         points = [point for point in points if isinstance(point, HaltPoint)]
-        self._stage.tag("blue", "größe", run=self._run)
-        self._stage.rename(f"Named {self._chance.random()}", self._run)
+        self._harness.tag("blue", "größe", run=self._run)
+        self._harness.rename(f"Named {self._random.random()}", self._run)
         if points:
-            point = self._chance.choice(points)
-            self._stage.note(point.id, self._chance.choice(("a note", "")), self._run)
-            self._stage.sentence(point, "It asks.")
+            point = self._random.choice(points)
+            self._harness.note(point.id, self._random.choice(("a note", "")), self._run)
+            self._harness.record_summary(point, "It asks.")
 
 
 def make_full_history() -> RunHistory:

@@ -65,14 +65,14 @@ async def session(store: RuntimeStore, name: str, reported: int, now: float) -> 
             payload="lorem ipsum " * (done * 37 % 300),
         )
         await store.enqueue(EnqueueActions(actions=(ask,)))
-        await work(store, name, now)
+        await run_forever(store, name, now)
         after = (await store.states(StateQuery(session_id=name))).states[0].iteration
         while done < after:
             os.write(reported, f"{name} {done}\n".encode())
             done += 1
 
 
-async def work(store: RuntimeStore, owner: str, now: float) -> None:
+async def run_forever(store: RuntimeStore, owner: str, now: float) -> None:
     """Do what is ready for an owner: an input is a step."""
     while True:
         ask = ClaimAction(owner=f"{owner} {now}", now=now, lease_until=now + LEASE)

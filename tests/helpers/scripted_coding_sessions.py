@@ -46,7 +46,7 @@ class ScriptedCodingSession:
     sandbox: SandboxReport = SANDBOX
     risk: Risk = Risk.HIGH  # of what it asks for
 
-    def say(self, *events: AgentEvent) -> None:
+    def emit(self, *events: AgentEvent) -> None:
         for event in events:
             self.opening.listener(event)
 
@@ -55,18 +55,18 @@ class ScriptedCodingSession:
         word, _, rest = prompt.partition(" ")
         match word:
             case "say":
-                self.say(*(TextDelta(each) for each in rest.split()))
+                self.emit(*(TextDelta(each) for each in rest.split()))
             case "wait":
-                self.say(TextDelta("waiting"))
+                self.emit(TextDelta("waiting"))
                 await self.over.wait()
                 return Result("cancelled")
             case "ask":
-                await self._ask(rest)
+                await self._request_approval(rest)
             case "break":
                 raise ZeroDivisionError("a bug")
         return Result(usage=Usage(input_tokens=3, output_tokens=2))
 
-    async def _ask(self, call: str) -> None:
+    async def _request_approval(self, call: str) -> None:
         request = ApprovalRequest(
             call_id=call,
             tool="run_command",
@@ -80,11 +80,11 @@ class ScriptedCodingSession:
         elsewhere.cancel()
         if asking.done():
             self.decisions.append(asking.result())
-            self.say(TextDelta(f"approved={asking.result().approved}"))
+            self.emit(TextDelta(f"approved={asking.result().approved}"))
             return
         asking.cancel()
         await asyncio.wait((asking,))
-        self.say(TextDelta("already answered elsewhere"))
+        self.emit(TextDelta("already answered elsewhere"))
 
     async def cancel(self) -> None:
         self.over.set()
@@ -102,17 +102,17 @@ class ScriptedSessionOpener:
         led: All that are open, by id.
     """
 
-    led: dict[str, ScriptedCodingSession] = field(default_factory=dict)
-    kept: set[str] = field(default_factory=set)
+    sessions: dict[str, ScriptedCodingSession] = field(default_factory=dict)
+    stored_ids: set[str] = field(default_factory=set)
 
     async def __call__(
         self, opening: SessionOpening, kept: str | None
     ) -> Any:  # in a session's place
         if opening.request.provider == "nobody":
             raise ModelError("unknown", "There is no provider “nobody”.")
-        if kept is not None and kept not in self.kept:
+        if kept is not None and kept not in self.stored_ids:
             raise CommandError("unknown_session", f"There is no {kept}.")
-        id = kept or f"s{len(self.kept) + 1}"
-        self.kept.add(id)
-        self.led[id] = ScriptedCodingSession(id, opening)
-        return self.led[id]
+        id = kept or f"s{len(self.stored_ids) + 1}"
+        self.stored_ids.add(id)
+        self.sessions[id] = ScriptedCodingSession(id, opening)
+        return self.sessions[id]

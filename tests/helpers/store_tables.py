@@ -26,7 +26,7 @@ class StoreTables:
         self.tables = RecordWriter(self.connection)
         self.reader = StoreReader(self.path)
 
-    def keep(self, records: Iterable[Record]) -> TransactionChanges:
+    def write(self, records: Iterable[Record]) -> TransactionChanges:
         """Keep records in one transaction, or none of them."""
         try:
             with self.journal.transaction(full=False):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record
 from agentstepper_nb.store import open_store
-from tests.helpers.histories import history_by_chance, make_full_history
+from tests.helpers.histories import make_full_history, make_random_history
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
     histories = [make_full_history()]
     for number in (1, 2):
-        history = history_by_chance(number, f"0{number}-run")
+        history = make_random_history(number, f"0{number}-run")
         histories.append(replace(history, run=replace(history.run, name="Twin", tags=())))
     asyncio.run(keep(folder, [ImportedRunSaved(history=history) for history in histories]))
     return folder

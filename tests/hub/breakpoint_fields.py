@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from tests.hub.harness import Agent, Json
+from tests.hub.harness import Json, ScriptedAgent
 
 BREAKPOINT = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
 #: What the header of each run says, whatever the run.
@@ -39,9 +39,9 @@ def read_leases_and_answers(line: Any) -> list[Json]:
     ]
 
 
-async def start_leased_agent(hub: Hub, run: str = "r", **hello: Json) -> Agent:
+async def start_leased_agent(hub: Hub, run: str = "r", **hello: Json) -> ScriptedAgent:
     """An agent that has its first lease."""
-    agent = Agent(run, **hello)
+    agent = ScriptedAgent(run, **hello)
     await agent.connect(hub)
-    await agent.line.expect("lease")
+    await agent.connection.receive("lease")
     return agent

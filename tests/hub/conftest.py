@@ -12,8 +12,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
-from tests.hub.socket_agents import Agent, AgentV1, AgentV2
-from tests.hub.socket_uis import Ui, UiV1, UiV2
+from tests.hub.socket_agents import AgentV1, AgentV2, SocketAgent
+from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 
 
 class SocketHarness:
@@ -40,22 +40,22 @@ class SocketHarness:
         url = f"ws://127.0.0.1:{port}{path}"
         return self._stack.enter_context(connect(url, subprotocols=protocols, **plain))
 
-    def agent(self, version: int = 2, **options: Any) -> Agent:
+    def agent(self, version: int = 2, **options: Any) -> SocketAgent:
         """An agent that has connected and said nothing yet."""
         socket = self.socket(self.core.client_port, version, **options)
         return AgentV1(socket) if version == 1 else AgentV2(socket)
 
-    def started(self, version: int = 2, program: str = "P") -> Agent:
+    def started(self, version: int = 2, program: str = "P") -> SocketAgent:
         """An agent whose program has started."""
         agent = self.agent(version)
         agent.start(program)
         return agent
 
-    def ui(self, version: int = 2, **options: Any) -> Ui:
+    def ui(self, version: int = 2, **options: Any) -> SocketView:
         """A UI that has its snapshot."""
         socket = self.socket(self.core.ui_port, version, **options)
-        ui = UiV1(socket) if version == 1 else UiV2(socket)
-        ui.greet()
+        ui = ViewV1(socket) if version == 1 else ViewV2(socket)
+        ui.connect()
         return ui
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.hub.conftest import SocketHarness
-from tests.hub.socket_agents import Agent
-from tests.hub.socket_uis import Ui
+from tests.hub.socket_agents import SocketAgent
+from tests.hub.socket_uis import SocketView
 
 
-class Scene:
+class TwoRuns:
     """A subject of any version, and bystanders of both.
 
     Args:
@@ -22,17 +22,17 @@ class Scene:
         self.stand = socket_harness
         self.other_agent = socket_harness.started(3 - agent, "Other")
         self.other_ui = socket_harness.ui(3 - ui)
-        self.other_run = self.other_ui.find("Other")
+        self.other_run = self.other_ui.find_run("Other")
         # With this token it may say all that programs may.
         control = {"Authorization": f"Bearer {socket_harness.core.tokens.control}"}
-        self.agent: Agent = socket_harness.agent(agent, additional_headers=control)
-        self.ui: Ui = socket_harness.ui(ui)
+        self.agent: SocketAgent = socket_harness.agent(agent, additional_headers=control)
+        self.ui: SocketView = socket_harness.ui(ui)
         self._turn = 0
 
     def start(self) -> str:
         """The subject's program starts: its run."""
         self.agent.start("Subject")
-        self.run = self.ui.find("Subject")
+        self.run = self.ui.find_run("Subject")
         return self.run
 
     def check_isolation(self) -> None:
@@ -43,26 +43,26 @@ class Scene:
             "detached",
         ):
             self.agent.start("Subject again")
-            self.run = self.ui.find("Subject again")
+            self.run = self.ui.find_run("Subject again")
         self.steps(self.agent, self.ui, self.run)
         self.steps(self.other_agent, self.other_ui, self.other_run)
 
-    def steps(self, agent: Agent, ui: Ui, run: str) -> None:
+    def steps(self, agent: SocketAgent, ui: SocketView, run: str) -> None:
         """What is pending goes on, and then a query is halted and stepped."""
         self._turn += 1
         agent.begin()
         asked = agent.reach(self._turn)
         while ui.pending(run) != asked:
             if ui.pending(run) is None:
-                ui.halted(run)
+                ui.wait_until_halted(run)
                 continue
             ui.step(run)
-            agent.hear()
+            agent.receive()
         ui.step(run)
-        assert agent.answer() == self._turn
+        assert agent.receive_answer() == self._turn
 
 
-def reads_well(error: dict[str, Any]) -> None:
+def is_well_formed(error: dict[str, Any]) -> None:
     """An error's text is a sentence or two for a person."""
     text = error["message"]
     assert 20 < len(text) < 500, text

@@ -49,14 +49,14 @@ class FakeWorkerStarter(WorkerProcess):
     def __init__(self) -> None:
         super().__init__(LOG, dict)
         self.started = 0
-        self.came = asyncio.Event()
+        self.was_started = asyncio.Event()
         self._ended: asyncio.Future[str] | None = None
 
     async def start(self) -> asyncio.Future[str]:
         if self._ended is None or self._ended.done():
             self._ended = asyncio.get_running_loop().create_future()
             self.started += 1
-            self.came.set()
+            self.was_started.set()
         return self._ended
 
     def end(self) -> None:
@@ -69,14 +69,14 @@ class FakeWorkerStarter(WorkerProcess):
         """There is none."""
 
 
-class Client:
+class RuntimeClient:
     """A client's end of a line to a host, which hears in the loop's next turn."""
 
     def __init__(self, host: RuntimeHost, right: MethodRight, *, greets: bool = True) -> None:
         self.closed_with: tuple[int, str] | None = None
         self._loop = asyncio.get_running_loop()
         self._welcomed = False
-        self.line = RpcSession(self._to_core, {}, LOG)
+        self.rpc_session = RpcSession(self._to_core, {}, LOG)
         self.session = host.connect(self, right)
         if greets:
             hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=1, services=())
@@ -84,7 +84,7 @@ class Client:
 
     def send(self, text: str) -> None:
         if self._welcomed:
-            self._loop.call_soon(self.line.receive, text)
+            self._loop.call_soon(self.rpc_session.receive, text)
         else:
             assert isinstance(worker_messages.decode(text)[1], WorkerWelcome)
             self._welcomed = True
@@ -92,8 +92,10 @@ class Client:
     def close(self, code: int, reason: str) -> None:
         self.closed_with = (code, reason)
 
-    async def ask(self, method: str, params: Struct, kind: type[Value]) -> Value:
-        return msgspec.json.decode(await self.line.call("runtime", method, params), type=kind)
+    async def request(self, method: str, params: Struct, kind: type[Value]) -> Value:
+        return msgspec.json.decode(
+            await self.rpc_session.call("runtime", method, params), type=kind
+        )
 
     async def create(self, session_id: str = "s1") -> ActionEnqueued:
         ask = NewAction(
@@ -102,13 +104,13 @@ class Client:
             session_id=session_id,
             payload={"moniker": "joke"},
         )
-        return await self.ask("act", ask, ActionEnqueued)
+        return await self.request("act", ask, ActionEnqueued)
 
     def _to_core(self, text: str) -> None:
         self._loop.call_soon(self.session.receive, text)
 
 
-class Worker(WorkerConnection):
+class WorkerClient(WorkerConnection):
     """A worker whose dispatcher reads `wakes`."""
 
     def __init__(self, host: RuntimeHost, owner: str, services: Mapping[str, RpcService]) -> None:
@@ -141,15 +143,15 @@ class RuntimeHostHarness:
 
     def __init__(self, host: RuntimeHost, starting: FakeWorkerStarter) -> None:
         self.host = host
-        self.starting = starting
+        self.starter = starting
 
-    def client(self, right: MethodRight = MethodRight.CONTROL) -> Client:
-        return Client(self.host, right)
+    def client(self, right: MethodRight = MethodRight.CONTROL) -> RuntimeClient:
+        return RuntimeClient(self.host, right)
 
-    def worker(self, owner: str = "w1", **services: Any) -> Worker:
-        return Worker(self.host, owner, services)
+    def worker(self, owner: str = "w1", **services: Any) -> WorkerClient:
+        return WorkerClient(self.host, owner, services)
 
-    async def action(self, id: str) -> Action:
+    async def get_action(self, id: str) -> Action:
         (found,) = (await self.host.runtime.actions(ActionQuery(id=id))).actions
         return found
 

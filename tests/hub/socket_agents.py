@@ -23,30 +23,30 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-class Peer:
+class SocketPeer:
     """One end of a socket."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
 
-    def say(self, text: str | bytes) -> None:
+    def send(self, text: str | bytes) -> None:
         """Send a frame as it is."""
         self.socket.send(text)
 
-    def hear_text(self) -> str:
+    def receive_text(self) -> str:
         text = self.socket.recv(timeout=TIMEOUT_S)
         assert isinstance(text, str)
         return text
 
-    def hear(self) -> Json:
+    def receive(self) -> Json:
         """The next message."""
-        return json.loads(self.hear_text())
+        return json.loads(self.receive_text())
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         self.socket.close()
 
 
-class Agent(Peer, ABC):
+class SocketAgent(SocketPeer, ABC):
     """A program with events. The newest event is the one that is meant."""
 
     event: str
@@ -64,27 +64,27 @@ class Agent(Peer, ABC):
         """The begin, or after it the end, of an event is reached, and waits."""
 
     @abstractmethod
-    def answer(self) -> Json:
+    def receive_answer(self) -> Json:
         """The next message is an answer: the data to go on with."""
 
     @abstractmethod
-    def error(self) -> Json:
+    def receive_error(self) -> Json:
         """The next message is an error."""
 
     @abstractmethod
     def commit(self, title: str = "Change") -> str:
         """The workspace was committed."""
 
-    def ask(self, prompt: Json = "hello") -> str:
+    def begin_query(self, prompt: Json = "hello") -> str:
         """Begin a query and reach its begin, which waits."""
         self.begin()
         return self.reach(prompt)
 
-    def call(self, tool: str = "ls", argument: Json = None) -> str:
+    def begin_tool_call(self, tool: str = "ls", argument: Json = None) -> str:
         self.begin("tool_invocation")
         return self.reach({"Tool": tool, "Argument": argument})
 
-    def post(self, text: str) -> None:
+    def post_debug_message(self, text: str) -> None:
         """Post a debug message."""
         self.begin("debug_message", text)
 
@@ -93,11 +93,11 @@ class Agent(Peer, ABC):
         """The program ends and says so."""
 
 
-class AgentV1(Agent):
+class AgentV1(SocketAgent):
     """As the original's API speaks."""
 
-    def send(self, message: str, data: Json) -> None:
-        self.say(json.dumps({"message": message, "data": data}))
+    def send_message(self, message: str, data: Json) -> None:
+        self.send(json.dumps({"message": message, "data": data}))
 
     def start(self, program: str = "P") -> None:
         self.begin("program_started", program)
@@ -105,7 +105,7 @@ class AgentV1(Agent):
     def begin(self, kind: str = "llm_query", data: Json = None, **fields: Json) -> str:
         self.event = new_id()
         event = {"uuid": self.event, "type": kind.upper(), "time": 1e9, "data": data}
-        self.send("event", event | {"breakpoints": []} | fields)
+        self.send_message("event", event | {"breakpoints": []} | fields)
         return self.event
 
     def reach(self, data: Json, event: str | None = None, **fields: Json) -> str:
@@ -118,31 +118,31 @@ class AgentV1(Agent):
             "modified_data": None,
             "summary": None,
         } | fields
-        self.send("breakpoint", point)
+        self.send_message("breakpoint", point)
         return point["uuid"]
 
-    def answer(self) -> Json:
-        message = self.hear()
+    def receive_answer(self) -> Json:
+        message = self.receive()
         assert message["message"] == "breakpoint", message
         point = message["data"]
         edit = point["modified_data"]
         return point["original_data"] if edit is None else edit
 
-    def error(self) -> Json:
-        message = self.hear()
+    def receive_error(self) -> Json:
+        message = self.receive()
         assert message["message"] == "error", message
         return message["data"]
 
     def commit(self, title: str = "Change", **fields: Json) -> str:
         commit = {"id": uuid.uuid4().hex, "date": 1e9, "title": title, "changes": []} | fields
-        self.send("commit", commit)
+        self.send_message("commit", commit)
         return commit["id"]
 
     def finish(self) -> None:
         self.begin("program_finished")
 
 
-class AgentV2(Agent):
+class AgentV2(SocketAgent):
     """As our SDK speaks."""
 
     run: str
@@ -156,31 +156,31 @@ class AgentV2(Agent):
         self._sent += 1
         return self._sent
 
-    def send(self, type: str, **body: Json) -> int:
+    def send_message(self, type: str, **body: Json) -> int:
         n = self.next_number()
-        self.say(json.dumps({"n": n, "type": type, "body": body}))
+        self.send(json.dumps({"n": n, "type": type, "body": body}))
         return n
 
-    def hear_text(self) -> str:
+    def receive_text(self) -> str:
         """The next message that is neither an acknowledgement nor a lease."""
-        while json.loads(text := super().hear_text())["type"] in ("acknowledged", "lease"):
+        while json.loads(text := super().receive_text())["type"] in ("acknowledged", "lease"):
             pass
         return text
 
-    def hello(self, program: str = "P", **fields: Json) -> None:
+    def send_hello(self, program: str = "P", **fields: Json) -> None:
         self.run = new_id()
         hello = {"version": 2, "sdk": "test", "program": program, "run": self.run, "secret": "s"}
-        self.send("hello", **hello | {"pid": 1, "host": "h", "boot": ""} | fields)
+        self.send_message("hello", **hello | {"pid": 1, "host": "h", "boot": ""} | fields)
 
     def start(self, program: str = "P") -> None:
-        self.hello(program)
-        assert self.hear()["type"] == "welcome"
+        self.send_hello(program)
+        assert self.receive()["type"] == "welcome"
         self.begin("program_started", program)
 
     def begin(self, kind: str = "llm_query", data: Json = None, **fields: Json) -> str:
         self.event = new_id()
         event = {"id": self.event, "kind": kind, "at": 1e9, "clock": 1.0, "data": data}
-        self.send("event", **event | fields)
+        self.send_message("event", **event | fields)
         return self.event
 
     def reach(self, data: Json, event: str | None = None, **fields: Json) -> str:
@@ -195,33 +195,33 @@ class AgentV2(Agent):
             "data": data,
         } | fields
         self._begun.add(event)
-        self.send("breakpoint", **point)
+        self.send_message("breakpoint", **point)
         self._data = data
         return point["id"]
 
-    def answered(self) -> Json:
+    def receive_answer_body(self) -> Json:
         """The next message is an answer: how, and to what."""
-        message = self.hear()
+        message = self.receive()
         assert message["type"] == "answer", message
         return message["body"]
 
-    def answer(self) -> Json:
-        how = self.answered()["answer"]
+    def receive_answer(self) -> Json:
+        how = self.receive_answer_body()["answer"]
         assert how["kind"] == "resume", how
         return how.get("data", self._data)
 
-    def error(self) -> Json:
-        message = self.hear()
+    def receive_error(self) -> Json:
+        message = self.receive()
         assert message["type"] == "error", message
         return message["body"]
 
     def commit(self, title: str = "Change", **fields: Json) -> str:
         commit = {"id": uuid.uuid4().hex, "at": 1e9, "title": title} | fields
-        self.send("commit", **commit)
+        self.send_message("commit", **commit)
         return commit["id"]
 
     def withdraw(self, halt_point: str) -> None:
-        self.send("withdraw", breakpoint=halt_point)
+        self.send_message("withdraw", breakpoint=halt_point)
 
     def finish(self, ending: str = "finished", **fields: Json) -> None:
-        self.send("bye", ending=ending, **fields)
+        self.send_message("bye", ending=ending, **fields)

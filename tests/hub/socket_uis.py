@@ -10,10 +10,10 @@ import msgspec
 from websockets.sync.client import ClientConnection
 
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, EncodedContent
-from tests.hub.socket_agents import Json, Peer
+from tests.hub.socket_agents import Json, SocketPeer
 
 
-class Ui(Peer, ABC):
+class SocketView(SocketPeer, ABC):
     """A person at a view. It remembers the runs it was told of, by their id."""
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -21,11 +21,11 @@ class Ui(Peer, ABC):
         self.runs: dict[str, Json] = {}
 
     @abstractmethod
-    def greet(self) -> None:
+    def connect(self) -> None:
         """Take the snapshot."""
 
     @abstractmethod
-    def learn(self, message: Json) -> None:
+    def apply(self, message: Json) -> None:
         """Take in one message that tells something."""
 
     @abstractmethod
@@ -33,65 +33,65 @@ class Ui(Peer, ABC):
         """The message that a run is halted at, as told so far."""
 
     @abstractmethod
-    def act(self, what: str, **fields: Json) -> None:
+    def run_command(self, what: str, **fields: Json) -> None:
         """Give a command by version 1's name, and wait until it is carried out."""
 
     @abstractmethod
-    def refused(self, what: str, **fields: Json) -> Json:
+    def expect_refusal(self, what: str, **fields: Json) -> Json:
         """Give a command that is answered by an error: code, message and run."""
 
     @abstractmethod
-    def error(self) -> Json:
+    def receive_error(self) -> Json:
         """The next answer is an error that belongs to no command."""
 
     @abstractmethod
     def edit(self, run: str, message: str, value: Json) -> None:
         """Set an edit."""
 
-    def find(self, program: str) -> str:
+    def find_run(self, program: str) -> str:
         """The newest run of a program, once told."""
         while True:
             found = [id for id, run in self.runs.items() if self.program(run) == program]
             if found:
                 return found[-1]
-            self.learn(self.hear())
+            self.apply(self.receive())
 
     @staticmethod
     def program(run: Json) -> str:
         return str(run.get("program") or run.get("programName"))
 
-    def until(self, run: str, state: str) -> Json:
+    def wait_for_state(self, run: str, state: str) -> Json:
         """Wait until a run is told to be in a state: its header."""
         while self.runs.get(run, {}).get("state") != state:
-            self.learn(self.hear())
+            self.apply(self.receive())
         return self.runs[run]
 
-    def halted(self, run: str, message: str | None = None) -> str:
+    def wait_until_halted(self, run: str, message: str | None = None) -> str:
         """Wait until a run is halted (at that message, where one is named): the message."""
         while (pending := self.pending(run)) is None or message not in (None, pending):
-            self.learn(self.hear())
+            self.apply(self.receive())
         return pending
 
     def step(self, run: str) -> None:
-        self.act("step", run=run)
+        self.run_command("step", run=run)
 
     def resume(self, run: str) -> None:
-        self.act("continue", run=run)
+        self.run_command("continue", run=run)
 
     def halt(self, run: str) -> None:
-        self.act("halt", run=run)
+        self.run_command("halt", run=run)
 
 
-class UiV1(Ui):
+class ViewV1(SocketView):
     """As the original's web UI speaks."""
 
-    def greet(self) -> None:
-        self.learn(self.hear())
+    def connect(self) -> None:
+        self.apply(self.receive())
 
-    def send(self, event: str, content: Json) -> None:
-        self.say(json.dumps({"event": event, "content": content}))
+    def send_event(self, event: str, content: Json) -> None:
+        self.send(json.dumps({"event": event, "content": content}))
 
-    def learn(self, message: Json) -> None:
+    def apply(self, message: Json) -> None:
         content = message["content"]
         match message["event"]:
             case "init_app_state":
@@ -112,36 +112,36 @@ class UiV1(Ui):
     def pending(self, run: str) -> str | None:
         return self.runs.get(run, {}).get("haltedAt")
 
-    def hear_event(self, event: str) -> Json:
+    def receive_event(self, event: str) -> Json:
         """The next message of an event; what is told before it is learned."""
-        while (message := self.hear())["event"] != event:
-            self.learn(message)
+        while (message := self.receive())["event"] != event:
+            self.apply(message)
         return message["content"]
 
-    def act(self, what: str, **fields: Json) -> None:
-        self.send(what, fields)
+    def run_command(self, what: str, **fields: Json) -> None:
+        self.send_event(what, fields)
         self.barrier()
 
     def barrier(self) -> None:
         """Wait until all that was sent is carried out: a command that nobody knows tells when."""
-        assert self.refused("barrier")["code"] == "unknown_command"
+        assert self.expect_refusal("barrier")["code"] == "unknown_command"
 
-    def refused(self, what: str, **fields: Json) -> Json:
-        self.send(what, fields)
-        return self.error()
+    def expect_refusal(self, what: str, **fields: Json) -> Json:
+        self.send_event(what, fields)
+        return self.receive_error()
 
-    def error(self) -> Json:
-        return self.hear_event("error")
+    def receive_error(self) -> Json:
+        return self.receive_event("error")
 
     def edit(self, run: str, message: str, value: Json) -> None:
-        self.act("update_msg_content", run=run, message=message, content=value)
+        self.run_command("update_msg_content", run=run, message=message, content=value)
 
     def download(self, run: str) -> Json:
-        self.send("download_run_request", {"run": run})
-        return self.hear_event("run_export")
+        self.send_event("download_run_request", {"run": run})
+        return self.receive_event("run_export")
 
 
-class UiV2(Ui):
+class ViewV2(SocketView):
     """As our view speaks."""
 
     NAMES: Final = {"download_run_request": "export_run", "update_msg_content": "edit"}
@@ -153,38 +153,38 @@ class UiV2(Ui):
         self.commits: list[Json] = []
         self._decoder = DeltaDecoder()
 
-    def hear(self) -> Json:
+    def receive(self) -> Json:
         """The next message, its contents as they were before they travelled in pieces."""
-        message = super().hear()
+        message = super().receive()
         if message["type"] == "message" and message["body"]["pieces"] is not None:
             pieces = msgspec.convert(message["body"].pop("pieces"), EncodedContent)
             message["body"] |= {"data": self._decoder.decode(pieces).decode(), "pieces": None}
         return message
 
-    def greet(self) -> None:
-        self.hello = self.command("hello", version=2, client="test")
-        self.runs = {run["id"]: run for run in self.hello["runs"]}
+    def connect(self) -> None:
+        self.core_hello = self.request("hello", version=2, client="test")
+        self.runs = {run["id"]: run for run in self.core_hello["runs"]}
 
-    def give(self, type: str, **body: Json) -> str:
+    def send_command(self, type: str, **body: Json) -> str:
         """Send a command: its id."""
         self._sent += 1
         id = f"c{self._sent}"
-        self.say(json.dumps({"n": self._sent, "type": type, "id": id, "body": body}))
+        self.send(json.dumps({"n": self._sent, "type": type, "id": id, "body": body}))
         return id
 
-    def result(self, id: str | None) -> Json:
+    def receive_result(self, id: str | None) -> Json:
         """The answer to a command; what is told before it is learned."""
-        while (message := self.hear()).get("id") != id:
-            self.learn(message)
+        while (message := self.receive()).get("id") != id:
+            self.apply(message)
         return message
 
-    def command(self, type: str, **body: Json) -> Json:
+    def request(self, type: str, **body: Json) -> Json:
         """Give a command that is carried out: its answer."""
-        message = self.result(self.give(type, **body))
+        message = self.receive_result(self.send_command(type, **body))
         assert message["type"] != "error", message
         return message["body"]
 
-    def learn(self, message: Json) -> None:
+    def apply(self, message: Json) -> None:
         body = message["body"]
         match message["type"]:
             case "run":
@@ -201,28 +201,28 @@ class UiV2(Ui):
     def pending(self, run: str) -> str | None:
         return next(iter(self.runs.get(run, {}).get("pending", ())), None)
 
-    def open(self, run: str) -> Json:
-        opened = self.command("open_run", run=run)
+    def open_run(self, run: str) -> Json:
+        opened = self.request("open_run", run=run)
         self.rows |= {row["id"]: row for row in opened["rows"]}
         return opened
 
-    def act(self, what: str, **fields: Json) -> None:
-        self.command(self.NAMES.get(what, what), **fields)
+    def run_command(self, what: str, **fields: Json) -> None:
+        self.request(self.NAMES.get(what, what), **fields)
 
-    def refused(self, what: str, **fields: Json) -> Json:
-        message = self.result(self.give(self.NAMES.get(what, what), **fields))
+    def expect_refusal(self, what: str, **fields: Json) -> Json:
+        message = self.receive_result(self.send_command(self.NAMES.get(what, what), **fields))
         assert message["type"] == "error", message
         return message["body"]
 
-    def error(self) -> Json:
-        while (message := self.hear())["type"] != "error":
-            self.learn(message)
+    def receive_error(self) -> Json:
+        while (message := self.receive())["type"] != "error":
+            self.apply(message)
         return message["body"]
 
     def barrier(self) -> None:
-        self.command("close_run", run="")
+        self.request("close_run", run="")
 
     def edit(self, run: str, message: str, value: Json) -> None:
-        body = self.command("get_message", run=run, message=message)
+        body = self.request("get_message", run=run, message=message)
         revision = body["revision"]
-        self.command("edit", run=run, breakpoint=message, revision=revision, edit=json.dumps(value))
+        self.request("edit", run=run, breakpoint=message, revision=revision, edit=json.dumps(value))

@@ -16,7 +16,7 @@ from agentstepper_nb.hub.agent_liveness import presume_ending
 from agentstepper_nb.hub.end_reasons import describe_ended_process
 from agentstepper_nb.hub.process_info import ProcessInfo, find_process, identify_machine
 from agentstepper_nb.protocol.data_model import Run, RunEnding, RunState
-from tests.hub.harness import Agent, Machine, Person, open_hub
+from tests.hub.harness import FakeMachine, ScriptedAgent, ScriptedView, open_hub
 
 RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 
@@ -73,7 +73,7 @@ def test_an_exit_code_in_words(code: int, says: str) -> None:
 # ---- the runs' ends --------------------------------------------------------------------------------
 
 
-async def a_call(machine: Machine, agent: Agent) -> Hub:
+async def a_call(machine: FakeMachine, agent: ScriptedAgent) -> Hub:
     """A hub whose agent has called a tool, and waits."""
     hub = await open_hub(machine=machine)
     await agent.connect(hub)
@@ -83,24 +83,24 @@ async def a_call(machine: Machine, agent: Agent) -> Hub:
 
 
 async def test_a_process_that_is_gone_is_noticed_at_once() -> None:
-    machine, agent = Machine(), Agent()
+    machine, agent = FakeMachine(), ScriptedAgent()
     hub = await a_call(machine, agent)
-    person = Person(hub)
+    person = ScriptedView(hub)
     machine.processes.clear()
-    agent.hang_up()
+    agent.disconnect()
     run = hub.run("r")
     assert (run.state, run.ending, run.pending) == (RunState.IDLE, RunEnding.CRASHED, ())
     assert (run.last_event, run.detached_at) == ("tool call run_tests (row 1)", None)
     assert run.failure is not None
     assert "process is gone" in run.failure.message
-    await person.line.expect("run", run=json.loads(msgspec.json.encode(run)))
+    await person.connection.receive("run", run=json.loads(msgspec.json.encode(run)))
     await hub.close()
 
 
 async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
-    machine, agent = Machine(), Agent()
+    machine, agent = FakeMachine(), ScriptedAgent()
     hub = await a_call(machine, agent)
-    agent.hang_up()
+    agent.disconnect()
     for _ in range(3):
         machine.now += 10_000
         hub.agent_liveness.check()
@@ -113,21 +113,21 @@ async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
 
 
 async def test_it_looks_by_itself() -> None:
-    machine, agent = Machine(), Agent()
+    machine, agent = FakeMachine(), ScriptedAgent()
     hub = await a_call(machine, agent)
-    person = Person(hub)
-    agent.hang_up()
-    await person.line.expect("run")
+    person = ScriptedView(hub)
+    agent.disconnect()
+    await person.connection.receive("run")
     machine.processes.clear()
-    while (await person.line.expect("run"))["run"]["state"] != "idle":
+    while (await person.connection.receive("run"))["run"]["state"] != "idle":
         pass
     await hub.close()
 
 
 async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> None:
-    machine, agent = Machine(), Agent(returns=False)
+    machine, agent = FakeMachine(), ScriptedAgent(returns=False)
     hub = await a_call(machine, agent)
-    agent.hang_up()
+    agent.disconnect()
     assert hub.run("r").state is RunState.DETACHED
     machine.now += 1
     hub.agent_liveness.check()
@@ -137,10 +137,10 @@ async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> No
 
 async def test_an_agent_elsewhere_has_ten_minutes() -> None:
     for elsewhere in ({"host": "other"}, {"boot": "other"}, {"pid": 0}):
-        machine, agent = Machine(), Agent(**elsewhere)  # type: ignore[arg-type]
+        machine, agent = FakeMachine(), ScriptedAgent(**elsewhere)  # type: ignore[arg-type]
         machine.processes.clear()
         hub = await a_call(machine, agent)
-        agent.hang_up()
+        agent.disconnect()
         machine.now += 600
         hub.agent_liveness.check()
         assert hub.run("r").state is RunState.DETACHED
@@ -148,7 +148,7 @@ async def test_an_agent_elsewhere_has_ten_minutes() -> None:
         machine.now += 1000
         hub.agent_liveness.check()
         assert hub.run("r").state is RunState.HALTED
-        agent.hang_up()
+        agent.disconnect()
         machine.now += 601
         hub.agent_liveness.check()
         run = hub.run("r")
@@ -164,8 +164,8 @@ async def test_an_agent_elsewhere_has_ten_minutes() -> None:
 # ---- what a parent tells ---------------------------------------------------------------------------
 
 
-async def with_parent() -> tuple[Machine, Agent, Agent, Hub]:
-    machine, child, parent = Machine(), Agent(), Agent(run="parent", pid=6)
+async def with_parent() -> tuple[FakeMachine, ScriptedAgent, ScriptedAgent, Hub]:
+    machine, child, parent = FakeMachine(), ScriptedAgent(), ScriptedAgent(run="parent", pid=6)
     hub = await a_call(machine, child)
     await parent.connect(hub)
     return machine, child, parent, hub
@@ -174,9 +174,9 @@ async def with_parent() -> tuple[Machine, Agent, Agent, Hub]:
 async def test_a_child_that_was_killed_before_its_connection_was_closed() -> None:
     machine, child, parent, hub = await with_parent()
     machine.processes.pop(7)
-    parent.say("process_ended", pid=7, code=-9)
+    parent.send("process_ended", pid=7, code=-9)
     assert hub.run("r").state is RunState.HALTED  # what it said last may still come
-    child.hang_up()
+    child.disconnect()
     run = hub.run("r")
     assert (run.ending, run.exit_code) == (RunEnding.CRASHED, -9)
     assert "killed by SIGKILL" in str(run.failure)
@@ -186,9 +186,9 @@ async def test_a_child_that_was_killed_before_its_connection_was_closed() -> Non
 
 async def test_a_child_that_was_killed_and_is_away() -> None:
     _, child, parent, hub = await with_parent()
-    child.hang_up()
+    child.disconnect()
     assert hub.run("r").state is RunState.DETACHED
-    parent.say("process_ended", pid=7, code=3)
+    parent.send("process_ended", pid=7, code=3)
     run = hub.run("r")
     assert (run.ending, run.exit_code) == (RunEnding.CRASHED, 3)
     assert "exited with 3" in str(run.failure)
@@ -198,9 +198,9 @@ async def test_a_child_that_was_killed_and_is_away() -> None:
 async def test_a_child_whose_process_was_missed_before() -> None:
     machine, child, parent, hub = await with_parent()
     machine.processes.pop(7)
-    child.hang_up()
+    child.disconnect()
     assert hub.run("r").exit_code is None
-    parent.say("process_ended", pid=7, code=-15)
+    parent.send("process_ended", pid=7, code=-15)
     run = hub.run("r")
     assert (run.ending, run.exit_code) == (RunEnding.CRASHED, -15)
     assert "killed by SIGTERM" in str(run.failure)
@@ -211,11 +211,11 @@ async def test_a_child_that_said_how_it_ended() -> None:
     for late in (True, False):
         _, child, parent, hub = await with_parent()
         if not late:
-            parent.say("process_ended", pid=7, code=1)
-        child.bye("crashed", failure={"type": "KeyError", "message": "'x'"})
-        child.hang_up()
+            parent.send("process_ended", pid=7, code=1)
+        child.send_bye("crashed", failure={"type": "KeyError", "message": "'x'"})
+        child.disconnect()
         if late:
-            parent.say("process_ended", pid=7, code=1)
+            parent.send("process_ended", pid=7, code=1)
         run = hub.run("r")
         assert (run.ending, run.exit_code) == (RunEnding.CRASHED, 1)
         assert run.failure is not None
@@ -225,24 +225,24 @@ async def test_a_child_that_said_how_it_ended() -> None:
 
 async def test_the_number_of_a_process_that_ended_long_ago_is_anothers() -> None:
     machine, child, parent, hub = await with_parent()
-    child.bye()
+    child.send_bye()
     machine.now += 61
-    parent.say("process_ended", pid=7, code=1)
+    parent.send("process_ended", pid=7, code=1)
     assert hub.run("r").exit_code is None
-    parent.say("process_ended", pid=99, code=1)  # of a program without an agent
-    other = Agent(run="other host", host="other")
+    parent.send("process_ended", pid=99, code=1)  # of a program without an agent
+    other = ScriptedAgent(run="other host", host="other")
     await other.connect(hub)
-    other.say("process_ended", pid=6, code=1)
+    other.send("process_ended", pid=6, code=1)
     assert hub.run("parent").live
     await hub.close()
 
 
 async def test_a_run_that_was_deleted_is_told_nothing() -> None:
     _, child, parent, hub = await with_parent()
-    child.bye()
+    child.send_bye()
     hub.delete("r")
-    parent.say("process_ended", pid=7, code=1)
-    assert parent.line.take("error") == []
+    parent.send("process_ended", pid=7, code=1)
+    assert parent.connection.take_bodies("error") == []
     await hub.close()
 
 

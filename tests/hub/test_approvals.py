@@ -14,9 +14,9 @@ from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import SocketHarness
-from tests.hub.harness import Agent, Person, open_hub
+from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 from tests.hub.socket_agents import AgentV2
-from tests.hub.socket_uis import UiV1
+from tests.hub.socket_uis import ViewV1
 from tests.hub.test_slow_reads import settle
 
 Json = Any
@@ -27,32 +27,32 @@ EDIT = '{"Tool":"shell","Argument":"ls"}'
 ASKS = {"risk": "high", "why": "It deletes files.", "rule": "rm -r *"}
 
 
-def ask(agent: Agent, id: str = "b", **fields: Json) -> None:
+def ask(agent: ScriptedAgent, id: str = "b", **fields: Json) -> None:
     """Reach a call that asks for an approval."""
     agent.begin(f"e-{id}", "tool_invocation", name="shell")
     agent.reach(id, CALL, f"e-{id}", approval=ASKS, **fields)
 
 
-async def a_run(store: Store | None = None) -> tuple[Any, Agent]:
+async def a_run(store: Store | None = None) -> tuple[Any, ScriptedAgent]:
     """A run that began by continuing, and asks."""
-    hub, agent = await open_hub(store), Agent()
+    hub, agent = await open_hub(store), ScriptedAgent()
     await agent.connect(hub, mode="continue")
     ask(agent)
     await hub.wait_recorded()
     return hub, agent
 
 
-async def the_answer(agent: Agent) -> Json:
-    return (await agent.line.expect("answer"))["answer"]
+async def the_answer(agent: ScriptedAgent) -> Json:
+    return (await agent.connection.receive("answer"))["answer"]
 
 
 # ---- version 2 --------------------------------------------------------------------------------------
 
 
 async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub, mode="continue")
-    assert (await agent.line.expect("lease"))["mode"] == "continue"
+    assert (await agent.connection.receive("lease"))["mode"] == "continue"
     agent.reach("passed")
     assert await the_answer(agent) == {"kind": "resume"}
     assert hub.run("r").state is RunState.CONTINUE
@@ -62,15 +62,15 @@ async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
 async def test_approved_edited_and_for_always() -> None:
     hub, agent = await a_run()
     assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, RunMode.CONTINUE)
-    person = Person(hub)
-    await person.command("open_run", run="r")
-    body = (await person.command("get_message", run="r", message="b"))["body"]
+    person = ScriptedView(hub)
+    await person.request("open_run", run="r")
+    body = (await person.request("get_message", run="r", message="b"))["body"]
     assert (body["approval"], body["reason"], body["always"]) == (ASKS, None, False)
     said = {"run": "r", "breakpoint": "b", "revision": 1, "edit": EDIT, "always": True}
-    refused = await person.command("approve", **said)
+    refused = await person.request("approve", **said)
     assert (refused["body"]["code"], refused["body"]["run"]) == ("needs_confirmation", "r")
     said["confirmed"] = True
-    assert (await person.command("approve", **said))["type"] == "ok"
+    assert (await person.request("approve", **said))["type"] == "ok"
     assert await the_answer(agent) == {
         "kind": "resume",
         "data": EDITED,
@@ -78,23 +78,23 @@ async def test_approved_edited_and_for_always() -> None:
         "always": True,
     }
     assert hub.run("r").state is RunState.CONTINUE
-    body = (await person.command("get_message", run="r", message="b"))["body"]
+    body = (await person.request("get_message", run="r", message="b"))["body"]
     assert (body["approval"], body["always"]) == (ASKS, True)
     await hub.close()
 
 
 async def test_a_step_of_an_approval_is_refused_however_it_comes() -> None:
     hub, agent = await a_run()
-    person = Person(hub)
+    person = ScriptedView(hub)
     named = {"run": "r", "breakpoint": "b", "revision": 1}
     for said in [{"run": "r"}, named, named | {"edit": EDIT}] * 7:
-        refused = (await person.command("step", **said))["body"]
+        refused = (await person.request("step", **said))["body"]
         assert (refused["code"], refused["run"]) == ("needs_approval", "r")
         assert "the call shell(rm -r build) asks for approval" in refused["message"]
     for said in [{"run": "r"}, named]:
-        assert (await person.command("continue", **said))["type"] == "ok"
+        assert (await person.request("continue", **said))["type"] == "ok"
     await settle()
-    assert agent.line.take("answer") == []
+    assert agent.connection.take_bodies("answer") == []
     (pending,) = hub.debugger.pending("r")
     assert (pending.id, pending.revision, pending.edit) == ("b", 1, None)
     await hub.close()
@@ -102,13 +102,13 @@ async def test_a_step_of_an_approval_is_refused_however_it_comes() -> None:
 
 async def test_denied_with_a_reason_that_everybody_reads() -> None:
     hub, agent = await a_run()
-    person = Person(hub)
-    await person.command("open_run", run="r")
-    person.line.sent.clear()
+    person = ScriptedView(hub)
+    await person.request("open_run", run="r")
+    person.connection.sent.clear()
     said = {"run": "r", "breakpoint": "b", "revision": 1, "reason": "Not today."}
-    assert (await person.command("deny", **said))["type"] == "ok"
+    assert (await person.request("deny", **said))["type"] == "ok"
     assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
-    row = (await person.line.expect("row"))["row"]
+    row = (await person.connection.receive("row"))["row"]
     assert (row["answer"], row["reason"], row["approval"]) == ("deny", "Not today.", True)
     assert row["summary"] == "Denied: Not today."
     await hub.close()
@@ -116,27 +116,27 @@ async def test_denied_with_a_reason_that_everybody_reads() -> None:
 
 async def test_who_may_only_watch_decides_nothing() -> None:
     hub, _ = await a_run()
-    person = Person(hub, control=False)
+    person = ScriptedView(hub, control=False)
     for name, said in (("approve", {}), ("deny", {"reason": "No."})):
-        refused = await person.command(name, run="r", breakpoint="b", revision=1, **said)
+        refused = await person.request(name, run="r", breakpoint="b", revision=1, **said)
         assert refused["body"]["code"] == "watch_only"
     assert hub.run("r").pending == ("b",)
     await hub.close()
 
 
 async def test_refusals_say_what_to_do_instead() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.reach("b")
-    person = Person(hub)
-    refused = await person.command("approve", run="r", breakpoint="b", revision=1)
+    person = ScriptedView(hub)
+    refused = await person.request("approve", run="r", breakpoint="b", revision=1)
     assert (refused["body"]["code"], refused["body"]["run"]) == ("cannot_approve", "r")
-    stale = await person.command("deny", run="r", breakpoint="b", revision=2, reason="No.")
+    stale = await person.request("deny", run="r", breakpoint="b", revision=2, reason="No.")
     assert stale["body"]["code"] == "stale"
     ask(agent, "c")
-    agent.say("decide", breakpoint="b", approved=True)
-    agent.say("decide", breakpoint="c", approved=True, data=None)
-    errors = [error["code"] for error in agent.line.take("error")]
+    agent.send("decide", breakpoint="b", approved=True)
+    agent.send("decide", breakpoint="c", approved=True, data=None)
+    errors = [error["code"] for error in agent.connection.take_bodies("error")]
     assert errors == ["cannot_approve", "invalid_edit"]
     assert hub.run("r").pending == ("b", "c")
     await hub.close()
@@ -144,7 +144,7 @@ async def test_refusals_say_what_to_do_instead() -> None:
 
 async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
     hub, agent = await a_run()
-    agent.say("decide", breakpoint="b", approved=True, data=EDITED, always=True)
+    agent.send("decide", breakpoint="b", approved=True, data=EDITED, always=True)
     assert await the_answer(agent) == {
         "kind": "resume",
         "data": EDITED,
@@ -152,22 +152,22 @@ async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
         "always": True,
     }
     ask(agent, "c")
-    agent.say("decide", breakpoint="c", approved=False, reason="Not today.")
-    agent.say("decide", breakpoint="c", approved=True)  # crosses
+    agent.send("decide", breakpoint="c", approved=False, reason="Not today.")
+    agent.send("decide", breakpoint="c", approved=True)  # crosses
     assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
     await settle()
-    assert agent.line.take("error") == agent.line.take("answer") == []
+    assert agent.connection.take_bodies("error") == agent.connection.take_bodies("answer") == []
     await hub.close()
 
 
 async def test_the_ok_of_a_view_that_was_second_is_an_error() -> None:
     hub, agent = await a_run()
-    first, second = Person(hub), Person(hub)
+    first, second = ScriptedView(hub), ScriptedView(hub)
     deny = {"run": "r", "breakpoint": "b", "revision": 1, "reason": "Not today."}
-    one = first.give("approve", run="r", breakpoint="b", revision=1, confirmed=True)
-    other = second.give("deny", **deny)
-    assert (await first.answer(one))["type"] == "ok"
-    assert (await second.answer(other))["body"]["code"] == "stale"
+    one = first.send_command("approve", run="r", breakpoint="b", revision=1, confirmed=True)
+    other = second.send_command("deny", **deny)
+    assert (await first.wait_for_answer(one))["type"] == "ok"
+    assert (await second.wait_for_answer(other))["body"]["code"] == "stale"
     assert (await the_answer(agent))["kind"] == "resume"
     await hub.close()
 
@@ -191,7 +191,7 @@ async def test_all_of_it_is_kept_and_travels(
     hub.perform(hub.commands.approve("r", hub.clock(), "b", 1, EDIT, always=True, confirmed=True))
     ask(agent, "c")
     hub.perform(hub.commands.deny("r", hub.clock(), "c", 1, "Not today."))
-    agent.bye()
+    agent.send_bye()
     await hub.wait_recorded()
     history = await hub.history("r")
     approved, denied = (point for point in history.halt_points if point.approval is not None)
@@ -210,23 +210,23 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     hub, agent = await a_run(sqlite(tmp_path))
     agent.reach("passed")  # by another thread: it goes on
     await hub.close()
-    agent.hang_up()
+    agent.disconnect()
 
     hub = await open_hub(sqlite(tmp_path))
     assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ("b",))
     await agent.connect(hub, waiting=["b"])
     assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, RunMode.CONTINUE)
-    person = Person(hub)
-    body = (await person.command("get_message", run="r", message="b"))["body"]
+    person = ScriptedView(hub)
+    body = (await person.request("get_message", run="r", message="b"))["body"]
     assert body["approval"] == ASKS
-    await person.command("approve", run="r", breakpoint="b", revision=1, confirmed=True)
+    await person.request("approve", run="r", breakpoint="b", revision=1, confirmed=True)
     assert await the_answer(agent) == {"kind": "resume", "approved": True}
     await hub.close()
 
 
 async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Path) -> None:
     hub, agent = await a_run(sqlite(tmp_path))
-    agent.hang_up()
+    agent.disconnect()
     hub.perform(hub.commands.deny("r", hub.clock(), "b", 1, "Not today."))
     await agent.connect(hub, waiting=["b"])
     assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
@@ -235,9 +235,9 @@ async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Pa
 
 async def test_an_approval_the_store_lost_is_not_given() -> None:
     """The agent waits for what nobody knows of: it is let go on, but not told that it was approved."""
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
-    agent.hang_up()
+    agent.disconnect()
     await agent.connect(hub, waiting=["lost"])
     async with asyncio.timeout(30):
         assert await the_answer(agent) == {"kind": "resume"}
@@ -254,33 +254,33 @@ ELSEWHERE = (
 )
 
 
-def asked_in_version_1(socket_harness: SocketHarness) -> tuple[AgentV2, UiV1, str, str]:
+def asked_in_version_1(socket_harness: SocketHarness) -> tuple[AgentV2, ViewV1, str, str]:
     """An agent that asks, and a view of version 1 that is told of it: its run and the message."""
     agent, ui = socket_harness.agent(), socket_harness.ui(1)
     assert isinstance(agent, AgentV2)
-    assert isinstance(ui, UiV1)
+    assert isinstance(ui, ViewV1)
     agent.start()
-    run = ui.find("P")
+    run = ui.find_run("P")
     agent.begin("tool_invocation", name="shell")
     asked = agent.reach(CALL, approval=ASKS)
-    assert ui.halted(run) == asked
+    assert ui.wait_until_halted(run) == asked
     return agent, ui, run, asked
 
 
 def test_a_view_of_version_1_approves_nothing_by_step(socket_harness: SocketHarness) -> None:
     agent, ui, run, asked = asked_in_version_1(socket_harness)
     for _ in range(20):
-        refused = ui.refused("step", run=run)
+        refused = ui.expect_refusal("step", run=run)
         assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
     ui.resume(run)
     assert ui.pending(run) == asked
-    agent.ask()
-    assert agent.answered()["answer"] == {"kind": "resume"}, "it continues all the same"
+    agent.begin_query()
+    assert agent.receive_answer_body()["answer"] == {"kind": "resume"}, "it continues all the same"
     assert ui.pending(run) == asked
     person = socket_harness.ui(2)
-    person.halted(run, asked)
-    person.act("deny", run=run, breakpoint=asked, revision=1, reason="Not today.")
-    assert agent.answered() == {
+    person.wait_until_halted(run, asked)
+    person.run_command("deny", run=run, breakpoint=asked, revision=1, reason="Not today.")
+    assert agent.receive_answer_body() == {
         "breakpoint": asked,
         "answer": {"kind": "deny", "reason": "Not today."},
     }
@@ -291,17 +291,19 @@ def test_a_view_of_version_1_edits_nothing_that_asks(
     socket_harness: SocketHarness, content: Json
 ) -> None:
     agent, ui, run, asked = asked_in_version_1(socket_harness)
-    refused = ui.refused("update_msg_content", run=run, message=asked, content=content)
+    refused = ui.expect_refusal("update_msg_content", run=run, message=asked, content=content)
     assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
     person = socket_harness.ui(2)
-    person.halted(run, asked)
-    person.act("approve", run=run, breakpoint=asked, revision=1, confirmed=True)
-    assert agent.answered()["answer"] == {"kind": "resume", "approved": True}, "as it was sent"
+    person.wait_until_halted(run, asked)
+    person.run_command("approve", run=run, breakpoint=asked, revision=1, confirmed=True)
+    assert agent.receive_answer_body()["answer"] == {"kind": "resume", "approved": True}, (
+        "as it was sent"
+    )
 
 
 def test_a_step_of_version_1_goes_on_from_what_does_not_ask(socket_harness: SocketHarness) -> None:
     agent, ui, run, asked = asked_in_version_1(socket_harness)
-    query = agent.ask()
+    query = agent.begin_query()
     ui.step(run)
-    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}
+    assert agent.receive_answer_body() == {"breakpoint": query, "answer": {"kind": "resume"}}
     assert ui.pending(run) == asked

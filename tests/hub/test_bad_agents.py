@@ -15,25 +15,25 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 
 from tests.hub.conftest import SocketHarness
-from tests.hub.isolation_scene import Scene, reads_well
-from tests.hub.socket_agents import Agent, AgentV1, AgentV2
+from tests.hub.isolation_scene import TwoRuns, is_well_formed
+from tests.hub.socket_agents import AgentV1, AgentV2, SocketAgent
 
 DEEP = "[" * 100_000 + "]" * 100_000
 Does = Callable[[Any], object]
 
 
 def saying(text: str | bytes) -> Does:
-    return lambda agent: agent.say(text)
+    return lambda agent: agent.send(text)
 
 
-def ends_twice(agent: Agent) -> None:
+def ends_twice(agent: SocketAgent) -> None:
     agent.begin()
     for _ in range(3):
         agent.reach("x", waits=False) if isinstance(agent, AgentV2) else agent.reach("x")
 
 
-def reaches_a_message(agent: Agent) -> None:
-    agent.post("look")
+def reaches_a_message(agent: SocketAgent) -> None:
+    agent.post_debug_message("look")
     agent.reach("x")
 
 
@@ -71,7 +71,7 @@ BOTH: dict[str, tuple[Does, str, str]] = {
 
 OLD: dict[str, tuple[Does, str, str]] = {
     "unknown envelope": (
-        lambda a: a.send("nap", {}),
+        lambda a: a.send_message("nap", {}),
         "unknown_message",
         "event, breakpoint, commit",
     ),
@@ -85,7 +85,7 @@ OLD: dict[str, tuple[Does, str, str]] = {
         "invalid_message",
         "isn't an event type",
     ),
-    "missing field": (lambda a: a.send("event", {}), "invalid_message", "field `uuid`"),
+    "missing field": (lambda a: a.send_message("event", {}), "invalid_message", "field `uuid`"),
     "wrong type": (lambda a: a.begin(uuid=7), "invalid_message", r"got `int` - at `\$.uuid`"),
     "empty id": (lambda a: a.begin(uuid=""), "invalid_message", r"at `\$.uuid`"),
     "long id": (lambda a: a.begin(uuid="x" * 10_000), "invalid_message", r"length <= 200"),
@@ -103,19 +103,27 @@ OLD: dict[str, tuple[Does, str, str]] = {
     ),
     "same event": (lambda a: a.begin(uuid=a.event), "duplicate", "was sent already"),
     "an error": (
-        lambda a: a.send("error", {"code": "x", "message": "y"}),
+        lambda a: a.send_message("error", {"code": "x", "message": "y"}),
         "unknown_message",
         "Only the Core sends errors",
     ),
 }
 
 NEW: dict[str, tuple[Does, str, str]] = {
-    "unknown message": (lambda a: a.send("nap"), "unknown_message", "isn't a message type here"),
-    "ui's message": (lambda a: a.send("step", run="r"), "unknown_message", "“step”"),
-    "missing field": (lambda a: a.send("event"), "invalid_message", "field `id`"),
+    "unknown message": (
+        lambda a: a.send_message("nap"),
+        "unknown_message",
+        "isn't a message type here",
+    ),
+    "ui's message": (lambda a: a.send_message("step", run="r"), "unknown_message", "“step”"),
+    "missing field": (lambda a: a.send_message("event"), "invalid_message", "field `id`"),
     "wrong type": (lambda a: a.begin(id=7), "invalid_message", r"at `\$.id`"),
     "huge time": (lambda a: a.begin(at=1e300), "invalid_message", r"at `\$.at`"),
-    "second hello": (lambda a: a.hello(), "already_open", "has sent hello already. Open another"),
+    "second hello": (
+        lambda a: a.send_hello(),
+        "already_open",
+        "has sent hello already. Open another",
+    ),
     "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent already"),
     "end without begin": (
         lambda a: (a.begin(), a.reach("x", side="end")),
@@ -153,27 +161,27 @@ OF_THE_ORIGINAL = [
 ]
 
 
-def is_closed(scene: Scene, does: Does, code: str, says: str) -> None:
+def is_closed(scene: TwoRuns, does: Does, code: str, says: str) -> None:
     """The agent does it and is let go, without an error that would stop its client from reading."""
     with contextlib.suppress(ConnectionClosedError):  # it may be closed while it still speaks
         does(scene.agent)
     with pytest.raises(ConnectionClosedError) as closed:
         while True:
-            assert scene.agent.hear()["message"] == "breakpoint"
+            assert scene.agent.receive()["message"] == "breakpoint"
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1011
     assert closed.value.rcvd.reason.startswith(f"{code}: ")
 
 
-def is_refused(scene: Scene, does: Does, code: str, says: str) -> dict[str, Any]:
+def is_refused(scene: TwoRuns, does: Does, code: str, says: str) -> dict[str, Any]:
     """The agent does it, and is told; what was carried out before is heard, too."""
     does(scene.agent)
-    while (message := scene.agent.hear()).get("message", message.get("type")) != "error":
+    while (message := scene.agent.receive()).get("message", message.get("type")) != "error":
         pass
     error: dict[str, Any] = message.get("data") or message["body"]
     assert error["code"] == code
     assert_match(says, error["message"])
-    reads_well(error)
+    is_well_formed(error)
     return error
 
 
@@ -191,16 +199,16 @@ def cases(*tables: dict[str, tuple[Does, str, str]]) -> Any:
 def test_version_1(
     socket_harness: SocketHarness, halted: bool, does: Does, code: str, says: str
 ) -> None:
-    scene = Scene(socket_harness, agent=1, ui=1)
+    scene = TwoRuns(socket_harness, agent=1, ui=1)
     run = scene.start()
     if halted:
-        scene.agent.ask("waits")
-        scene.ui.halted(run)
+        scene.agent.begin_query("waits")
+        scene.ui.wait_until_halted(run)
     if halted or does in OF_THE_ORIGINAL:
         is_closed(scene, does, code, says)
-        scene.ui.until(run, "idle")
-        scene.other_ui.find("Subject")
-        ended = scene.other_ui.until(run, "idle")
+        scene.ui.wait_for_state(run, "idle")
+        scene.other_ui.find_run("Subject")
+        ended = scene.other_ui.wait_for_state(run, "idle")
         assert (ended["ending"], ended["failure"]["type"]) == ("lost", "MessageRefused")
         assert_match(says, ended["failure"]["message"])
         scene.agent = socket_harness.agent(1)
@@ -214,11 +222,11 @@ def test_version_1(
 def test_version_2(
     socket_harness: SocketHarness, halted: bool, does: Does, code: str, says: str
 ) -> None:
-    scene = Scene(socket_harness, agent=2, ui=2)
+    scene = TwoRuns(socket_harness, agent=2, ui=2)
     run = scene.start()
     if halted:
-        scene.agent.ask("waits")
-        scene.ui.halted(run)
+        scene.agent.begin_query("waits")
+        scene.ui.wait_until_halted(run)
     is_refused(scene, does, code, says)
     scene.check_isolation()
 
@@ -236,7 +244,7 @@ TOO_EARLY: dict[str, Does] = {
 @pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
 @pytest.mark.parametrize("version", [1, 2])
 def test_before_the_first_message(socket_harness: SocketHarness, version: int, does: Does) -> None:
-    scene = Scene(socket_harness, agent=version)
+    scene = TwoRuns(socket_harness, agent=version)
     if version == 1:
         is_closed(scene, does, "hello_expected", "")
         scene.agent = socket_harness.agent(1)
@@ -247,10 +255,10 @@ def test_before_the_first_message(socket_harness: SocketHarness, version: int, d
 
 @pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
 def test_after_the_end_of_version_1(socket_harness: SocketHarness, does: Does) -> None:
-    scene = Scene(socket_harness, agent=1)
+    scene = TwoRuns(socket_harness, agent=1)
     run = scene.start()
     scene.agent.finish()
-    scene.ui.until(run, "idle")
+    scene.ui.wait_for_state(run, "idle")
     is_closed(scene, does, "hello_expected", "")
     assert scene.ui.runs[run]["ending"] == "finished"
     scene.agent = socket_harness.agent(1)
@@ -261,12 +269,12 @@ def test_after_the_end_of_version_1(socket_harness: SocketHarness, does: Does) -
     "does", [*TOO_EARLY.values(), lambda a: a.withdraw("b")], ids=[*TOO_EARLY, "a withdrawal"]
 )
 def test_after_the_end_of_version_2(socket_harness: SocketHarness, does: Does) -> None:
-    scene = Scene(socket_harness, agent=2)
+    scene = TwoRuns(socket_harness, agent=2)
     run = scene.start()
     scene.agent.finish()
-    scene.ui.until(run, "idle")
+    scene.ui.wait_for_state(run, "idle")
     is_refused(scene, does, "run_ended", "ended by bye. Open a new connection")
-    is_refused(scene, lambda agent: agent.hello(), "already_open", "has sent hello already")
+    is_refused(scene, lambda agent: agent.send_hello(), "already_open", "has sent hello already")
     scene.agent = socket_harness.agent(2)
     scene.check_isolation()
 
@@ -296,19 +304,19 @@ def test_after_the_end_of_version_2(socket_harness: SocketHarness, does: Does) -
 def test_a_hello_that_is_refused_may_be_said_again(
     socket_harness: SocketHarness, fields: dict[str, Any], code: str, says: str
 ) -> None:
-    scene = Scene(socket_harness, agent=2)
-    is_refused(scene, lambda agent: agent.hello(**{"program": "R"} | fields), code, says)
+    scene = TwoRuns(socket_harness, agent=2)
+    is_refused(scene, lambda agent: agent.send_hello(**{"program": "R"} | fields), code, says)
     scene.check_isolation()
 
 
 def test_a_run_that_exists_is_not_opened_again(socket_harness: SocketHarness) -> None:
-    scene = Scene(socket_harness, agent=2)
+    scene = TwoRuns(socket_harness, agent=2)
     run = scene.start()
     second = socket_harness.agent(2)
     assert isinstance(second, AgentV2)
-    second.hello(run=run)
-    assert second.error()["code"] == "already_open"
-    second.hang_up()  # it was never this run's
+    second.send_hello(run=run)
+    assert second.receive_error()["code"] == "already_open"
+    second.disconnect()  # it was never this run's
     scene.check_isolation()
     assert scene.ui.runs[run]["state"] != "idle"
 
@@ -316,21 +324,21 @@ def test_a_run_that_exists_is_not_opened_again(socket_harness: SocketHarness) ->
 def test_errors_of_version_2_name_the_message(socket_harness: SocketHarness) -> None:
     agent = socket_harness.started(2)
     assert isinstance(agent, AgentV2)
-    agent.send("nap")
-    assert agent.error()["n"] == agent.send("nap") - 1
-    assert agent.error()["n"] == agent._sent
+    agent.send_message("nap")
+    assert agent.receive_error()["n"] == agent.send_message("nap") - 1
+    assert agent.receive_error()["n"] == agent._sent
     for text, n in (
         ("{", None),
         ('{"n": 77}', 77),
         (json.dumps({"n": 10**300, "type": "nap", "body": {}}), None),
         (json.dumps({"n": "x", "type": "nap", "body": {}}), None),
     ):
-        agent.say(text)
-        assert agent.error()["n"] == n
+        agent.send(text)
+        assert agent.receive_error()["n"] == n
 
 
 def test_withdrawing_what_is_not_pending_is_no_error(socket_harness: SocketHarness) -> None:
-    scene = Scene(socket_harness, agent=2)
+    scene = TwoRuns(socket_harness, agent=2)
     scene.start()
     assert isinstance(scene.agent, AgentV2)
     scene.agent.withdraw("never sent")
@@ -341,19 +349,19 @@ def test_what_a_newer_sdk_adds_is_passed_over(socket_harness: SocketHarness) -> 
     for version in (1, 2):
         agent, ui = socket_harness.started(version, f"P{version}"), socket_harness.ui(2)
         assert isinstance(agent, (AgentV1, AgentV2))
-        run = ui.find(f"P{version}")
+        run = ui.find_run(f"P{version}")
         agent.begin(later={"x": [1]})
         asked = agent.reach("hi", later=None)
-        ui.halted(run, asked)
+        ui.wait_until_halted(run, asked)
         ui.step(run)
-        assert agent.answer() == "hi"
+        assert agent.receive_answer() == "hi"
 
 
 def test_text_that_is_no_utf_8_ends_that_connection_only(socket_harness: SocketHarness) -> None:
     """WebSocket itself demands it: RFC 6455, 8.1."""
-    scene = Scene(socket_harness, agent=2)
+    scene = TwoRuns(socket_harness, agent=2)
     run = scene.start()
     scene.agent.socket.send(b"\xff\xfe", text=True)
-    assert scene.ui.until(run, "detached")["ending"] is None
+    assert scene.ui.wait_for_state(run, "detached")["ending"] is None
     scene.agent = socket_harness.agent(2)
     scene.check_isolation()

@@ -13,9 +13,9 @@ import pytest
 
 from agentstepper_nb._version import __version__
 from tests.hub.conftest import SocketHarness
-from tests.hub.isolation_scene import Scene, reads_well
+from tests.hub.isolation_scene import TwoRuns, is_well_formed
 from tests.hub.socket_agents import Json
-from tests.hub.socket_uis import Ui, UiV1, UiV2
+from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 from tests.hub.test_bad_agents import DEEP
 
 Refusal = tuple[str | bytes, str, str]
@@ -25,7 +25,7 @@ def assert_error(error: Json, code: str, says: str) -> None:
     assert error["code"] == code
     assert re.search(says, error["message"]), error["message"]
     assert set(error) == {"code", "message", "run"}
-    reads_well(error)
+    is_well_formed(error)
 
 
 def parametrized(cases: dict[str, Any]) -> Any:
@@ -37,11 +37,11 @@ def halted(request: pytest.FixtureRequest) -> bool:
     return bool(request.param == "halted")
 
 
-def scene_of(socket_harness: SocketHarness, version: int, halted: bool) -> Scene:
-    scene = Scene(socket_harness, agent=3 - version, ui=version)
+def scene_of(socket_harness: SocketHarness, version: int, halted: bool) -> TwoRuns:
+    scene = TwoRuns(socket_harness, agent=3 - version, ui=version)
     run = scene.start()
     if halted:
-        scene.ui.halted(run, scene.agent.ask("waits"))
+        scene.ui.wait_until_halted(run, scene.agent.begin_query("waits"))
     return scene
 
 
@@ -126,8 +126,8 @@ NEW: dict[str, Refusal] = {
 def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
     scene = scene_of(socket_harness, 1, halted)
-    scene.ui.say(text)
-    assert_error(scene.ui.error(), code, says)
+    scene.ui.send(text)
+    assert_error(scene.ui.receive_error(), code, says)
     scene.check_isolation()
 
 
@@ -135,17 +135,17 @@ def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: 
 def test_frames_of_version_2(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
     scene = scene_of(socket_harness, 2, halted)
-    scene.ui.say(text)
+    scene.ui.send(text)
     named = isinstance(text, str) and '"id": "bad"' in text
-    assert isinstance(scene.ui, UiV2)
-    error = scene.ui.result("bad")["body"] if named else scene.ui.error()
+    assert isinstance(scene.ui, ViewV2)
+    error = scene.ui.receive_result("bad")["body"] if named else scene.ui.receive_error()
     assert_error(error, code, says)
     scene.check_isolation()
 
 
 # ---- commands ---------------------------------------------------------------------------------------
 
-Does = Callable[[Ui, str, str], Json]
+Does = Callable[[SocketView, str, str], Json]
 
 
 def importing(document: Any) -> Does:
@@ -154,7 +154,7 @@ def importing(document: Any) -> Does:
         data = document
     else:
         data = base64.b64encode(zlib.compress(json.dumps(document).encode())).decode()
-    return lambda ui, run, message: ui.refused("import_run", data=data)
+    return lambda ui, run, message: ui.expect_refusal("import_run", data=data)
 
 
 RUN = {
@@ -167,25 +167,27 @@ RUN = {
 }
 
 
-def edit(ui: Ui, run: str, message: str, value: Any) -> Json:
+def edit(ui: SocketView, run: str, message: str, value: Any) -> Json:
     named: dict[str, Any] = {"run": run, "message": message, "breakpoint": message, "revision": 1}
-    if isinstance(ui, UiV1):
-        return ui.refused("update_msg_content", **named, content=value)
-    return ui.refused("edit", **named, edit=json.dumps(value))
+    if isinstance(ui, ViewV1):
+        return ui.expect_refusal("update_msg_content", **named, content=value)
+    return ui.expect_refusal("edit", **named, edit=json.dumps(value))
 
 
 #: What may be refused of either version: run is the subject's, message what it is halted at.
 COMMANDS: dict[str, tuple[Does, str, str]] = {
     **{
         f"{command} an unknown run": (
-            lambda ui, run, message, command=command: ui.refused(command, run="none", name="x"),
+            lambda ui, run, message, command=command: ui.expect_refusal(
+                command, run="none", name="x"
+            ),
             "unknown_run",
             "There is no run none: it may have been deleted. Choose another run from the list",
         )
         for command in ("step", "continue", "halt", "rename_run", "delete_run")
     },
     "export an unknown run": (
-        lambda ui, run, message: ui.refused("download_run_request", run="none"),
+        lambda ui, run, message: ui.expect_refusal("download_run_request", run="none"),
         "unknown_run",
         "There is no run none",
     ),
@@ -195,12 +197,12 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
         "There is no run none",
     ),
     "delete a live run": (
-        lambda ui, run, message: ui.refused("delete_run", run=run),
+        lambda ui, run, message: ui.expect_refusal("delete_run", run=run),
         "run_is_live",
         "Stop the agent, or wait until it ends",
     ),
     "an empty name": (
-        lambda ui, run, message: ui.refused("rename_run", run=run, name=" \n "),
+        lambda ui, run, message: ui.expect_refusal("rename_run", run=run, name=" \n "),
         "invalid_message",
         "can't be empty. Type a name",
     ),
@@ -230,9 +232,9 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
 @pytest.mark.parametrize("version", [1, 2])
 def test_commands(socket_harness: SocketHarness, version: int, case: tuple[Does, str, str]) -> None:
     does, code, says = case
-    scene = Scene(socket_harness, agent=3 - version, ui=version)
+    scene = TwoRuns(socket_harness, agent=3 - version, ui=version)
     run = scene.start()
-    message = scene.ui.halted(run, scene.agent.call("ls", "."))
+    message = scene.ui.wait_until_halted(run, scene.agent.begin_tool_call("ls", "."))
     assert_error(does(scene.ui, run, message), code, says)
     scene.check_isolation()
     names = [each["name"] for each in socket_harness.ui(2).runs.values()]
@@ -241,13 +243,13 @@ def test_commands(socket_harness: SocketHarness, version: int, case: tuple[Does,
 
 def test_an_error_of_version_1_names_the_run_that_was_named(socket_harness: SocketHarness) -> None:
     """A UI of version 1 has nothing else to tell by which of its commands was refused."""
-    scene = Scene(socket_harness, agent=2, ui=1)
+    scene = TwoRuns(socket_harness, agent=2, ui=1)
     run = scene.start()
-    message = scene.ui.halted(run, scene.agent.call("ls", "."))
+    message = scene.ui.wait_until_halted(run, scene.agent.begin_tool_call("ls", "."))
     assert edit(scene.ui, run, message, {"Tool": "ls"})["run"] == run
-    assert scene.ui.refused("rename_run", run=run)["run"] == run  # without a name
-    assert scene.ui.refused("rename_run", run=7)["run"] is None
-    assert scene.ui.refused("nap", run=run)["run"] == run
+    assert scene.ui.expect_refusal("rename_run", run=run)["run"] == run  # without a name
+    assert scene.ui.expect_refusal("rename_run", run=7)["run"] is None
+    assert scene.ui.expect_refusal("nap", run=run)["run"] == run
     scene.check_isolation()
 
 
@@ -256,11 +258,11 @@ def test_an_error_of_version_1_names_the_run_that_was_named(socket_harness: Sock
 def test_a_run_that_ended_is_not_stepped(
     socket_harness: SocketHarness, version: int, command: str
 ) -> None:
-    scene = Scene(socket_harness, agent=1, ui=version)
+    scene = TwoRuns(socket_harness, agent=1, ui=version)
     run = scene.start()
     scene.agent.finish()
-    scene.ui.until(run, "idle")
-    error = scene.ui.refused(command, run=run)
+    scene.ui.wait_for_state(run, "idle")
+    error = scene.ui.expect_refusal(command, run=run)
     assert_error(error, "run_is_over", "Start the agent again")
     assert error["run"] == run
     scene.check_isolation()
@@ -269,12 +271,12 @@ def test_a_run_that_ended_is_not_stepped(
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_edit_of_what_is_not_pending(socket_harness: SocketHarness, version: int) -> None:
     """Version 1 names no revision, so that it isn't told of another's."""
-    scene = Scene(socket_harness, agent=2, ui=version)
+    scene = TwoRuns(socket_harness, agent=2, ui=version)
     run = scene.start()
     code = "not_pending" if version == 1 else "stale"
     says = "isn't waiting at a halt point|has been answered already"
     assert_error(edit(scene.ui, run, "none", 1), code, says)
-    asked = scene.ui.halted(run, scene.agent.ask("hi"))
+    asked = scene.ui.wait_until_halted(run, scene.agent.begin_query("hi"))
     scene.ui.step(run)
     assert_error(edit(scene.ui, run, asked, 1), code, says)
     scene.check_isolation()
@@ -332,58 +334,58 @@ def test_commands_of_version_2(
     socket_harness: SocketHarness, case: tuple[str, Json, str, str]
 ) -> None:
     command, fields, code, says = case
-    scene = Scene(socket_harness, agent=1, ui=2)
+    scene = TwoRuns(socket_harness, agent=1, ui=2)
     run = scene.start()
-    asked = scene.ui.halted(run, scene.agent.ask("hi"))
+    asked = scene.ui.wait_until_halted(run, scene.agent.begin_query("hi"))
     named = {"run": run, "breakpoint": asked, "revision": 1} | fields
-    assert_error(scene.ui.refused(command, **named), code, says)
+    assert_error(scene.ui.expect_refusal(command, **named), code, says)
     assert scene.ui.pending(run) == asked
     scene.check_isolation()
 
 
 def test_before_hello_nothing_is_told_or_done(socket_harness: SocketHarness) -> None:
     agent = socket_harness.started()
-    ui = UiV2(socket_harness.socket(socket_harness.core.ui_port, 2))
+    ui = ViewV2(socket_harness.socket(socket_harness.core.ui_port, 2))
     seer = socket_harness.ui(2)
-    run = seer.find("P")
-    seer.halted(run, agent.ask("hi"))
+    run = seer.find_run("P")
+    seer.wait_until_halted(run, agent.begin_query("hi"))
     for command in ("step", "open_run", "import_run", "close_run"):
-        ui.say(v2(command, run=run, data=""))
-        message = ui.hear()
+        ui.send(v2(command, run=run, data=""))
+        message = ui.receive()
         assert (message["type"], message["id"]) == ("error", "bad")
         assert_error(message["body"], "hello_expected", "Send the message hello first")
-    ui.greet()
+    ui.connect()
     ui.step(run)
-    assert agent.answer() == "hi"
+    assert agent.receive_answer() == "hi"
 
 
 def test_a_version_that_is_refused_may_be_said_again(socket_harness: SocketHarness) -> None:
-    ui = UiV2(socket_harness.socket(socket_harness.core.ui_port, 2))
-    error = ui.refused("hello", version=3, client="x")
+    ui = ViewV2(socket_harness.socket(socket_harness.core.ui_port, 2))
+    error = ui.expect_refusal("hello", version=3, client="x")
     assert_error(
         error,
         "version_mismatch",
         "The view speaks protocol version 3, and this Core 2. Upgrade the s",
     )
-    ui.greet()
+    ui.connect()
     assert ui.runs == {}
 
 
 def test_a_command_without_an_id_is_carried_out_and_answered(socket_harness: SocketHarness) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started()
-    run = ui.find("P")
-    ui.halted(run, agent.ask("hi"))
-    ui.say(json.dumps({"n": 9, "type": "step", "body": {"run": run}}))
-    assert agent.answer() == "hi"
-    while (message := ui.hear())["type"] != "ok":
-        ui.learn(message)
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, agent.begin_query("hi"))
+    ui.send(json.dumps({"n": 9, "type": "step", "body": {"run": run}}))
+    assert agent.receive_answer() == "hi"
+    while (message := ui.receive())["type"] != "ok":
+        ui.apply(message)
     assert "id" not in message
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_what_a_newer_ui_adds_is_passed_over(socket_harness: SocketHarness, version: int) -> None:
     ui, agent = socket_harness.ui(version), socket_harness.started()
-    run = ui.find("P")
-    ui.halted(run, agent.ask("hi"))
-    ui.act("step", run=run, later={"x": [1]})
-    assert agent.answer() == "hi"
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, agent.begin_query("hi"))
+    ui.run_command("step", run=run, later={"x": [1]})
+    assert agent.receive_answer() == "hi"

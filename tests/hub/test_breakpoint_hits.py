@@ -36,7 +36,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store import MemoryStore
-from tests.hub.harness import Agent, Json, open_hub
+from tests.hub.harness import Json, ScriptedAgent, open_hub
 
 RUNS: Final = 100
 MANY_RUNS: Final = 1000
@@ -82,7 +82,7 @@ class LastingStore(MemoryStore):
         super().append(records, *args, **named)
 
 
-class Program(Agent):
+class LeasedAgent(ScriptedAgent):
     """An agent that decides by its lease; or has none, and waits everywhere.
 
     Args:
@@ -98,17 +98,17 @@ class Program(Agent):
     async def connected(self, hub: Hub, **fields: Json) -> None:
         await self.connect(hub, **fields)
         self.hub = hub
-        self._read(await self.line.expect("lease"))
+        self._read(await self.connection.receive("lease"))
 
     def _read(self, body: Json) -> None:
         self._lease = msgspec.convert(body, LeaseMessage)
         self._breakpoints.set(self._lease.breakpoints)
 
-    async def come_to(
+    async def reach_and_decide(
         self, id: str, event: str, point: ObservedPoint, chance: random.Random
     ) -> None:
         """Reach a halt point, and go on past it."""
-        for body in self.line.take("lease"):
+        for body in self.connection.take_bodies("lease"):
             self._read(body)
         decided: Json = {"waits": True}
         if self.leased:
@@ -121,19 +121,19 @@ class Program(Agent):
         body = {"event": event, "side": point.side, "data": json.loads(point.data)} | decided
         self.reach(id, **body | msgspec.to_builtins(said))
         if decided["waits"]:
-            await self._answered_by_someone(id, chance)
+            await self._wait_for_answer(id, chance)
 
-    async def _answered_by_someone(self, id: str, chance: random.Random) -> None:
-        answer = asyncio.ensure_future(self.line.expect("answer", breakpoint=id))
+    async def _wait_for_answer(self, id: str, chance: random.Random) -> None:
+        answer = asyncio.ensure_future(self.connection.receive("answer", breakpoint=id))
         while not answer.done():
-            leases = [each["body"] for each in self.line.sent if each["type"] == "lease"]
+            leases = [each["body"] for each in self.connection.sent if each["type"] == "lease"]
             for body in leases:
                 self._read(body)
             if id in self.hub.run("r").pending:
                 commands = self.hub.commands
                 does = commands.step if chance.random() < 0.3 else commands.resume
                 self.hub.perform(does("r", self.hub.clock()))
-                leases = [each["body"] for each in self.line.sent if each["type"] == "lease"]
+                leases = [each["body"] for each in self.connection.sent if each["type"] == "lease"]
                 for body in leases:
                     self._read(body)
             await asyncio.sleep(0)
@@ -142,7 +142,7 @@ class Program(Agent):
     def changed(self, number: int, path: str) -> None:
         """Change a file of the workspace."""
         change = {"path": path, "kind": "changed"}
-        self.say("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
+        self.send("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
         self._breakpoints.record_changed_paths([path])
 
 
@@ -162,7 +162,7 @@ async def lived(
     hub = await open_hub(store)
     for breakpoint in breakpoints:
         hub.perform(hub.commands.set_breakpoint(breakpoint))
-    agent = Program(leased=leased)
+    agent = LeasedAgent(leased=leased)
     await agent.connected(hub)
     open_events: list[tuple[str, EventKind, str | None]] = []
     for number in range(STEPS):
@@ -171,12 +171,12 @@ async def lived(
                 await hub.close()
                 hub = await open_hub(store)
             else:
-                agent.hang_up()
+                agent.disconnect()
             await agent.connected(hub, acknowledged=0)
         if people.random() < 0.1:
             hub.perform(hub.commands.halt("r"))
         await step(agent, number, chance, people, open_events)
-    agent.bye()
+    agent.send_bye()
     await hub.wait_recorded()
     history = await hub.history("r")
     await hub.close()
@@ -184,7 +184,7 @@ async def lived(
 
 
 async def step(
-    agent: Program,
+    agent: LeasedAgent,
     number: int,
     chance: random.Random,
     people: random.Random,
@@ -204,13 +204,13 @@ async def step(
         used = Usage(input_tokens=chance.randrange(50), cost=chance.choice((None, 0.25)))
         usage = used if kind is EventKind.LLM_QUERY else None
         point = ObservedPoint(kind, EventSide.END, name, data, depth - 1, outcome, failure, usage)
-        await agent.come_to(f"b{number}", event, point, people)
+        await agent.reach_and_decide(f"b{number}", event, point, people)
     else:
         event, kind = f"e{number}", chance.choice(KINDS)
         name = chance.choice(NAMES[kind])
         agent.begin(event, kind, name=name, parent=open_events[-1][0] if open_events else None)
         open_events.append((event, kind, name))
-        await agent.come_to(
+        await agent.reach_and_decide(
             f"b{number}", event, ObservedPoint(kind, EventSide.BEGIN, name, data, depth), people
         )
 

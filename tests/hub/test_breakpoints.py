@@ -22,24 +22,24 @@ from tests.hub.breakpoint_fields import (
     lease,
     start_leased_agent,
 )
-from tests.hub.harness import TIMEOUT_S, Agent, FakeConnection, Json, Person, open_hub
+from tests.hub.harness import TIMEOUT_S, FakeConnection, Json, ScriptedAgent, ScriptedView, open_hub
 
 # ---- people -----------------------------------------------------------------------------------------
 
 
 async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
     hub = await open_hub()
-    first, second = Person(hub), Person(hub, control=False)
-    hello = await first.line.expect("hello")
+    first, second = ScriptedView(hub), ScriptedView(hub, control=False)
+    hello = await first.connection.receive("hello")
     assert (hello["stops"], hello["prices"]) == ([], [])
-    await second.line.expect("hello")
-    assert (await first.command("set_stop", stop=BREAKPOINT))["type"] == "ok"
-    assert (await first.command("set_stop", stop={"id": "t"}))["type"] == "ok"
-    assert (await first.command("set_stop", stop=BREAKPOINT | {"nth": 3}))["type"] == "ok"
-    assert (await first.command("set_prices", prices=PRICES))["type"] == "ok"
-    assert (await first.command("delete_stop", stop="t"))["type"] == "ok"
+    await second.connection.receive("hello")
+    assert (await first.request("set_stop", stop=BREAKPOINT))["type"] == "ok"
+    assert (await first.request("set_stop", stop={"id": "t"}))["type"] == "ok"
+    assert (await first.request("set_stop", stop=BREAKPOINT | {"nth": 3}))["type"] == "ok"
+    assert (await first.request("set_prices", prices=PRICES))["type"] == "ok"
+    assert (await first.request("delete_stop", stop="t"))["type"] == "ok"
     for person in (first, second):
-        told = [(each["type"], each["body"]) for each in person.line.sent]
+        told = [(each["type"], each["body"]) for each in person.connection.sent]
         assert told == [
             ("stop", {"stop": fill_breakpoint(BREAKPOINT)}),
             ("stop", {"stop": fill_breakpoint({"id": "t"})}),
@@ -47,7 +47,7 @@ async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
             ("prices", {"prices": PRICES}),
             ("stop_gone", {"stop": "t"}),
         ]
-    later = await Person(hub).line.expect("hello")
+    later = await ScriptedView(hub).connection.receive("hello")
     assert (later["stops"], later["prices"]) == ([fill_breakpoint(BREAKPOINT | {"nth": 3})], PRICES)
     await hub.close()
 
@@ -66,40 +66,40 @@ async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
 )
 async def test_what_is_refused(command: str, body: Json, code: str) -> None:
     hub = await open_hub()
-    person = Person(hub)
-    assert (await person.command(command, **body))["body"]["code"] == code
+    person = ScriptedView(hub)
+    assert (await person.request(command, **body))["body"]["code"] == code
     assert (hub.debugger.breakpoints, hub.debugger.prices) == ((), ())
     await hub.close()
 
 
 async def test_who_may_only_watch_may_try() -> None:
     hub = await open_hub()
-    watcher = Person(hub, control=False)
+    watcher = ScriptedView(hub, control=False)
     commands = {
         "set_stop": {"stop": BREAKPOINT},
         "delete_stop": {"stop": "s"},
         "set_prices": {"prices": []},
     }
     for command, body in commands.items():
-        assert (await watcher.command(command, **body))["body"]["code"] == "watch_only"
-    assert (await watcher.command("try_stop", stop=BREAKPOINT))["body"] == {"trials": []}
+        assert (await watcher.request(command, **body))["body"]["code"] == "watch_only"
+    assert (await watcher.request("try_stop", stop=BREAKPOINT))["body"] == {"trials": []}
     await hub.close()
 
 
 async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
     hub = await open_hub()
-    person = Person(hub)
+    person = ScriptedView(hub)
     for number in range(3):
         agent = await start_leased_agent(hub, f"r{number}", program=f"P{number % 2}")
         for event in range(number + 1):
             agent.reach(f"b{event}", waits=False, epoch=1)
-        agent.bye()
+        agent.send_bye()
     live = await start_leased_agent(hub, "live", program="P0")
     live.reach("b", data={"a": 1})
     breakpoint = {"id": "s", "side": "begin", "program": "P0"}
 
     async def tried(**more: Json) -> list[tuple[str, int, list[int]]]:
-        answer = await person.command("try_stop", stop=breakpoint | more.pop("stop", {}), **more)
+        answer = await person.request("try_stop", stop=breakpoint | more.pop("stop", {}), **more)
         return [(each["run"], each["rows"], each["hits"]) for each in answer["body"]["trials"]]
 
     assert await tried() == [("live", 1, [1]), ("r2", 3, [1, 2, 3]), ("r0", 1, [1])]
@@ -115,11 +115,11 @@ async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> 
 
 async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     hub = await open_hub()
-    person, agent = Person(hub), await start_leased_agent(hub)
+    person, agent = ScriptedView(hub), await start_leased_agent(hub)
     agent.reach("b")
-    ids = [person.give("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
-    assert (await person.command("try_stop", stop={"id": "all"}))["type"] == "stop_tried"
-    answers = {each["id"]: each["body"] for each in person.line.sent if each.get("id") in ids}
+    ids = [person.send_command("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
+    assert (await person.request("try_stop", stop={"id": "all"}))["type"] == "stop_tried"
+    answers = {each["id"]: each["body"] for each in person.connection.sent if each.get("id") in ids}
     codes = [answers[id].get("code") for id in ids]
     assert codes == ["superseded", "superseded", None]
     await hub.close()
@@ -155,20 +155,20 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
         async with asyncio.timeout(TIMEOUT_S):
             await begun.wait()
 
-    asker = Agent()
-    asker.line = FakeConnection()
-    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
-    asker.say("try_stop", "id", stop={"id": "t"}, run=None)
+    asker = ScriptedAgent()
+    asker.connection = FakeConnection()
+    asker.session = hub.connect_agent(asker.connection, 2, AccessRights())
+    asker.send("try_stop", "id", stop={"id": "t"}, run=None)
     await begins()
-    asker.hang_up()
+    asker.disconnect()
     await ends()
-    person = Person(hub)
-    person.give("try_stop", stop={"id": "s"}, run="r")
+    person = ScriptedView(hub)
+    person.send_command("try_stop", stop={"id": "s"}, run="r")
     await begins()
     monkeypatch.setattr(dry_runs, "DRY_RUN_TIMEOUT_S", 0.0)
-    person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
+    person.send_command("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
     await ends()
-    refused = await person.line.expect("error", code="invalid_stop")
+    refused = await person.connection.receive("error", code="invalid_stop")
     assert "Simplify the breakpoint's condition" in refused["message"]
     await hub.close()
 
@@ -192,13 +192,13 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(hub, "history", reading)
     monkeypatch.setattr(dry_runs, "core_dry_run", trying)
-    asker = Agent()
-    asker.line = FakeConnection()
-    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
+    asker = ScriptedAgent()
+    asker.connection = FakeConnection()
+    asker.session = hub.connect_agent(asker.connection, 2, AccessRights())
     for number in range(20):
-        asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
+        asker.send("try_stop", f"q{number}", stop={"id": "t"}, run="r")
     for _ in range(20):
-        await asker.line.expect("tried")
+        await asker.connection.receive("tried")
     assert most == 1
     await hub.close()
 
@@ -207,8 +207,8 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
     hub = await open_hub()
     for number in range(22):
         agent = await start_leased_agent(hub, f"r{number}")
-        agent.bye()
-    answer = await Person(hub).command("try_stop", stop=BREAKPOINT)
+        agent.send_bye()
+    answer = await ScriptedView(hub).request("try_stop", stop=BREAKPOINT)
     runs = [each["run"] for each in answer["body"]["trials"]]
     assert runs == [f"r{number}" for number in range(21, 1, -1)]
     await hub.close()
@@ -219,17 +219,17 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
 
 async def test_programs_ask_without_a_hello() -> None:
     hub = await open_hub()
-    person = Person(hub)
+    person = ScriptedView(hub)
     run = await start_leased_agent(hub, "r1", program="solver", workspace="~/secret")
     run.reach("b")
-    asker = Agent()
-    asker.line = FakeConnection()
-    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
+    asker = ScriptedAgent()
+    asker.connection = FakeConnection()
+    asker.session = hub.connect_agent(asker.connection, 2, AccessRights())
 
     async def ask(question: str, **body: Json) -> Json:
-        asker.say(question, "id", **body)
-        await asker._answered()
-        return asker.line.sent.pop()
+        asker.send(question, "id", **body)
+        await asker._wait_for_first_message()
+        return asker.connection.sent.pop()
 
     asked = await ask("set_stop", stop=BREAKPOINT)
     assert (asked["type"], asked["id"]) == ("rules", "id")
@@ -249,19 +249,19 @@ async def test_programs_ask_without_a_hello() -> None:
     assert (await ask("try_stop", stop={"id": "t"}, run="none"))["body"]["code"] == "unknown_run"
     assert (await ask("delete_stop", stop="s"))["body"]["stops"] == []
     assert (await ask("delete_stop", stop="s"))["body"]["code"] == "unknown_stop"
-    assert await person.line.expect("stop_gone") == {"stop": "s"}
+    assert await person.connection.receive("stop_gone") == {"stop": "s"}
     assert [each.id for each in hub.runs()] == ["r1"]
     await hub.close()
 
 
 async def test_an_agents_token_controls_nothing() -> None:
     hub = await open_hub()
-    person = Person(hub)
-    await person.command("set_stop", stop=BREAKPOINT)
+    person = ScriptedView(hub)
+    await person.request("set_stop", stop=BREAKPOINT)
     agent = await start_leased_agent(hub, "r1")
-    stranger = Agent()
-    stranger.line = FakeConnection()
-    stranger.session = hub.connect_agent(stranger.line, 2)
+    stranger = ScriptedAgent()
+    stranger.connection = FakeConnection()
+    stranger.session = hub.connect_agent(stranger.connection, 2)
     controlling: Json = {
         "set_stop": {"stop": {"id": "t"}},
         "delete_stop": {"stop": "s"},
@@ -270,11 +270,11 @@ async def test_an_agents_token_controls_nothing() -> None:
     }
     for asker in (stranger, agent):  # before a hello, and after one
         for question, body in controlling.items():
-            asker.say(question, "id", **body)
-            refused = await asker.line.expect("error", code="watch_only")
+            asker.send(question, "id", **body)
+            refused = await asker.connection.receive("error", code="watch_only")
             assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["message"]
-        asker.say("get_rules", "id")
-        assert await asker.line.expect("rules") == {
+        asker.send("get_rules", "id")
+        assert await asker.connection.receive("rules") == {
             "stops": [fill_breakpoint(BREAKPOINT)],
             "prices": [],
         }
@@ -286,19 +286,19 @@ async def test_an_agents_token_controls_nothing() -> None:
 
 async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
     hub = await open_hub(open_store(tmp_path, Durability.DURABLE))
-    person = Person(hub)
+    person = ScriptedView(hub)
     for breakpoint in (BREAKPOINT, {"id": "t"}, {"id": "u"}):
-        await person.command("set_stop", stop=breakpoint)
-    await person.command("delete_stop", stop="t")
-    await person.command("set_prices", prices=PRICES)
+        await person.request("set_stop", stop=breakpoint)
+    await person.request("delete_stop", stop="t")
+    await person.request("set_prices", prices=PRICES)
     agent = await start_leased_agent(hub)
-    await person.command("continue", run="r")
-    agent.hang_up()
+    await person.request("continue", run="r")
+    agent.disconnect()
     await hub.close()
     again = await open_hub(open_store(tmp_path, Durability.DURABLE))
     await agent.connect(again)
     expected = lease(1, "continue", BREAKPOINT, {"id": "u"}, prices=PRICES)
-    assert await agent.line.expect("lease") == expected
+    assert await agent.connection.receive("lease") == expected
     await again.close()
 
 
@@ -306,26 +306,26 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     """Messages that come while the Core reads what it forgot wait for that, in their order."""
     hub = await open_hub(open_store(tmp_path, Durability.DURABLE))
     breakpoint = {"id": "s", "condition": 'data == "hi"', "nth": 4, "then": "log"}
-    await Person(hub).command("set_stop", stop=breakpoint)
+    await ScriptedView(hub).request("set_stop", stop=breakpoint)
     agent = await start_leased_agent(hub)
     for number in range(3):
         agent.reach(f"b{number}")
         hub.perform(hub.commands.step("r", hub.clock()))
-        await agent.line.expect("answer")
+        await agent.connection.receive("answer")
     await hub.close()
-    agent.hang_up()
+    agent.disconnect()
     again = await open_hub(open_store(tmp_path, Durability.DURABLE))
     await agent.connect(again)
-    await agent.line.expect("lease")
+    await agent.connection.receive("lease")
     again.perform(again.commands.resume("r", again.clock()))
-    agent.again(after=1 + len(agent.said))
+    agent.resend_after(after=1 + len(agent.sent_texts))
     agent.reach("b3")
     agent.reach("b4", event="none")  # refused, in its turn
     agent.reach("b5", data="else")
     agent.reach("b6")
-    await agent.line.expect("error", code="unknown_event")
-    await agent.line.expect("answer", breakpoint="b6")
-    agent.bye()
+    await agent.connection.receive("error", code="unknown_event")
+    await agent.connection.receive("answer", breakpoint="b6")
+    agent.send_bye()
     await again.wait_recorded()
     history = await again.history("r")
     hits = [point.id for point in history.halt_points if point.breakpoints]

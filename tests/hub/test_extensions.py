@@ -26,13 +26,13 @@ from agentstepper_nb.extend import (
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import SocketHarness
-from tests.hub.isolation_scene import Scene, reads_well
-from tests.hub.socket_uis import UiV1
+from tests.hub.isolation_scene import TwoRuns, is_well_formed
+from tests.hub.socket_uis import ViewV1
 
 NewStand = Callable[..., SocketHarness]
 
 
-class Named(Struct):
+class NamedMessage(Struct):
     run: str
 
 
@@ -48,26 +48,26 @@ def renaming() -> Extension:
     """Commands that end in every way."""
     extension = Extension("renaming")
 
-    @extension.command("shout", Named)
-    async def shout(hub: Hub, command: Named) -> Answer:
+    @extension.command("shout", NamedMessage)
+    async def shout(hub: Hub, command: NamedMessage) -> Answer:
         name = hub.run(command.run).name.upper()
         hub.perform(hub.commands.rename(command.run, name))
         return Answer(name)
 
-    @extension.command("whisper", Named, control=False)
-    async def whisper(hub: Hub, command: Named) -> None:
+    @extension.command("whisper", NamedMessage, control=False)
+    async def whisper(hub: Hub, command: NamedMessage) -> None:
         hub.run(command.run)
 
-    @extension.command("refuse", Named)
-    async def refuse(hub: Hub, command: Named) -> None:
+    @extension.command("refuse", NamedMessage)
+    async def refuse(hub: Hub, command: NamedMessage) -> None:
         raise CommandError("not_pending", "There is nothing to be done here now.", command.run)
 
-    @extension.command("fail", Named)
-    async def fail(hub: Hub, command: Named) -> None:
+    @extension.command("fail", NamedMessage)
+    async def fail(hub: Hub, command: NamedMessage) -> None:
         raise ZeroDivisionError("a secret of the server")
 
-    @extension.command("mumble", Named)
-    async def mumble(hub: Hub, command: Named) -> Unspeakable:
+    @extension.command("mumble", NamedMessage)
+    async def mumble(hub: Hub, command: NamedMessage) -> Unspeakable:
         return Unspeakable(object())
 
     return extension
@@ -77,20 +77,20 @@ def renaming() -> Extension:
 
 
 @pytest.fixture
-def scene(new_socket_harness: NewStand) -> Scene:
-    return Scene(new_socket_harness(extensions=[renaming()]))
+def scene(new_socket_harness: NewStand) -> TwoRuns:
+    return TwoRuns(new_socket_harness(extensions=[renaming()]))
 
 
-def test_a_command_that_answers(scene: Scene) -> None:
+def test_a_command_that_answers(scene: TwoRuns) -> None:
     run = scene.start()
-    message = scene.ui.result(scene.ui.give("shout", run=run))
+    message = scene.ui.result(scene.ui.send_command("shout", run=run))
     assert (message["type"], message["body"]) == ("shout", {"name": "RUN #1 OF SUBJECT"})
     assert scene.ui.runs[run]["name"] == "RUN #1 OF SUBJECT"
     scene.check_isolation()
 
 
-def test_a_command_without_an_answer(scene: Scene) -> None:
-    message = scene.ui.result(scene.ui.give("whisper", run=scene.start()))
+def test_a_command_without_an_answer(scene: TwoRuns) -> None:
+    message = scene.ui.result(scene.ui.send_command("whisper", run=scene.start()))
     assert (message["type"], message["body"]) == ("ok", {})
 
 
@@ -105,27 +105,27 @@ def test_a_command_without_an_answer(scene: Scene) -> None:
     ],
 )
 def test_a_command_that_is_refused(
-    scene: Scene, command: str, code: str, caplog: pytest.LogCaptureFixture
+    scene: TwoRuns, command: str, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    error = scene.ui.refused(command, run="nowhere")
+    error = scene.ui.expect_refusal(command, run="nowhere")
     assert error["code"] == code
-    reads_well(error)
+    is_well_formed(error)
     assert "secret" not in error["message"]
     assert ("The command fail of an extension failed." in caplog.text) == (command == "fail")
     scene.check_isolation()
 
 
-def test_a_body_that_is_wrong(scene: Scene) -> None:
-    assert scene.ui.refused("shout", run=7)["code"] == "invalid_message"
+def test_a_body_that_is_wrong(scene: TwoRuns) -> None:
+    assert scene.ui.expect_refusal("shout", run=7)["code"] == "invalid_message"
     scene.check_isolation()
 
 
 def test_version_1_has_no_such_commands(new_socket_harness: NewStand) -> None:
     ui = new_socket_harness(extensions=[renaming()]).ui(1)
-    assert ui.refused("shout", run="r")["code"] == "unknown_command"
+    assert ui.expect_refusal("shout", run="r")["code"] == "unknown_command"
 
 
-class Wire:
+class RecordingConnection:
     """A connection that keeps what is sent."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ def test_who_may_only_watch(command: str, code: str) -> None:
 
 
 async def refusal_of_watcher(command: str) -> str:
-    hub, wire = Hub(MemoryStore(), extensions=[renaming()]), Wire()
+    hub, wire = Hub(MemoryStore(), extensions=[renaming()]), RecordingConnection()
     session = hub.connect_view(wire, 2, AccessRights(can_control=False))
     hello = {"n": 1, "type": "hello", "id": "1", "body": {"version": 2, "client": "t"}}
     session.receive(json.dumps(hello))
@@ -160,7 +160,7 @@ async def refusal_of_watcher(command: str) -> str:
 def test_names_that_are_taken() -> None:
     extension = renaming()
     with pytest.raises(ValueError, match="has the command shout already"):
-        extension.command("shout", Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
+        extension.command("shout", NamedMessage)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
     extension.event_type("retrieval")
     with pytest.raises(ValueError, match="has the event type retrieval already"):
         extension.event_type("retrieval")
@@ -170,7 +170,7 @@ def test_names_that_are_taken() -> None:
         Hub(MemoryStore(), extensions=[renaming(), renaming()])
     for name in ("step", "row"):
         builtin = Extension("mine")
-        builtin.command(name, Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
+        builtin.command(name, NamedMessage)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
         with pytest.raises(
             ValueError, match=f"The extension mine uses names that exist already: {name}"
         ):
@@ -241,20 +241,20 @@ def test_a_custom_event(
 ) -> None:
     socket_harness = new_socket_harness(extensions=extensions)
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
+    run = ui.find_run("P")
+    ui.open_run(run)
     agent.begin("custom", name="plan")
     begin = agent.reach({"goal": "tea"})
-    ui.halted(run, begin)
+    ui.wait_until_halted(run, begin)
     row = ui.rows[begin]
     assert (row["kind"], row["name"], row["side"]) == ("custom", "plan", "begin")
     assert (row["source"], row["target"], row["summary"]) == ("agent", actor, "plan(tea)")
     ui.edit(run, begin, ["any", "form"])
     ui.step(run)
     assert ui.runs[run]["agent_state"] == state
-    assert agent.answer() == ["any", "form"]
+    assert agent.receive_answer() == ["any", "form"]
     end = agent.reach("boil water")
-    ui.halted(run, end)
+    ui.wait_until_halted(run, end)
     assert (ui.rows[end]["source"], ui.rows[end]["target"]) == (actor, "agent")
     assert ui.rows[end]["summary"] == "boil water"
     ui.step(run)
@@ -263,28 +263,28 @@ def test_a_custom_event(
 
 @pytest.mark.parametrize("name", [None, "", "A plan", "<b>", "x" * 41])
 def test_a_type_that_cannot_be(socket_harness: SocketHarness, name: str | None) -> None:
-    scene = Scene(socket_harness)
+    scene = TwoRuns(socket_harness)
     scene.start()
     scene.agent.begin("custom", name=name)
-    error = scene.agent.error()
+    error = scene.agent.receive_error()
     assert error["code"] == "invalid_message"
-    reads_well(error)
+    is_well_formed(error)
     scene.check_isolation()
 
 
 def test_version_1_takes_it_as_a_tool_invocation(new_socket_harness: NewStand) -> None:
     socket_harness = new_socket_harness(extensions=[planning()])
     agent, ui = socket_harness.started(), socket_harness.ui(1)
-    assert isinstance(ui, UiV1)
-    run = ui.find("P")
+    assert isinstance(ui, ViewV1)
+    run = ui.find_run("P")
     agent.begin("custom", name="plan")
-    ui.halted(run, agent.reach({"goal": "tea"}))
+    ui.wait_until_halted(run, agent.reach({"goal": "tea"}))
     message = ui.runs[run]["messages"][-1]
     assert (message["from"], message["to"]) == ("Core", "Tools")
     assert message["content"] == {"goal": "tea"}
     ui.step(run)
     assert ui.runs[run]["agentState"] == "LLM thinking..."
-    ui.halted(run, agent.reach("boil water"))
+    ui.wait_until_halted(run, agent.reach("boil water"))
     message = ui.runs[run]["messages"][-1]
     assert (message["from"], message["to"]) == ("Tools", "Core")
 
@@ -293,19 +293,19 @@ def test_a_run_file_keeps_it(new_socket_harness: NewStand) -> None:
     """The file has what the original knows; here the type comes back."""
     socket_harness = new_socket_harness(extensions=[planning()])
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
+    run = ui.find_run("P")
     agent.begin("custom", name="plan")
-    ui.halted(run, agent.reach("tea"))
+    ui.wait_until_halted(run, agent.reach("tea"))
     ui.step(run)
-    ui.halted(run, agent.reach("boil water"))
-    exported = ui.command("export_run", run=run)["data"]
+    ui.wait_until_halted(run, agent.reach("boil water"))
+    exported = ui.request("export_run", run=run)["data"]
     document = json.loads(zlib.decompress(base64.b64decode(exported)))
     assert {event["type"] for event in document["events"]} <= {"PROGRAM_STARTED", "TOOL_INVOCATION"}
-    copy = ui.command("import_run", data=exported)["run"]["id"]
-    rows = [row for row in ui.open(copy)["rows"] if row["kind"] == "custom"]
+    copy = ui.request("import_run", data=exported)["run"]["id"]
+    rows = [row for row in ui.open_run(copy)["rows"] if row["kind"] == "custom"]
     assert [row["name"] for row in rows] == ["plan", "plan"]
     assert [row["target"] for row in rows] == ["llm", "agent"]
-    again = ui.command("export_run", run=copy)["data"]
+    again = ui.request("export_run", run=copy)["data"]
     assert json.loads(zlib.decompress(base64.b64decode(again)))["events"] == document["events"]
 
 
@@ -314,11 +314,11 @@ def test_a_tool_invocation_with_data_of_its_own_stays_one(
     socket_harness: SocketHarness, data: Any
 ) -> None:
     agent, ui = socket_harness.started(1), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
+    run = ui.find_run("P")
+    ui.open_run(run)
     agent.begin("tool_invocation", data)
     point = agent.reach({"Tool": "ls", "Argument": 1})
-    ui.halted(run, point)
+    ui.wait_until_halted(run, point)
     assert ui.rows[point]["kind"] == "tool_invocation"
 
 
@@ -357,12 +357,12 @@ def test_a_summary(
 ) -> None:
     socket_harness = new_socket_harness(extensions=[listening(told)])
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
-    point = agent.ask("How are you?")
-    ui.halted(run, point)
+    run = ui.find_run("P")
+    ui.open_run(run)
+    point = agent.begin_query("How are you?")
+    ui.wait_until_halted(run, point)
     assert ui.rows[point]["summary"] == shown
-    opened = ui.open(run)["rows"]
+    opened = ui.open_run(run)["rows"]
     assert opened[-1]["summary"] == shown
     failures = caplog.text.count("A summarizer of the extension listening failed.")
     assert failures == (told == 7 or isinstance(told, Exception))
@@ -371,8 +371,8 @@ def test_a_summary(
 def test_what_comes_before_a_summariser(new_socket_harness: NewStand) -> None:
     socket_harness = new_socket_harness(extensions=[listening("told")])
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
+    run = ui.find_run("P")
+    ui.open_run(run)
     agent.begin()
     own = agent.reach("hi", summary="The agent's own")
     failed = agent.reach(None, outcome="error", failure={"type": "OSError", "message": "no"})
@@ -381,7 +381,7 @@ def test_what_comes_before_a_summariser(new_socket_harness: NewStand) -> None:
     agent.begin("tool_invocation", name="ls")
     meant = agent.reach({"Tool": "ls", "Argument": "x"})
     while meant not in ui.rows:
-        ui.learn(ui.hear())
+        ui.apply(ui.receive())
     assert [ui.rows[each]["summary"] for each in (own, failed, other, meant)] == [
         "The agent's own",
         "Failed: OSError: no",

@@ -26,7 +26,7 @@ from tests.hub.harness import open_hub
 QUEUED = 10_000
 
 
-class Queued:
+class PrefilledSocket:
     """A socket whose messages are there already: reading one never waits."""
 
     transport = None
@@ -40,26 +40,26 @@ class Queued:
         return self._left.pop()
 
 
-class Heard:
+class RecordingSession:
     """A session that notes who spoke."""
 
     def __init__(self, name: str, heard: list[str]) -> None:
         self._name = name
-        self._heard = heard
+        self._received = heard
 
     def receive(self, text: str) -> None:
-        self._heard.append(self._name)
+        self._received.append(self._name)
 
     def receive_binary(self) -> None:
         raise AssertionError
 
     def on_closed(self) -> None:
-        self._heard.append(f"{self._name} left")
+        self._received.append(f"{self._name} left")
 
 
 async def speak(name: str, messages: int, heard: list[str], turns: FairScheduler) -> None:
-    socket = cast(ServerConnection, Queued(["x"] * messages))
-    await serve_connection(socket, Heard(name, heard), turns)
+    socket = cast(ServerConnection, PrefilledSocket(["x"] * messages))
+    await serve_connection(socket, RecordingSession(name, heard), turns)
 
 
 async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
@@ -76,7 +76,7 @@ async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
     assert heard[-1] == "flood left"
 
 
-class Slow(MemoryStore):
+class SlowStore(MemoryStore):
     """A store that records when it is told to."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ async def stands_still(heard: list[str]) -> int:
 
 
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
-    store, heard = Slow(), list[str]()
+    store, heard = SlowStore(), list[str]()
     hub = await open_hub(store)
     flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_scheduler(hub)))
     assert await stands_still(heard) == 2 * MESSAGES_PER_STORE_WAIT
@@ -129,10 +129,10 @@ def test_a_flood_is_recorded_whole_and_others_are_stepped(
         socket_harness.started(2, "Other"),
     )
     for number in range(2000):
-        flood.post(str(number))
-    asked = other.ask("hi")
-    ui.halted(ui.find("Other"), asked)
-    ui.step(ui.find("Other"))
-    assert other.answer() == "hi"
+        flood.post_debug_message(str(number))
+    asked = other.begin_query("hi")
+    ui.wait_until_halted(ui.find_run("Other"), asked)
+    ui.step(ui.find_run("Other"))
+    assert other.receive_answer() == "hi"
     flood.finish()
-    assert ui.until(ui.find("Flood"), "idle")["rows"] == 2001
+    assert ui.wait_for_state(ui.find_run("Flood"), "idle")["rows"] == 2001

@@ -14,11 +14,11 @@ from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.protocol.breakpoint_rules import MAX_BREAKPOINTS
 from agentstepper_nb.protocol.data_model import RunMode
-from tests.helpers.fuzz import BATCH, MANY_MESSAGES, MESSAGES, MessageFuzzer, batches
+from tests.helpers.fuzz import BATCH, MANY_MESSAGES, MESSAGES, MessageFuzzer, iterate_batches
 from tests.hub.conftest import SocketHarness
-from tests.hub.isolation_scene import Scene
-from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
-from tests.hub.socket_uis import Ui, UiV1, UiV2
+from tests.hub.isolation_scene import TwoRuns
+from tests.hub.socket_agents import AgentV1, AgentV2, Json, SocketAgent
+from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 
 #: Of a thousand agents of version 1, each with a connection and a run of its own.
 MANY_OLD_MESSAGES = 20_000
@@ -26,7 +26,7 @@ MANY_OLD_MESSAGES = 20_000
 OLD_BATCH = 20
 
 
-def agents_messages(agent: Agent, turn: int) -> list[Json]:
+def agents_messages(agent: SocketAgent, turn: int) -> list[Json]:
     """What an agent might say next, whole; events and halt points are few, so that they collide."""
     event, point = f"e{turn % 7}", f"b{turn % 11}"
     if isinstance(agent, AgentV1):
@@ -92,10 +92,10 @@ def renumbered(agent: AgentV2, text: str) -> str:
     return json.dumps(message | {"n": agent.next_number()})
 
 
-def uis_messages(ui: Ui, run: str, turn: int) -> list[Json]:
+def uis_messages(ui: SocketView, run: str, turn: int) -> list[Json]:
     """What a UI might say next, whole; of the points, the agent halts at some."""
     point = f"b{turn % 11}"
-    if isinstance(ui, UiV1):
+    if isinstance(ui, ViewV1):
         content = {
             "run": run,
             "message": point,
@@ -133,11 +133,11 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Any:
     assert errors == []
 
 
-def codes_until(peer: Agent | Ui, barrier: str) -> Counter[str]:
+def codes_until(peer: SocketAgent | SocketView, barrier: str) -> Counter[str]:
     """The codes of all errors until the one that names the barrier."""
     codes: Counter[str] = Counter()
     while True:
-        message = peer.hear()
+        message = peer.receive()
         if message.get("type", message.get("message", message.get("event"))) != "error":
             continue
         error = message.get("body") or message.get("data") or message["content"]
@@ -186,14 +186,14 @@ def test_uis_that_go_on(socket_harness: SocketHarness, version: int) -> None:
 
 def flooded_by_old_agents(socket_harness: SocketHarness, messages: int) -> None:
     """Each agent speaks until it is let go, or has said all that one says."""
-    scene, breaker = Scene(socket_harness, agent=1, ui=2), MessageFuzzer(1)
+    scene, breaker = TwoRuns(socket_harness, agent=1, ui=2), MessageFuzzer(1)
     codes: Counter[str] = Counter()
-    for first in batches(messages):
+    for first in iterate_batches(messages):
         for start in range(first, first + BATCH, OLD_BATCH):
             run = scene.start()
             codes += codes_of_an_old_agent(scene.agent, breaker, start)
-            scene.agent.hang_up()
-            assert scene.ui.until(run, "idle")["pending"] == []
+            scene.agent.disconnect()
+            assert scene.ui.wait_for_state(run, "idle")["pending"] == []
             scene.agent = socket_harness.agent(1)
         holds(socket_harness)
         scene.ui = socket_harness.ui(2)  # it has seen enough runs
@@ -204,12 +204,12 @@ def flooded_by_old_agents(socket_harness: SocketHarness, messages: int) -> None:
     scene.check_isolation()
 
 
-def codes_of_an_old_agent(agent: Agent, breaker: MessageFuzzer, start: int) -> Counter[str]:
+def codes_of_an_old_agent(agent: SocketAgent, breaker: MessageFuzzer, start: int) -> Counter[str]:
     codes: Counter[str] = Counter()
     with suppress(ConnectionClosed):  # what is left is not sent
         for turn in range(start, start + OLD_BATCH):
-            agent.say(breaker.broken(breaker.chance.choice(agents_messages(agent, turn))))
-        agent.say('{"message": "the last", "data": {}}')
+            agent.send(breaker.break_message(breaker.random.choice(agents_messages(agent, turn))))
+        agent.send('{"message": "the last", "data": {}}')
     try:
         return codes_until(agent, "“the last”")
     except ConnectionClosed as closed:
@@ -220,17 +220,19 @@ def codes_of_an_old_agent(agent: Agent, breaker: MessageFuzzer, start: int) -> C
 
 
 def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
-    scene = Scene(socket_harness, agent=2, ui=1)
+    scene = TwoRuns(socket_harness, agent=2, ui=1)
     run = scene.start()
     agent, breaker = scene.agent, MessageFuzzer(2)
     assert isinstance(agent, AgentV2)
     codes: Counter[str] = Counter()
-    for first in batches(messages):
+    for first in iterate_batches(messages):
         for turn in range(first, first + BATCH):
-            said = breaker.broken(breaker.chance.choice(agents_messages(agent, turn)))
-            agent.say(renumbered(agent, said))
+            said = breaker.break_message(breaker.random.choice(agents_messages(agent, turn)))
+            agent.send(renumbered(agent, said))
         barrier = f"barrier{first}"
-        agent.say(json.dumps({"message": barrier, "data": {}, "n": 1, "type": barrier, "body": {}}))
+        agent.send(
+            json.dumps({"message": barrier, "data": {}, "n": 1, "type": barrier, "body": {}})
+        )
         codes += codes_until(agent, f"“{barrier}”")
         holds(socket_harness)
     expected = {"malformed", "unknown_message", "invalid_message", "unknown_event", "event_ended"}
@@ -239,8 +241,8 @@ def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
     assert "internal" not in codes
     # What came through is a run that every UI can show, and that ends.
     shows_all(socket_harness, run)
-    agent.hang_up()
-    socket_harness.ui(2).until(run, "detached")
+    agent.disconnect()
+    socket_harness.ui(2).wait_for_state(run, "detached")
     shows_all(socket_harness, run)
     forget_all_stops(socket_harness)
     scene.agent = socket_harness.agent(2)
@@ -249,31 +251,31 @@ def flooded_by_an_agent(socket_harness: SocketHarness, messages: int) -> None:
 
 
 def flooded_by_a_ui(socket_harness: SocketHarness, version: int, messages: int) -> None:
-    scene = Scene(socket_harness, agent=2, ui=version)
+    scene = TwoRuns(socket_harness, agent=2, ui=version)
     run = scene.start()
     agent, ui, breaker = scene.agent, scene.ui, MessageFuzzer(10 + version)
     for number in range(11):
         agent.begin()
         agent.reach(number, id=f"b{number}")
-    ui.halted(run)
+    ui.wait_until_halted(run)
     codes: Counter[str] = Counter()
-    for first in batches(messages):
+    for first in iterate_batches(messages):
         for turn in range(first, first + BATCH):
-            ui.say(breaker.broken(breaker.chance.choice(uis_messages(ui, run, turn))))
+            ui.send(breaker.break_message(breaker.random.choice(uis_messages(ui, run, turn))))
         # Reading comes after what is carried out at once.
         barrier = {"run": f"barrier{first}"}
         named = {"event": "download_run_request", "n": 1, "type": "export_run"}
-        ui.say(json.dumps(named | {"content": barrier, "body": barrier}))
+        ui.send(json.dumps(named | {"content": barrier, "body": barrier}))
         codes += codes_until(ui, f"no run {barrier['run']}")
         holds(socket_harness)
     assert {"malformed", "unknown_command", "invalid_message", "unknown_run"} <= set(codes)
     assert {"run_is_live", "corrupt_import"} <= set(codes)
     assert "internal" not in codes
     # Each halt point was answered once.
-    heard = [agent.hear()["body"]["breakpoint"] for _ in range(11)]
+    heard = [agent.receive()["body"]["breakpoint"] for _ in range(11)]
     assert sorted(heard) == sorted(f"b{number}" for number in range(11))
     shows_all(socket_harness, run)
-    agent.hang_up()
+    agent.disconnect()
     forget_all_stops(socket_harness)
     scene.agent = socket_harness.agent(2)
     scene.run = ""
@@ -293,17 +295,17 @@ def holds(socket_harness: SocketHarness) -> None:
 
 def forget_all_stops(socket_harness: SocketHarness) -> None:
     ui = socket_harness.ui(2)
-    assert isinstance(ui, UiV2)
-    for breakpoint in ui.hello["stops"]:
-        ui.command("delete_stop", stop=breakpoint["id"])
+    assert isinstance(ui, ViewV2)
+    for breakpoint in ui.core_hello["stops"]:
+        ui.request("delete_stop", stop=breakpoint["id"])
 
 
 def shows_all(socket_harness: SocketHarness, run: str) -> None:
     """A new UI of each version is shown the run, whole."""
     old, new = socket_harness.ui(1), socket_harness.ui(2)
-    assert isinstance(old, UiV1)
-    assert isinstance(new, UiV2)
-    opened = new.command("read_run", run=run)
+    assert isinstance(old, ViewV1)
+    assert isinstance(new, ViewV2)
+    opened = new.request("read_run", run=run)
     assert [row["seq"] for row in opened["rows"]] == list(range(1, opened["run"]["rows"] + 1))
     counted = list(dropwhile(lambda commit: not commit["changes"], opened["commits"]))
     assert len(counted) == opened["run"]["commits"]
@@ -313,8 +315,8 @@ def shows_all(socket_harness: SocketHarness, run: str) -> None:
         row["id"] for row in opened["rows"]
     ]
     for row in opened["rows"]:
-        new.command("get_message", run=run, message=row["id"])
+        new.request("get_message", run=run, message=row["id"])
     # As a file it comes back as it was.
-    imported = new.command("import_run", data=new.command("export_run", run=run)["data"])
+    imported = new.request("import_run", data=new.request("export_run", run=run)["data"])
     assert imported["run"]["rows"] == opened["run"]["rows"]
-    new.act("delete_run", run=imported["run"]["id"])
+    new.run_command("delete_run", run=imported["run"]["id"])

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.hub.conftest import SocketHarness
-from tests.hub.socket_agents import Peer
-from tests.hub.socket_uis import UiV1
+from tests.hub.socket_agents import SocketPeer
+from tests.hub.socket_uis import ViewV1
 
 Json = Any
 
 
-class Line(NamedTuple):
+class RecordedFrame(NamedTuple):
     """A frame of the recording, or the peer hanging up."""
 
     n: int
@@ -25,9 +25,9 @@ class Line(NamedTuple):
     text: str
 
 
-def lines(wire: Path) -> Iterator[Line]:
+def lines(wire: Path) -> Iterator[RecordedFrame]:
     for text in (wire / "session.jsonl").read_text(encoding="utf-8").splitlines():
-        yield Line(**json.loads(text))
+        yield RecordedFrame(**json.loads(text))
 
 
 def unpacked(data: str) -> Json:
@@ -51,29 +51,29 @@ class Replay:
     def __init__(self, socket_harness: SocketHarness) -> None:
         self.stand = socket_harness
         self.ids: dict[str, str] = {}
-        self.peers: dict[str, Peer] = {}
+        self.peers: dict[str, SocketPeer] = {}
 
-    def play(self, line: Line) -> None:
+    def play(self, line: RecordedFrame) -> None:
         # Each snapshot of the recording greets a connection of its own.
         if "init_app_state" in line.text:
-            self.peers["ui"] = UiV1(self.stand.socket(self.stand.core.ui_port))
+            self.peers["ui"] = ViewV1(self.stand.socket(self.stand.core.ui_port))
         elif line.link not in self.peers:
             self.peers["agent"] = self.stand.agent(1)
         peer = self.peers[line.link]
         match line.way:
             case "in":
-                peer.say(self.translate(line.text))
+                peer.send(self.translate(line.text))
             case "out":
-                self.compare(line, json.loads(line.text), peer.hear())
+                self.compare(line, json.loads(line.text), peer.receive())
             case "close":
-                peer.hang_up()
+                peer.disconnect()
 
     def translate(self, text: str) -> str:
         for theirs, ours in self.ids.items():
             text = text.replace(theirs, ours)
         return text
 
-    def compare(self, line: Line, theirs: Json, ours: Json, key: str = "") -> None:
+    def compare(self, line: RecordedFrame, theirs: Json, ours: Json, key: str = "") -> None:
         """Compare two values of the same place."""
         where = f"n={line.n}, {key}: {theirs!r} and {ours!r}"
         if isinstance(theirs, dict | list):
@@ -93,7 +93,7 @@ class Replay:
         else:
             assert theirs == ours, where
 
-    def compare_files(self, line: Line, theirs: Json, ours: Json) -> None:
+    def compare_files(self, line: RecordedFrame, theirs: Json, ours: Json) -> None:
         """Compare two exports: only the last event is the Core's own."""
         last, other = theirs["events"].pop(), ours["events"].pop()
         self.compare(line, theirs, ours)
@@ -107,9 +107,9 @@ def test_the_recorded_session(socket_harness: SocketHarness, wire: Path) -> None
         replay.play(line)
     # And nothing more was sent: the next that comes is the answer to what we ask now.
     ui = replay.peers["ui"]
-    assert isinstance(ui, UiV1)
-    ui.send("nap", {})
-    assert ui.hear()["content"]["code"] == "unknown_command"
+    assert isinstance(ui, ViewV1)
+    ui.send_event("nap", {})
+    assert ui.receive()["content"]["code"] == "unknown_command"
 
 
 def test_the_recorded_run_is_imported_shown_and_exported(
@@ -117,9 +117,9 @@ def test_the_recorded_run_is_imported_shown_and_exported(
 ) -> None:
     recorded = (wire / "recorded.run").read_text()
     ui = socket_harness.ui(1)
-    assert isinstance(ui, UiV1)
-    ui.send("import_run", {"data": recorded})
-    run = ui.hear_event("new_run")["run"]
+    assert isinstance(ui, ViewV1)
+    ui.send_event("import_run", {"data": recorded})
+    run = ui.receive_event("new_run")["run"]
     shown = next(
         json.loads(line.text)["content"]["run"]
         for line in lines(wire)
@@ -133,8 +133,8 @@ def test_the_recorded_run_is_imported_shown_and_exported(
 
 def test_the_recorded_run_in_a_view_of_version_2(socket_harness: SocketHarness, wire: Path) -> None:
     ui = socket_harness.ui(2)
-    run = ui.command("import_run", data=(wire / "recorded.run").read_text())["run"]["id"]
-    opened = ui.open(run)
+    run = ui.request("import_run", data=(wire / "recorded.run").read_text())["run"]["id"]
+    opened = ui.open_run(run)
     assert opened["run"]["state"] == "idle"
     assert [row["seq"] for row in opened["rows"]] == [1, 2, 3, 4, 5, 6, 7]
     assert [commit["title"] for commit in opened["commits"]] == [
@@ -143,9 +143,9 @@ def test_the_recorded_run_in_a_view_of_version_2(socket_harness: SocketHarness, 
     ]
     (_, change, _) = opened["commits"][1]["changes"]
     assert (change["path"], change["body"], change["added"]) == ("a.txt", None, 1)
-    body = ui.command("get_change", run=run, commit=opened["commits"][1]["id"], path="a.txt")
+    body = ui.request("get_change", run=run, commit=opened["commits"][1]["id"], path="a.txt")
     assert body["body"]["content"] == "one\nmore\n"
-    edited = ui.command("get_message", run=run, message=opened["rows"][1]["id"])
+    edited = ui.request("get_message", run=run, message=opened["rows"][1]["id"])
     assert json.loads(edited["edit"]) == {"messages": [{"role": "user", "content": "edited"}]}
-    exported = unpacked(ui.command("export_run", run=run)["data"])
+    exported = unpacked(ui.request("export_run", run=run)["data"])
     assert exported == unpacked((wire / "recorded.run").read_text()) | {"uuid": run}

@@ -32,7 +32,7 @@ def normalised(value: Json, key: str = "") -> Json:
     return 0 if is_time and isinstance(value, float) else value
 
 
-class Heard:
+class ReceivedMessages:
     """What one peer has heard: the newest of each thing that is pushed, and all else in order."""
 
     def __init__(self, ids: dict[str, str]) -> None:
@@ -40,7 +40,7 @@ class Heard:
         self.rest: list[Json] = []
         self._ids = ids
 
-    def hear(self, text: str) -> None:
+    def receive(self, text: str) -> None:
         for ours, theirs in self._ids.items():
             text = text.replace(ours, theirs)
         message = json.loads(text)
@@ -53,7 +53,7 @@ class Heard:
             self.rest.append(normalised(without_ids(message)))
 
     def __eq__(self, other: object) -> bool:
-        assert isinstance(other, Heard)
+        assert isinstance(other, ReceivedMessages)
         return (self.pushed, self.rest) == (other.pushed, other.rest)
 
     __hash__ = None  # type: ignore[assignment]
@@ -82,12 +82,12 @@ class Replay:
         self._stand = socket_harness
         self._sockets: dict[str, ClientConnection] = {}
         self._ids: dict[str, str] = {}  # of the Core's own making: ours, and the recording's
-        self._theirs = {link: Heard({}) for link in self._ports}
-        self._ours = {link: Heard(self._ids) for link in self._ports}
+        self._theirs = {link: ReceivedMessages({}) for link in self._ports}
+        self._ours = {link: ReceivedMessages(self._ids) for link in self._ports}
 
     def play(self, link: str, way: str, text: str) -> None:
         if way == "out":
-            self._theirs[link].hear(text)
+            self._theirs[link].receive(text)
             return
         self._catch_up()
         if way == "close":
@@ -104,9 +104,9 @@ class Replay:
         for link, theirs in self._theirs.items():
             ours = self._ours[link]
             while ours != theirs:
-                self._hear(link, ours, theirs)
+                self._receive(link, ours, theirs)
 
-    def _hear(self, link: str, ours: Heard, theirs: Heard) -> None:
+    def _receive(self, link: str, ours: ReceivedMessages, theirs: ReceivedMessages) -> None:
         try:
             text = self._sockets[link].recv(timeout=TIMEOUT_S)
         except TimeoutError:
@@ -117,7 +117,7 @@ class Replay:
         if message["type"] == "check_edit":
             asked = [each for each in theirs.rest if each["type"] == "check_edit"]
             self._ids[message["body"]["check"]] = asked[-1]["body"]["check"]
-        ours.hear(text)
+        ours.receive(text)
 
 
 def test_the_recorded_session_of_version_2(socket_harness: SocketHarness) -> None:

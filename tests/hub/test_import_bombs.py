@@ -18,14 +18,14 @@ from tests.helpers.decompression_bombs import (
     QUOTED,
     change_archive_member,
     dump_bomb_json,
-    load,
+    load_archive,
     make_bomb,
     pack_bomb,
 )
-from tests.helpers.endless_file import Endless
+from tests.helpers.endless_file import EndlessLoader
 from tests.helpers.histories import make_full_history
 from tests.helpers.sampling import select_sample
-from tests.hub.harness import Person, open_hub
+from tests.hub.harness import ScriptedView, open_hub
 
 #: MiB by which a refusal may raise the peak of a process's memory.
 GROWTH = 100
@@ -37,7 +37,7 @@ def test_a_bomb_is_refused_with_little_memory(tmp_path: Path, name: str) -> None
     path = tmp_path / "bomb.run"
     path.write_bytes(pack_bomb(BOMBS[name]))
     assert path.stat().st_size < 1_500_000
-    said, grown = load(path)
+    said, grown = load_archive(path)
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
@@ -45,14 +45,14 @@ def test_a_bomb_is_refused_with_little_memory(tmp_path: Path, name: str) -> None
 def test_a_bomb_of_bare_json(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.run"
     path.write_bytes(dump_bomb_json(BOMBS[name]))
-    said, grown = load(path)
+    said, grown = load_archive(path)
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
 def test_a_refusal_quotes_little(tmp_path: Path) -> None:
     path = tmp_path / "quoted.run"
     path.write_bytes(pack_bomb(QUOTED))
-    said, grown = load(path)  # which looks at the refusal's length
+    said, grown = load_archive(path)  # which looks at the refusal's length
     assert (said, grown < GROWTH) == ("corrupt_import", True), grown
 
 
@@ -89,7 +89,7 @@ def test_a_bomb_in_an_archive(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.zip"
     path.write_bytes(ARCHIVES[name]())
     assert path.stat().st_size < 1_500_000
-    said, grown = load(path)
+    said, grown = load_archive(path)
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
@@ -99,7 +99,7 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
     head = '{"uuid": "r", "name": "n", "program_name": "p", "start_time": 1, "commits": ['
     path = tmp_path / "lines.run"
     path.write_text(head + commit + "]}")
-    said, grown = load(path)
+    said, grown = load_archive(path)
     assert (said, grown < 200) == ("taken", True), grown  # and not 8 bytes a line
 
 
@@ -108,10 +108,10 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 
 async def test_others_are_answered_while_a_file_is_read() -> None:
     hub = await open_hub()
-    sender, other = Person(hub), Person(hub)
+    sender, other = ScriptedView(hub), ScriptedView(hub)
     bomb = pack_bomb(BOMBS["size"]).decode()
-    importing = asyncio.ensure_future(sender.command("import_run", data=bomb))
-    answered = await other.command("set_prices", prices=[])
+    importing = asyncio.ensure_future(sender.request("import_run", data=bomb))
+    answered = await other.request("set_prices", prices=[])
     assert (answered["type"], importing.done()) == ("ok", False)
     refused = await importing
     assert (refused["type"], refused["body"]["code"]) == ("error", "too_large")
@@ -120,7 +120,7 @@ async def test_others_are_answered_while_a_file_is_read() -> None:
 
 @pytest.mark.parametrize("by_closing", [False, True])
 async def test_work_for_nobody_ends(by_closing: bool) -> None:
-    loader = Endless()
+    loader = EndlessLoader()
     imports = RunImporter(loader)
     task = asyncio.ensure_future(imports.load(b"endless", "r"))
     assert await asyncio.to_thread(loader.begun.wait, 30)
@@ -134,11 +134,11 @@ async def test_work_for_nobody_ends(by_closing: bool) -> None:
 
 
 async def test_an_import_ends_with_its_view() -> None:
-    loader = Endless()
+    loader = EndlessLoader()
     hub = await open_hub()
     hub._imports = RunImporter(loader)
-    person = Person(hub)
-    person.give("import_run", data="endless")
+    person = ScriptedView(hub)
+    person.send_command("import_run", data="endless")
     assert await asyncio.to_thread(loader.begun.wait, 30)
     person.session.on_closed()
     assert await asyncio.to_thread(loader.ended.wait, 30)
@@ -181,8 +181,8 @@ async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
     hub = await open_hub()
     data = archive.dump_archive(replace(HISTORY, run=long_header(HISTORY.run)))
     await hub.import_run(data)
-    person = Person(hub)
-    hello = await person.line.expect("hello")
+    person = ScriptedView(hub)
+    hello = await person.connection.receive("hello")
     assert len(msgspec.json.encode(hello)) < 50_000
     assert hello["runs"][0]["failure"]["message"].endswith("x…")
     await hub.close()
@@ -194,8 +194,8 @@ async def test_a_header_that_was_kept_before_is_cut() -> None:
             yield EndedRunLoaded(run=long_header(HISTORY.run))
 
     hub = await open_hub(Kept())
-    person = Person(hub)
-    hello = await person.line.expect("hello")
+    person = ScriptedView(hub)
+    hello = await person.connection.receive("hello")
     assert len(msgspec.json.encode(hello)) < 50_000
     await hub.close()
 

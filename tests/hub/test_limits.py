@@ -12,14 +12,14 @@ from agentstepper_nb.hub import sockets
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import select_sample
 from tests.hub.conftest import SocketHarness
-from tests.hub.isolation_scene import Scene
-from tests.hub.socket_agents import Peer
-from tests.hub.socket_uis import UiV1, UiV2
+from tests.hub.isolation_scene import TwoRuns
+from tests.hub.socket_agents import SocketPeer
+from tests.hub.socket_uis import ViewV1, ViewV2
 
 MB = 1_000_000
 
 
-def closing(peer: Peer) -> tuple[int, str]:
+def closing(peer: SocketPeer) -> tuple[int, str]:
     """The code and the reason that a connection is closed with."""
     with pytest.raises(ConnectionClosed) as closed:
         while True:
@@ -37,22 +37,22 @@ def test_the_limit_is_that_of_the_design() -> None:
 def test_too_large_a_message_closes_and_says_the_limit(
     socket_harness: SocketHarness, who: str, version: int
 ) -> None:
-    scene = Scene(socket_harness, **{"agent": 2, "ui": 2} | {who: version})
+    scene = TwoRuns(socket_harness, **{"agent": 2, "ui": 2} | {who: version})
     run = scene.start()
     peer = scene.agent if who == "agent" else scene.ui
 
     # Just as large as it may be: it is no JSON, and that is all that is said.
-    peer.say(" " * MAX_MESSAGE_BYTES)
-    assert peer.error()["code"] == "malformed"
+    peer.send(" " * MAX_MESSAGE_BYTES)
+    assert peer.receive_error()["code"] == "malformed"
 
     with suppress(ConnectionClosed):  # the Core doesn't wait for all of it
-        peer.say(" " * (MAX_MESSAGE_BYTES + 1))
+        peer.send(" " * (MAX_MESSAGE_BYTES + 1))
     code, reason = closing(peer)
     assert code == 1009
     assert f"exceeds limit of {MAX_MESSAGE_BYTES} bytes" in reason
 
     if who == "agent":
-        scene.ui.until(run, "idle" if version == 1 else "detached")
+        scene.ui.wait_for_state(run, "idle" if version == 1 else "detached")
         scene.agent = socket_harness.agent(version)
     else:
         scene.ui = socket_harness.ui(version)
@@ -69,15 +69,15 @@ def test_pieces_count_together(socket_harness: SocketHarness) -> None:
 
 def test_large_contents_travel_whole(socket_harness: SocketHarness) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started(1)
-    assert isinstance(ui, UiV2)
-    run = ui.find("P")
+    assert isinstance(ui, ViewV2)
+    run = ui.find_run("P")
     text = "é" * (5 * MB)
-    ui.halted(run, agent.ask(text))
-    (row,) = ui.open(run)["rows"]
+    ui.wait_until_halted(run, agent.begin_query(text))
+    (row,) = ui.open_run(run)["rows"]
     assert row["size"] == 30 * MB + 2  # as the agent wrote it, escaped
     assert row["summary"] == "30.0 MB of JSON"
     ui.step(run)
-    assert agent.answer() == text
+    assert agent.receive_answer() == text
 
 
 # ---- too slow ---------------------------------------------------------------------------------------
@@ -88,20 +88,22 @@ def test_a_ui_that_does_not_read_is_let_go(
 ) -> None:
     monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
     ui, agent = socket_harness.ui(2), socket_harness.started()
-    assert isinstance(ui, UiV2)
-    run = ui.find("P")
-    deaf = Peer(socket_harness.socket(socket_harness.core.ui_port, max_queue=1, close_timeout=0))
+    assert isinstance(ui, ViewV2)
+    run = ui.find_run("P")
+    deaf = SocketPeer(
+        socket_harness.socket(socket_harness.core.ui_port, max_queue=1, close_timeout=0)
+    )
     for _ in range(100):
-        agent.post("x" * MB)
-    asked = agent.ask("hi")
-    assert ui.halted(run) == asked
+        agent.post_debug_message("x" * MB)
+    asked = agent.begin_query("hi")
+    assert ui.wait_until_halted(run) == asked
     # What is left of it is what the system had taken.
     with pytest.raises(ConnectionClosed) as closed:
         for _ in range(100):
-            deaf.hear_text()
+            deaf.receive_text()
     assert closed.value.rcvd is None
     ui.step(run)
-    assert agent.answer() == "hi"
+    assert agent.receive_answer() == "hi"
 
 
 def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
@@ -113,16 +115,16 @@ def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
     for _ in range(4):
         agent.reach("x" * (10 * MB), agent.begin())
     seer = socket_harness.ui(2)
-    assert isinstance(seer, UiV2)
-    run = seer.find("P")
+    assert isinstance(seer, ViewV2)
+    run = seer.find_run("P")
     while len(seer.runs[run]["pending"]) < 4:
-        seer.learn(seer.hear())
-    late = UiV1(socket_harness.socket(socket_harness.core.ui_port))
+        seer.apply(seer.receive())
+    late = ViewV1(socket_harness.socket(socket_harness.core.ui_port))
     for turn in range(5):
-        agent.post(f"look {turn}")
-    late.greet()
+        agent.post_debug_message(f"look {turn}")
+    late.connect()
     while len(late.runs[run]["messages"]) < 9:
-        late.learn(late.hear())
+        late.apply(late.receive())
     assert [m["summary"] for m in late.runs[run]["messages"][4:]] == [
         f"look {turn}" for turn in range(5)
     ]
@@ -136,14 +138,14 @@ def test_an_agent_that_does_not_read_loses_its_run_only(
     ui, other = socket_harness.ui(2), socket_harness.started(1, "Other")
     deaf = socket_harness.agent(1, max_queue=1, close_timeout=0)
     deaf.start("Deaf")
-    run = ui.find("Deaf")
+    run = ui.find_run("Deaf")
     ui.resume(run)
     with suppress(ConnectionClosed):
         for _ in range(60):
             deaf.begin()
             deaf.reach("x" * MB)
-    assert ui.until(run, "idle")["ending"] == "finished"
-    asked = other.ask("hi")
-    ui.halted(ui.find("Other"), asked)
-    ui.step(ui.find("Other"))
-    assert other.answer() == "hi"
+    assert ui.wait_for_state(run, "idle")["ending"] == "finished"
+    asked = other.begin_query("hi")
+    ui.wait_until_halted(ui.find_run("Other"), asked)
+    ui.step(ui.find_run("Other"))
+    assert other.receive_answer() == "hi"

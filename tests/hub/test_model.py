@@ -21,7 +21,7 @@ from agentstepper_nb.models.scripted import (
     say,
 )
 from tests.hub.conftest import SocketHarness
-from tests.hub.socket_uis import Ui, UiV1, UiV2
+from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 
 RULES = [
     ScriptRule(last_says("lunch"), say("Asks for lunch. It is noon.")),
@@ -50,11 +50,11 @@ def socket_harness(
     return new_socket_harness(model="small", extensions=[])
 
 
-def until(ui: Ui, id: str, summary: str) -> None:
+def until(ui: SocketView, id: str, summary: str) -> None:
     """Wait until a row is told with this summary."""
-    assert isinstance(ui, UiV2)
+    assert isinstance(ui, ViewV2)
     while ui.rows.get(id, {}).get("summary") != summary:
-        ui.learn(ui.hear())
+        ui.apply(ui.receive())
 
 
 def settle(socket_harness: SocketHarness) -> None:
@@ -68,20 +68,20 @@ def test_a_sentence_takes_the_rules_place(
     socket_harness: SocketHarness, server: ScriptedServer
 ) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
-    first = agent.ask("What is for lunch?")
+    run = ui.find_run("P")
+    ui.open_run(run)
+    first = agent.begin_query("What is for lunch?")
     until(ui, first, "What is for lunch?")
     until(ui, first, "Asks for lunch")
     assert ui.rows[first]["pending"]
     ui.step(run)
-    assert agent.answer() == "What is for lunch?"
+    assert agent.receive_answer() == "What is for lunch?"
     end = agent.reach("soup")
     until(ui, end, "Says something else")
-    assert {row["summary"] for row in ui.open(run)["rows"]} >= {"Asks for lunch"}
+    assert {row["summary"] for row in ui.open_run(run)["rows"]} >= {"Asks for lunch"}
     ui.step(run)
-    agent.answer()
-    again = agent.ask("What is for lunch?")
+    agent.receive_answer()
+    again = agent.begin_query("What is for lunch?")
     until(ui, again, "Asks for lunch")
     assert len(server.exchanges) == 2  # the third was known
     request = server.exchanges[0].json
@@ -93,11 +93,11 @@ def test_a_sentence_takes_the_rules_place(
 
 def test_an_old_view_sees_it_when_it_comes(socket_harness: SocketHarness) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
-    until(ui, agent.ask("lunch"), "Asks for lunch")
+    run = ui.find_run("P")
+    ui.open_run(run)
+    until(ui, agent.begin_query("lunch"), "Asks for lunch")
     old = socket_harness.ui(1)
-    assert isinstance(old, UiV1)
+    assert isinstance(old, ViewV1)
     assert old.runs[run]["messages"][-1]["summary"] == "Asks for lunch"
 
 
@@ -107,11 +107,11 @@ def test_it_comes_to_an_old_view_too(
 ) -> None:
     monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
     old, agent = socket_harness.ui(1), socket_harness.started(version)
-    run, point = old.find("P"), agent.ask("lunch")
-    old.halted(run, point)
+    run, point = old.find_run("P"), agent.begin_query("lunch")
+    old.wait_until_halted(run, point)
     while old.runs[run]["messages"][-1]["summary"] != "Asks for lunch":
-        old.learn(old.hear())
-    assert old.halted(run) == point
+        old.apply(old.receive())
+    assert old.wait_until_halted(run) == point
 
 
 def test_a_commits_title_comes_to_an_old_view_too(
@@ -121,34 +121,34 @@ def test_a_commits_title_comes_to_an_old_view_too(
     old, agent = socket_harness.ui(1), socket_harness.started()
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]
-    run = old.find("P")
+    run = old.find_run("P")
     while not old.runs[run]["commits"] or old.runs[run]["commits"][-1]["title"] != "Round once":
-        old.learn(old.hear())
+        old.apply(old.receive())
 
 
 def test_a_commits_title(socket_harness: SocketHarness) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
+    run = ui.find_run("P")
+    ui.open_run(run)
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     fields: dict[str, Any] = {"ruled": True, "changes": [change]}
     commit = agent.commit("Change cart.py", **fields)  # type: ignore[call-arg]
-    while (message := ui.hear())["type"] != "commit_changed":
-        ui.learn(message)
+    while (message := ui.receive())["type"] != "commit_changed":
+        ui.apply(message)
     told = message["body"]["commit"]
     assert (told["id"], told["title"], told["sentence"]) == (
         commit,
         "Change cart.py",
         "Round once",
     )
-    assert ui.open(run)["commits"][-1]["sentence"] == "Round once"
+    assert ui.open_run(run)["commits"][-1]["sentence"] == "Round once"
 
 
 def test_an_edit_is_summarised_in_its_place(socket_harness: SocketHarness) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.open(run)
-    point = agent.ask("lunch")
+    run = ui.find_run("P")
+    ui.open_run(run)
+    point = agent.begin_query("lunch")
     until(ui, point, "Asks for lunch")
     ui.edit(run, point, "never mind")
     until(ui, point, "never mind")  # the model has still to say something on it
@@ -161,46 +161,46 @@ def test_agents_and_the_core_dont_wait_for_it(
 ) -> None:
     """The model never answers; the Core stops with requests on their way."""
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.halted(run, agent.ask("never 0"))
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, agent.begin_query("never 0"))
     assert server.gate("never").wait_reached(30)
     ui.resume(run)
-    agent.answer()
+    agent.receive_answer()
     for n in range(1, 20):
-        agent.ask(f"never {n}")
-        assert agent.answer() == f"never {n}"
-    assert len(ui.open(run)["rows"]) >= 20
-    assert {row["summary"] for row in ui.open(run)["rows"]} >= {"never 0", "never 19"}
+        agent.begin_query(f"never {n}")
+        assert agent.receive_answer() == f"never {n}"
+    assert len(ui.open_run(run)["rows"]) >= 20
+    assert {row["summary"] for row in ui.open_run(run)["rows"]} >= {"never 0", "never 19"}
 
 
 def test_a_deleted_runs_questions_are_taken_back(
     socket_harness: SocketHarness, server: ScriptedServer
 ) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.halted(run, agent.ask("never"))
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, agent.begin_query("never"))
     assert server.gate("never").wait_reached(30)
     agent.finish()
-    ui.until(run, "idle")
-    ui.act("delete_run", run=run)
+    ui.wait_for_state(run, "idle")
+    ui.run_command("delete_run", run=run)
     settle(socket_harness)  # though the gate stays closed
-    assert ui.refused("open_run", run=run)["code"] == "unknown_run"
+    assert ui.expect_refusal("open_run", run=run)["code"] == "unknown_run"
 
 
 def test_an_endpoint_that_refuses_changes_nothing(
     socket_harness: SocketHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, ui = socket_harness.started(), socket_harness.ui()
-    run = ui.find("P")
-    ui.halted(run, agent.ask("fail"))
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, agent.begin_query("fail"))
     settle(socket_harness)
-    assert ui.open(run)["rows"][-1]["summary"] == "fail"
+    assert ui.open_run(run)["rows"][-1]["summary"] == "fail"
     assert (
         "a summary is made by rule, since the model failed: The model small at http://"
         in caplog.text
     )
     ui.step(run)
-    assert agent.answer() == "fail"
+    assert agent.receive_answer() == "fail"
 
 
 @pytest.mark.parametrize(

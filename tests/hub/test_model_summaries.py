@@ -48,29 +48,29 @@ async def each_step_gets_one(opened: Open) -> None:
         harness.start()
         event = harness.begin()
         begin = harness.reach(event, data='"lunch"')
-        await harness.settled()
-        assert await harness.sentence(begin) == "It is about lunch"
+        await harness.wait_until_settled()
+        assert await harness.read_summary(begin) == "It is about lunch"
         assert harness.debugger.pending("run")[0].model_summary == "It is about lunch"
         harness.step(begin)
         end = harness.reach(event, EventSide.END, data='"soup"')
         harness.step(end)
         harness.finish()
-        await harness.settled()
-        assert await harness.sentence(end) == "It is about soup"
-        assert await harness.sentence(begin) == "It is about lunch"
-        assert harness.model.asked == ["lunch", "soup"]
+        await harness.wait_until_settled()
+        assert await harness.read_summary(end) == "It is about soup"
+        assert await harness.read_summary(begin) == "It is about lunch"
+        assert harness.model.requests == ["lunch", "soup"]
 
 
 async def who_has_spoken_for_itself_isnt_asked_about(opened: Open) -> None:
     async with opened() as harness:
         harness.start()
-        own = harness.ask("lunch", summary="Wants lunch.")
+        own = harness.reach_query("lunch", summary="Wants lunch.")
         harness.step(own)
-        harness.say('"hm"')
+        harness.post_debug_message('"hm"')
         commit = Commit(id="mine", run="run", at=0, title="My title")
         harness.perform(harness.debugger.add_commit(commit))
-        await harness.settled()
-        assert harness.model.asked == []
+        await harness.wait_until_settled()
+        assert harness.model.requests == []
 
 
 async def commits_without_a_title_get_one(opened: Open) -> None:
@@ -86,9 +86,11 @@ async def commits_without_a_title_get_one(opened: Open) -> None:
                 snapshot=id == "snapshot",
             )
             harness.perform(harness.debugger.add_commit(commit))
-        await harness.settled()
+        await harness.wait_until_settled()
         assert (
-            await harness.sentence("commit") == await harness.sentence("snapshot") == "It is about"
+            await harness.read_summary("commit")
+            == await harness.read_summary("snapshot")
+            == "It is about"
         )
 
 
@@ -96,20 +98,20 @@ async def the_same_isnt_asked_twice(opened: Open) -> None:
     async with opened() as harness:
         harness.start()
         harness.resume()
-        harness.ask("lunch")
-        await harness.settled()
+        harness.reach_query("lunch")
+        await harness.wait_until_settled()
         harness.start("other")
-        again = harness.ask("lunch", run="other")
-        await harness.settled()
-        assert await harness.sentence(again, "other") == "It is about lunch"
+        again = harness.reach_query("lunch", run="other")
+        await harness.wait_until_settled()
+        assert await harness.read_summary(again, "other") == "It is about lunch"
         harness.finish()
         harness.delete()
-        await harness.settled()
+        await harness.wait_until_settled()
         harness.step(again, run="other")
-        third = harness.ask("lunch", run="other")
-        await harness.settled()
-        assert await harness.sentence(third, "other") == "It is about lunch"
-        assert harness.model.asked == ["lunch"]
+        third = harness.reach_query("lunch", run="other")
+        await harness.wait_until_settled()
+        assert await harness.read_summary(third, "other") == "It is about lunch"
+        assert harness.model.requests == ["lunch"]
 
 
 async def a_deleted_runs_sentences_are_gone(opened: Open) -> None:
@@ -117,11 +119,11 @@ async def a_deleted_runs_sentences_are_gone(opened: Open) -> None:
         for run in ("run", "other"):
             harness.start(run)
             harness.resume(run=run)
-            harness.ask("lunch", run=run)
-            await harness.settled()
+            harness.reach_query("lunch", run=run)
+            await harness.wait_until_settled()
             harness.finish(run)
             harness.delete(run)
-        assert harness.model.asked == ["lunch", "lunch"]
+        assert harness.model.requests == ["lunch", "lunch"]
 
 
 async def the_same_at_a_time_is_asked_once(opened: Open) -> None:
@@ -129,13 +131,13 @@ async def the_same_at_a_time_is_asked_once(opened: Open) -> None:
         harness.start()
         harness.resume()
         harness.model.free.clear()
-        points = [harness.ask("lunch") for _ in range(6)]
-        await harness.model.was_asked(1)
+        points = [harness.reach_query("lunch") for _ in range(6)]
+        await harness.model.wait_for_request(1)
         harness.model.free.set()
-        await harness.settled()
-        assert harness.model.asked == ["lunch"]
+        await harness.wait_until_settled()
+        assert harness.model.requests == ["lunch"]
         for point in points:
-            assert await harness.sentence(point) == "It is about lunch"
+            assert await harness.read_summary(point) == "It is about lunch"
 
 
 # ---- who is next -----------------------------------------------------------------------------------
@@ -148,16 +150,16 @@ async def who_is_halted_goes_first_then_the_newest(opened: Open) -> None:
             harness.start(run)
         harness.resume(run="fast")
         for n in range(3):
-            harness.ask(f"{n}", run="fast")
-        await harness.model.was_asked(2)
-        harness.ask("person", run="halted")
+            harness.reach_query(f"{n}", run="fast")
+        await harness.model.wait_for_request(2)
+        harness.reach_query("person", run="halted")
         for n in range(3, 6):
-            harness.ask(f"{n}", run="fast")
+            harness.reach_query(f"{n}", run="fast")
         await harness.hub.wait_recorded()
-        assert sorted(harness.model.asked) == ["0", "1"]
+        assert sorted(harness.model.requests) == ["0", "1"]
         harness.model.free.set()
-        await harness.settled()
-        assert harness.model.asked[2:] == ["person", "5", "4", "3", "2"]
+        await harness.wait_until_settled()
+        assert harness.model.requests[2:] == ["person", "5", "4", "3", "2"]
 
 
 async def who_is_answered_meanwhile_waits_like_the_others(opened: Open) -> None:
@@ -167,15 +169,15 @@ async def who_is_answered_meanwhile_waits_like_the_others(opened: Open) -> None:
         harness.resume(run="fast")
         harness.start("halted")
         for n in range(2):
-            harness.ask(f"{n}", run="fast")
-        await harness.model.was_asked(2)
-        person = harness.ask("person", run="halted")
-        harness.ask("2", run="fast")
+            harness.reach_query(f"{n}", run="fast")
+        await harness.model.wait_for_request(2)
+        person = harness.reach_query("person", run="halted")
+        harness.reach_query("2", run="fast")
         harness.step(person, run="halted")
         await harness.hub.wait_recorded()
         harness.model.free.set()
-        await harness.settled()
-        assert harness.model.asked[2:] == ["2", "person"]
+        await harness.wait_until_settled()
+        assert harness.model.requests[2:] == ["2", "person"]
 
 
 async def too_many_leave_the_oldest_out(opened: Open) -> None:
@@ -183,12 +185,12 @@ async def too_many_leave_the_oldest_out(opened: Open) -> None:
         harness.model.free.clear()
         harness.start()
         harness.resume()
-        points = [harness.ask("0"), harness.ask("1")]
-        await harness.model.was_asked(2)
-        points += [harness.ask(f"{n}") for n in range(2, MAX_QUEUED_SUMMARIES + 5)]
+        points = [harness.reach_query("0"), harness.reach_query("1")]
+        await harness.model.wait_for_request(2)
+        points += [harness.reach_query(f"{n}") for n in range(2, MAX_QUEUED_SUMMARIES + 5)]
         harness.model.free.set()
-        await harness.settled()
-        missing = [n for n, point in enumerate(points) if await harness.sentence(point) is None]
+        await harness.wait_until_settled()
+        missing = [n for n, point in enumerate(points) if await harness.read_summary(point) is None]
         assert missing == [2, 3, 4]
 
 
@@ -197,13 +199,13 @@ async def no_more_than_the_pace_allows(opened: Open) -> None:
         harness.start()
         harness.resume()
         for n in range(10):
-            harness.ask(f"{n}")
-        await harness.settled()
-        assert len(harness.model.asked) == 10
+            harness.reach_query(f"{n}")
+        await harness.wait_until_settled()
+        assert len(harness.model.requests) == 10
         assert 7 <= harness.clock.now < 16  # two that sleep at a time move this clock twice
         before = harness.clock.now
-        harness.ask("9")
-        await harness.settled()
+        harness.reach_query("9")
+        await harness.wait_until_settled()
         assert harness.clock.now == before  # what is known costs nothing
 
 
@@ -213,36 +215,36 @@ async def no_more_than_the_pace_allows(opened: Open) -> None:
 async def an_edit_takes_the_question_and_the_sentence_back(opened: Open) -> None:
     async with opened() as harness:
         harness.start()
-        point = harness.ask("lunch")
-        await harness.settled()
+        point = harness.reach_query("lunch")
+        await harness.wait_until_settled()
         harness.model.free.clear()
         harness.edit(point, '"tea"', 1)
-        await harness.model.was_asked(2)
-        assert await harness.sentence(point) is None
+        await harness.model.wait_for_request(2)
+        assert await harness.read_summary(point) is None
         harness.edit(point, '"cake"', 2)
-        await harness.model.was_asked(3)
+        await harness.model.wait_for_request(3)
         assert harness.model.cancelled == 1
         harness.model.free.set()
-        await harness.settled()
-        assert await harness.sentence(point) == "It is about cake"
+        await harness.wait_until_settled()
+        assert await harness.read_summary(point) == "It is about cake"
         harness.edit(point, None, 3)
-        await harness.settled()
-        assert await harness.sentence(point) == "It is about lunch"
-        assert harness.model.asked == ["lunch", "tea", "cake"]
+        await harness.wait_until_settled()
+        assert await harness.read_summary(point) == "It is about lunch"
+        assert harness.model.requests == ["lunch", "tea", "cake"]
 
 
 async def an_answer_that_crosses_an_edit_isnt_shown(opened: Open) -> None:
     """The edit is made, and not recorded yet, when the model has answered."""
     async with opened() as harness:
         harness.start()
-        point = harness.ask("lunch")
+        point = harness.reach_query("lunch")
         harness.model.reply = lambda data: (
             harness.edit(point, '"tea"', 1) or "Lunch." if data == "lunch" else "Tea."  # type: ignore[func-returns-value]
         )
-        await harness.settled()
-        await harness.settled()
-        assert await harness.sentence(point) == "Tea"
-        assert harness.made == ["Tea"]
+        await harness.wait_until_settled()
+        await harness.wait_until_settled()
+        assert await harness.read_summary(point) == "Tea"
+        assert harness.saved_summaries == ["Tea"]
 
 
 async def deleting_the_run_takes_the_questions_back(opened: Open) -> None:
@@ -251,29 +253,29 @@ async def deleting_the_run_takes_the_questions_back(opened: Open) -> None:
         harness.start()
         harness.resume()
         for n in range(5):
-            harness.ask(f"{n}")
-        await harness.model.was_asked(2)
+            harness.reach_query(f"{n}")
+        await harness.model.wait_for_request(2)
         harness.finish()
         harness.delete()
-        await harness.settled()  # though nobody lets the model go
-        assert (len(harness.model.asked), harness.model.cancelled) == (2, 2)
+        await harness.wait_until_settled()  # though nobody lets the model go
+        assert (len(harness.model.requests), harness.model.cancelled) == (2, 2)
 
 
 async def closing_takes_all_back(opened: Open) -> None:
     async with opened() as harness:
         harness.start("other")
-        harness.ask("halted", run="other", summary="Halts.")
+        harness.reach_query("halted", run="other", summary="Halts.")
         harness.model.free.clear()
         harness.start()
         harness.resume()
         for n in range(5):
-            harness.ask(f"{n}")
-        await harness.model.was_asked(2)
+            harness.reach_query(f"{n}")
+        await harness.model.wait_for_request(2)
         await harness.hub.close()
         point = replace(harness.debugger.pending("other")[0], summary=None)
         harness.sentences.notify(RecordOutput(HaltPointSaved(halt_point=point), point))
         await harness.sentences.wait_idle()
-        assert (len(harness.model.asked), harness.model.cancelled) == (2, 2)
+        assert (len(harness.model.requests), harness.model.cancelled) == (2, 2)
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------
@@ -303,24 +305,24 @@ async def a_model_that_fails_changes_nothing(
         harness.start()
         harness.resume()
         harness.model.reply = reply
-        points = [harness.ask(f"{n}") for n in range(8)]
-        await harness.settled()
-        assert [await harness.sentence(point) for point in points] == [None] * 8
-        assert len(harness.model.asked) == 8
+        points = [harness.reach_query(f"{n}") for n in range(8)]
+        await harness.wait_until_settled()
+        assert [await harness.read_summary(point) for point in points] == [None] * 8
+        assert len(harness.model.requests) == 8
         assert harness.clock.now > 60  # it was left alone for a while
         said = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
         assert len(said) == 1
         assert said[0].startswith("a summary is made by rule, since the model failed: The model m")
         harness.model.reply = lambda data: "It works."
-        late = harness.ask("8")
-        await harness.settled()
-        assert await harness.sentence(late) == "It works"
+        late = harness.reach_query("8")
+        await harness.wait_until_settled()
+        assert await harness.read_summary(late) == "It works"
         harness.model.reply = reply
-        harness.ask("9")
-        await harness.settled()
+        harness.reach_query("9")
+        await harness.wait_until_settled()
         before = harness.clock.now
-        harness.ask("10")
-        await harness.settled()
+        harness.reach_query("10")
+        await harness.wait_until_settled()
         assert harness.clock.now - before < 2  # it has worked meanwhile
 
 
@@ -329,7 +331,7 @@ async def the_agent_doesnt_wait(opened: Open) -> None:
         harness.model.free.clear()
         harness.start()
         for n in range(20):
-            harness.step(harness.ask(f"{n}"))
+            harness.step(harness.reach_query(f"{n}"))
         harness.finish()
         await harness.hub.wait_recorded()
         assert not harness.run().live

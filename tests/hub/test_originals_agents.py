@@ -20,7 +20,7 @@ from tests.hub.harness import FakeConnection, open_hub
 from tests.hub.socket_agents import AgentV1, Json
 
 
-class Reader(threading.Thread):
+class OriginalReader(threading.Thread):
     """Reads as the original's client does."""
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -36,7 +36,7 @@ class Reader(threading.Thread):
         except ConnectionClosedError as error:
             self.error = error
 
-    def lost(self) -> tuple[int, str]:
+    def wait_until_lost(self) -> tuple[int, str]:
         """The code and the reason that the connection was lost with."""
         self.join(30)
         assert self.error is not None, "the client goes on waiting"
@@ -52,12 +52,12 @@ def an_agent(socket_harness: SocketHarness) -> AgentV1:
 
 def test_a_core_that_stops_is_a_lost_connection(socket_harness: SocketHarness) -> None:
     halted, silent = an_agent(socket_harness), an_agent(socket_harness)
-    readers = [Reader(halted.socket), Reader(silent.socket)]
+    readers = [OriginalReader(halted.socket), OriginalReader(silent.socket)]
     halted.start()
     ui = socket_harness.ui(1)
-    ui.halted(ui.find("P"), halted.ask())
+    ui.wait_until_halted(ui.find_run("P"), halted.begin_query())
     socket_harness.core.stop()
-    assert [reader.lost() for reader in readers] == [(1011, "The Core is stopping.")] * 2
+    assert [reader.wait_until_lost() for reader in readers] == [(1011, "The Core is stopping.")] * 2
 
 
 async def test_an_agent_that_connects_while_the_core_stops_is_let_go() -> None:
@@ -80,24 +80,24 @@ def test_a_refused_breakpoint_is_a_lost_connection(
 ) -> None:
     agent, ui = an_agent(socket_harness), socket_harness.ui(2)
     agent.start()
-    reader = Reader(agent.socket)
-    run = ui.find("P")
+    reader = OriginalReader(agent.socket)
+    run = ui.find_run("P")
     agent.begin(uuid="e")
-    agent.send("breakpoint", halt_point)
-    assert reader.lost()[0] == 1011
-    assert reader.lost()[1].startswith(f"{code}: ")
-    ended = ui.until(run, "idle")
+    agent.send_message("breakpoint", halt_point)
+    assert reader.wait_until_lost()[0] == 1011
+    assert reader.wait_until_lost()[1].startswith(f"{code}: ")
+    ended = ui.wait_for_state(run, "idle")
     assert (ended["ending"], ended["failure"]["type"]) == ("lost", "MessageRefused")
 
 
-class Full(MemoryStore):
+class FullStore(MemoryStore):
     """A store on a full disk."""
 
     is_write_blocked = True
 
 
 async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:
-    hub, line = await open_hub(Full()), FakeConnection()
+    hub, line = await open_hub(FullStore()), FakeConnection()
     hub.store.on_write_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
     agent = hub.connect_agent(line, 1)
     started = '{"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": "P"}'

@@ -10,18 +10,18 @@ import pytest
 
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2, Json
-from tests.hub.socket_uis import UiV1
+from tests.hub.socket_uis import ViewV1
 
 
-class OriginalsUi(UiV1):
+class OriginalsUi(ViewV1):
     """A UI that reads no more than the original's does."""
 
     editable: dict[str, str | None]
 
-    def learn(self, message: Json) -> None:
+    def apply(self, message: Json) -> None:
         if message["event"] == "error":
             return
-        super().learn(message)
+        super().apply(message)
         content = message["content"]
         if message["event"] == "init_app_state":
             self.editable = {content["activeRun"]: content["haltedAt"]}
@@ -32,10 +32,10 @@ class OriginalsUi(UiV1):
         """A message as it is shown."""
         return next(each for each in self.runs[run]["messages"] if each["uuid"] == id)
 
-    def until_noted(self, run: str) -> str:
+    def wait_until_recorded(self, run: str) -> str:
         """Wait for what the Core has to say of a run, which is about no message of the agent's."""
         while self.runs[run]["messages"][-1]["content"] is not None:
-            self.learn(self.hear())
+            self.apply(self.receive())
         return str(self.runs[run]["messages"][-1]["summary"])
 
 
@@ -47,7 +47,7 @@ def ui(socket_harness: SocketHarness) -> OriginalsUi:
 def loaded(socket_harness: SocketHarness) -> OriginalsUi:
     """The page is loaded, or again."""
     found = socket_harness.ui(1)
-    assert isinstance(found, UiV1)
+    assert isinstance(found, ViewV1)
     ui = OriginalsUi(found.socket)
     ui.runs, ui.active, ui.halted_at = found.runs, found.active, found.halted_at
     ui.editable = {ui.active: ui.halted_at}
@@ -58,35 +58,35 @@ def test_after_a_reload_each_halted_agent_can_be_edited(
     socket_harness: SocketHarness, ui: OriginalsUi
 ) -> None:
     agents = [socket_harness.started(version, f"P{version}") for version in (1, 2)]
-    runs = [ui.find(f"P{version}") for version in (1, 2)]
-    points = [agent.ask("hi") for agent in agents]
+    runs = [ui.find_run(f"P{version}") for version in (1, 2)]
+    points = [agent.begin_query("hi") for agent in agents]
     for run, point in zip(runs, points, strict=True):
-        ui.halted(run, point)
+        ui.wait_until_halted(run, point)
 
     again = loaded(socket_harness)
     told: list[str] = []
     while len(again.editable) < 2 or told[-1:] != [again.active]:
-        message = again.hear()
-        again.learn(message)
+        message = again.receive()
+        again.apply(message)
         told.append(message["content"]["run"])
     assert again.editable == dict(zip(runs, points, strict=True))
     for run, point, agent in zip(runs, points, agents, strict=True):
         again.edit(run, point, f"edited {run}")
         again.step(run)
-        assert agent.answer() == f"edited {run}"
+        assert agent.receive_answer() == f"edited {run}"
 
 
 def test_one_halted_agent_is_in_the_snapshot_alone(
     socket_harness: SocketHarness, ui: OriginalsUi
 ) -> None:
     agent = socket_harness.started(1)
-    point = agent.ask()
-    run = ui.find("P")
-    ui.halted(run, point)
+    point = agent.begin_query()
+    run = ui.find_run("P")
+    ui.wait_until_halted(run, point)
     again = loaded(socket_harness)
     assert again.editable == {run: point}
-    again.send("barrier", {})
-    assert again.hear()["event"] == "error"
+    again.send_event("barrier", {})
+    assert again.receive()["event"] == "error"
 
 
 @pytest.mark.parametrize("content", ["rm", {"Tool": "rm"}, {"Tool": 1, "Argument": {}}])
@@ -94,16 +94,16 @@ def test_a_refused_edit_is_taken_back_where_it_was_shown(
     socket_harness: SocketHarness, ui: OriginalsUi, content: Json
 ) -> None:
     agent = socket_harness.started(1)
-    run = ui.find("P")
-    point = agent.call("ls", {"path": "."})
-    ui.halted(run, point)
+    run = ui.find_run("P")
+    point = agent.begin_tool_call("ls", {"path": "."})
+    ui.wait_until_halted(run, point)
     ui.message(run, point)["content"] = content  # as it shows what it sends
-    ui.send("update_msg_content", {"run": run, "message": point, "content": content})
-    assert ui.until_noted(run).startswith("The edit was refused, nothing has changed: ")
+    ui.send_event("update_msg_content", {"run": run, "message": point, "content": content})
+    assert ui.wait_until_recorded(run).startswith("The edit was refused, nothing has changed: ")
     assert ui.message(run, point)["content"] == {"Tool": "ls", "Argument": {"path": "."}}
     assert ui.editable[run] == point
     ui.step(run)
-    assert agent.answer() == {"Tool": "ls", "Argument": {"path": "."}}
+    assert agent.receive_answer() == {"Tool": "ls", "Argument": {"path": "."}}
 
 
 def test_a_step_at_an_approval_is_explained_once(
@@ -113,17 +113,17 @@ def test_a_step_at_an_approval_is_explained_once(
     agent = socket_harness.agent()
     assert isinstance(agent, AgentV2)
     agent.start()
-    run = ui.find("P")
+    run = ui.find_run("P")
     agent.begin("tool_invocation", name="shell")
     call = {"Tool": "shell", "Argument": "rm -r build"}
     asked = agent.reach(call, approval={"risk": "high", "why": "It deletes files."})
-    ui.halted(run, asked)
+    ui.wait_until_halted(run, asked)
     for _ in range(3):
-        ui.send("step", {"run": run})
-    assert ui.until_noted(run).startswith(
+        ui.send_event("step", {"run": run})
+    assert ui.wait_until_recorded(run).startswith(
         "The call shell(rm -r build) asks for approval, and a view"
     )
-    ui.send("barrier", {})
-    while (message := ui.hear())["content"].get("code") != "unknown_command":
+    ui.send_event("barrier", {})
+    while (message := ui.receive())["content"].get("code") != "unknown_command":
         assert message["content"]["code"] == "needs_approval", "it is said once"
     assert ui.editable[run] == asked

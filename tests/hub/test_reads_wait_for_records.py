@@ -11,7 +11,7 @@ from pathlib import Path
 from agentstepper_nb.hub import pagination
 from agentstepper_nb.store import open_store
 from tests.helpers.loops import settle
-from tests.hub.harness import Agent, Person, open_hub
+from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 
 
 @contextmanager
@@ -28,23 +28,23 @@ def test_an_end_isn_t_shown_before_it_is_recorded(tmp_path: Path) -> None:
 
 async def _end(tmp_path: Path) -> None:
     hub = await open_hub(open_store(tmp_path))
-    agent, person = Agent("r"), Person(hub)
+    agent, person = ScriptedAgent("r"), ScriptedView(hub)
     await agent.connect(hub)
-    await person.line.expect("run")
+    await person.connection.receive("run")
     with nothing_is_written(tmp_path):
-        agent.bye()
-        late = Person(hub)
+        agent.send_bye()
+        late = ScriptedView(hub)
         reads = (hub.wait_listed(), hub.history("r"), pagination.read_opened_run(hub, "r"))
         listed, whole, opened = (asyncio.ensure_future(each) for each in reads)
         await settle()
         assert not hub.run("r").live
-        assert person.line.take("run") == []
-        assert late.line.sent == []
+        assert person.connection.take_bodies("run") == []
+        assert late.connection.sent == []
         assert not (listed.done() or whole.done() or opened.done())
-    hello = await late.line.expect("hello")
+    hello = await late.connection.receive("hello")
     assert [run["state"] for run in hello["runs"]] == ["idle"]
     assert [run.live for run in await listed] == [False]
     assert not (await whole).run.live
     assert not (await opened).run.live
-    assert (await person.line.expect("run"))["run"]["ending"] == "finished"
+    assert (await person.connection.receive("run"))["run"]["ending"] == "finished"
     await hub.close()

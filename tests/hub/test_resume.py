@@ -13,101 +13,101 @@ from agentstepper_nb.hub.agent_messages import AcknowledgementTimer, MessageSequ
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
-from tests.hub.harness import Agent, FakeConnection, Machine, Person, open_hub
+from tests.hub.harness import FakeConnection, FakeMachine, ScriptedAgent, ScriptedView, open_hub
 from tests.hub.test_slow_reads import settle
 
 # ---- away and back ---------------------------------------------------------------------------------
 
 
 async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() -> None:
-    hub, agent = await open_hub(), Agent()
-    person = Person(hub)
+    hub, agent = await open_hub(), ScriptedAgent()
+    person = ScriptedView(hub)
     assert (await agent.connect(hub))["received"] == 1
     agent.reach("b")
-    agent.hang_up()
+    agent.disconnect()
     away = hub.run("r")
     assert (away.state, away.pending, away.detached_at) == (RunState.DETACHED, ("b",), 1000.0)
-    assert (await person.line.expect("run"))["run"]["state"] == "step"
-    await person.command("step", run="r", breakpoint="b", revision=1, edit='"edited"')
+    assert (await person.connection.receive("run"))["run"]["state"] == "step"
+    await person.request("step", run="r", breakpoint="b", revision=1, edit='"edited"')
     assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ())
 
     assert (await agent.connect(hub, waiting=["b"]))["received"] == 3
     answer = {"kind": "resume", "data": "edited"}
-    assert await agent.line.expect("answer") == {"breakpoint": "b", "answer": answer}
+    assert await agent.connection.receive("answer") == {"breakpoint": "b", "answer": answer}
     assert hub.run("r").state is RunState.STEP
     assert hub.run("r").detached_at is None
     await hub.close()
 
 
 async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.reach("b")
-    agent.hang_up()
+    agent.disconnect()
     await agent.connect(hub, waiting=["b"])
     assert hub.run("r").state is RunState.HALTED
     await settle()
-    assert agent.line.take("answer") == []
+    assert agent.connection.take_bodies("answer") == []
     hub.perform(hub.commands.step("r", hub.clock()))
     await settle()
-    assert [each["breakpoint"] for each in agent.line.take("answer")] == ["b"]
+    assert [each["breakpoint"] for each in agent.connection.take_bodies("answer")] == ["b"]
     await hub.close()
 
 
 async def test_stop_and_continue_work_while_it_is_away() -> None:
     hub = await open_hub()
     for does, kind in ((hub.commands.stop, "stop"), (hub.commands.resume, "resume")):
-        agent = Agent(run=kind)
+        agent = ScriptedAgent(run=kind)
         await agent.connect(hub)
         agent.reach("b")
-        agent.hang_up()
+        agent.disconnect()
         hub.perform(does(kind, hub.clock()))
         assert hub.run(kind).state is RunState.DETACHED
         await agent.connect(hub, waiting=["b"])
-        assert (await agent.line.expect("answer"))["answer"]["kind"] == kind
+        assert (await agent.connection.receive("answer"))["answer"]["kind"] == kind
         agent.reach("next")  # also what it says next
-        assert (await agent.line.expect("answer"))["answer"]["kind"] == kind
+        assert (await agent.connection.receive("answer"))["answer"]["kind"] == kind
     await hub.close()
 
 
 async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.reach("b")
-    half, session = agent.line, agent.session
+    half, session = agent.connection, agent.session
     await agent.connect(hub, waiting=["b"])
     assert half.closed_with == (1000, "The agent has connected again.")
     session.on_closed()  # the system notices at last
     assert hub.run("r").state is RunState.HALTED
     hub.perform(hub.commands.step("r", hub.clock()))
     await settle()
-    assert len(agent.line.take("answer")) == 1
-    assert half.take("answer") == []
+    assert len(agent.connection.take_bodies("answer")) == 1
+    assert half.take_bodies("answer") == []
     await hub.close()
 
 
 async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.begin("d1", kind="debug_message", data="one")
-    agent.hang_up()
+    agent.disconnect()
     for n, data in ((3, "two"), (4, "three")):  # it goes on meanwhile
-        text = agent.said[0].replace('"n": 2', f'"n": {n}')
-        agent.said.append(text.replace("one", data).replace("d1", data))
+        text = agent.sent_texts[0].replace('"n": 2', f'"n": {n}')
+        agent.sent_texts.append(text.replace("one", data).replace("d1", data))
     received = (await agent.connect(hub))["received"]
     assert received == 2
-    agent.again(after=0)  # even where it sends too much
+    agent.resend_after(after=0)  # even where it sends too much
     await settle()
     history = await hub.history("r")
     assert [event.data for event in history.events] == ['"one"', '"two"', '"three"']
-    assert agent.line.take("error") == []
+    assert agent.connection.take_bodies("error") == []
     await hub.close()
 
 
 async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
-    agent.hang_up()
+    agent.disconnect()
     assert (await agent.connect(hub))["received"] == 1
     assert [run.id for run in hub.runs()] == ["r"]
     await hub.close()
@@ -117,21 +117,21 @@ async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
 
 
 async def test_who_may_not_go_on_is_told_why() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.reach("b")
-    agent.hang_up()
+    agent.disconnect()
     refused = await agent.connect(hub, secret="another")
     assert (refused["code"], refused["n"]) == ("unauthorized", 1)
     assert refused["message"].startswith("The run r belongs to another agent")
     assert (await agent.connect(hub, sent=0, secret="another"))["code"] == "already_open"
     assert (await agent.connect(hub, sent=0))["code"] == "already_open"
     assert hub.run("r").state is RunState.DETACHED
-    stranger = Agent(run="unheard of")
+    stranger = ScriptedAgent(run="unheard of")
     assert (await stranger.connect(hub, sent=5))["code"] == "unknown_run"
     await agent.connect(hub, waiting=["b"])
-    agent.bye()
-    agent.hang_up()
+    agent.send_bye()
+    agent.disconnect()
     ended = await agent.connect(hub)
     assert (ended["code"], ended["message"]) == (
         "run_ended",
@@ -148,7 +148,7 @@ async def test_an_agent_of_version_1_can_not_come_back() -> None:
         ' "data": "P"}}'
     )
     (run,) = hub.runs()
-    assert (await Agent(run=run.id).connect(hub, sent=3))["code"] == "unauthorized"
+    assert (await ScriptedAgent(run=run.id).connect(hub, sent=3))["code"] == "unauthorized"
     old.on_closed()
     assert hub.run(run.id).state is RunState.IDLE
     await hub.close()
@@ -180,13 +180,13 @@ def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
 
 
 async def test_a_refused_message_is_taken_too() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
-    agent.say("nap")
-    agent.say("breakpoint", id="b")
+    agent.send("nap")
+    agent.send("breakpoint", id="b")
     agent.reach("b", event="none")
-    assert [each["n"] for each in agent.line.take("error")] == [2, 3, 4]
-    agent.hang_up()
+    assert [each["n"] for each in agent.connection.take_bodies("error")] == [2, 3, 4]
+    agent.disconnect()
     assert (await agent.connect(hub))["received"] == 4
     await hub.close()
 
@@ -220,16 +220,16 @@ async def test_the_last_is_acknowledged_soon() -> None:
 
 
 async def test_bye_is_acknowledged_at_once_and_so_is_all_before_the_core_stops() -> None:
-    hub, agent, other = await open_hub(), Agent(), Agent(run="other")
+    hub, agent, other = await open_hub(), ScriptedAgent(), ScriptedAgent(run="other")
     await agent.connect(hub)
     await other.connect(hub)
     agent.reach("b", waits=False)
-    agent.bye()
-    assert await agent.line.expect("acknowledged") == {"received": 4}
+    agent.send_bye()
+    assert await agent.connection.receive("acknowledged") == {"received": 4}
     other.reach("b")
     await hub.close()
-    assert await other.line.expect("acknowledged") == {"received": 3}
-    assert other.line.closed_with == (1001, "The Core is stopping.")
+    assert await other.connection.receive("acknowledged") == {"received": 3}
+    assert other.connection.closed_with == (1001, "The Core is stopping.")
     other.reach("late")  # nothing is taken any more
     assert hub.run("other").rows == 1
 
@@ -245,13 +245,13 @@ async def go(hub: Hub) -> None:
 
 @pytest.mark.parametrize("durability", Durability)
 async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -> None:
-    machine, agent = Machine(), Agent()
+    machine, agent = FakeMachine(), ScriptedAgent()
     hub = await open_hub(open_store(tmp_path, durability), machine)
     await agent.connect(hub)
     agent.reach("a", {"z": 1.0})
     await hub.wait_recorded()
     hub.perform(hub.commands.step("r", hub.clock(), "a", 1, '"edited"'))
-    await agent.line.expect("answer")  # and it never hears it
+    await agent.connection.receive("answer")  # and it never hears it
     agent.begin("said", kind="debug_message", data="meanwhile")
     agent.reach("b")
     await hub.wait_recorded()
@@ -265,18 +265,18 @@ async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durabil
     assert (run.state, run.pending, run.tags) == (RunState.DETACHED, ("b",), ("mine",))
     assert hub.debugger.pending("r")[0].edit == '"kept"'
     received = (await agent.connect(hub, waiting=["a", "b"]))["received"]
-    assert received == 1 + len(agent.said)
+    assert received == 1 + len(agent.sent_texts)
     answer = {"kind": "resume", "data": "edited"}
-    assert await agent.line.expect("answer") == {"breakpoint": "a", "answer": answer}
+    assert await agent.connection.receive("answer") == {"breakpoint": "a", "answer": answer}
     assert hub.run("r").state is RunState.HALTED
-    agent.again(after=0)
+    agent.resend_after(after=0)
     hub.perform(hub.commands.step("r", hub.clock()))
-    assert await agent.line.expect("answer", breakpoint="b") == {
+    assert await agent.connection.receive("answer", breakpoint="b") == {
         "breakpoint": "b",
         "answer": {"kind": "resume", "data": "kept"},
     }
-    agent.bye()
-    await agent.line.expect("acknowledged", received=1 + len(agent.said))
+    agent.send_bye()
+    await agent.connection.receive("acknowledged", received=1 + len(agent.sent_texts))
     history = await hub.history("r")
     assert [point.id for point in history.halt_points[:2]] == ["a", "b"]
     assert (history.run.rows, history.run.ending) == (4, "finished")
@@ -286,7 +286,7 @@ async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durabil
 async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
     """Agents of version 1 can't come back, and the process of the other is gone."""
 
-    machine, agent = Machine(), Agent()
+    machine, agent = FakeMachine(), ScriptedAgent()
     hub = await open_hub(open_store(tmp_path), machine)
     old = hub.connect_agent(FakeConnection(), 1)
     old.receive(
@@ -312,21 +312,21 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_what_the_store_has_lost_is_said_at_the_end_and_nobody_waits_for_ever() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.begin("e", kind="program_started")
     # As if the rest had been kept, and acknowledged, and were gone now.
-    agent.said += ["lost"] * 3
+    agent.sent_texts += ["lost"] * 3
     agent.acknowledged = 5
-    agent.hang_up()
+    agent.disconnect()
     assert (await agent.connect(hub, waiting=["lost b"]))["received"] == 5
     answered = {"breakpoint": "lost b", "answer": {"kind": "resume"}}
-    assert await agent.line.expect("answer") == answered
+    assert await agent.connection.receive("answer") == answered
     agent.reach("next")
     assert hub.run("r").pending == ("next",)
     hub.perform(hub.commands.step("r", hub.clock()))
-    agent.bye()
-    await agent.line.expect("acknowledged", received=8)
+    agent.send_bye()
+    await agent.connection.receive("acknowledged", received=8)
     run = hub.run("r")
     assert (run.ending, run.failure and run.failure.type) == ("finished", "StoreDamaged")
     assert "has lost 3 messages of this run" in str(run.failure)

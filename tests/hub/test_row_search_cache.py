@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.data_model import Commit
 from agentstepper_nb.protocol.ui import FindRows
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import ContentPredicate, RowConsumer
-from tests.hub.harness import Agent, Person, open_hub
+from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 
 LOOK = 7
 
@@ -23,40 +23,40 @@ def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_search, "_PAGE_ROWS", LOOK)
 
 
-class Noting(MemoryStore):
+class RecordingStore(MemoryStore):
     """Notes which rows were looked at."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.looks: list[tuple[int, int]] = []
+        self.visited_rows: list[tuple[int, int]] = []
 
     async def visit_rows(
         self, run: str, first: int, last: int, take: RowConsumer, needs: ContentPredicate
     ) -> tuple[Commit, ...]:
-        self.looks.append((first, last))
+        self.visited_rows.append((first, last))
         return await super().visit_rows(run, first, last, take, needs)
 
 
-async def begun(store: MemoryStore | None = None) -> tuple[Hub, Agent, Person]:
+async def begun(store: MemoryStore | None = None) -> tuple[Hub, ScriptedAgent, ScriptedView]:
     """A run of twenty messages, “x1” and so on, that a person has open."""
     hub = await open_hub(store)
-    agent = Agent()
+    agent = ScriptedAgent()
     await agent.connect(hub)
     for number in range(1, 21):
         agent.begin(f"d{number}", kind="debug_message", data=f"x{number}")
     await hub.wait_recorded()
-    return hub, agent, Person(hub)
+    return hub, agent, ScriptedView(hub)
 
 
-def changes(agent: Agent, id: str, event: str, path: str) -> None:
+def changes(agent: ScriptedAgent, id: str, event: str, path: str) -> None:
     """A snapshot says that an event changed a file."""
     change = {"path": path, "kind": "changed"}
-    agent.say("commit", id=id, at=1.0, title="t", event=event, snapshot=True, changes=[change])
+    agent.send("commit", id=id, at=1.0, title="t", event=event, snapshot=True, changes=[change])
 
 
-async def seqs(person: Person, text: str) -> list[int]:
+async def seqs(person: ScriptedView, text: str) -> list[int]:
     await person.session.hub.wait_recorded()
-    answer: list[int] = (await person.command("find_rows", run="r", text=text))["body"]["seqs"]
+    answer: list[int] = (await person.request("find_rows", run="r", text=text))["body"]["seqs"]
     return answer
 
 
@@ -76,33 +76,33 @@ async def test_whole_results_and_answers_are_looked_at_but_no_prompts() -> None:
 
 
 async def test_only_what_is_new_is_looked_at() -> None:
-    store = Noting()
+    store = RecordingStore()
     hub, agent, person = await begun(store)
     assert await seqs(person, "x1") == [1, *range(10, 20)]
-    assert store.looks == [(14, 20), (7, 13), (1, 6)]
-    store.looks.clear()
+    assert store.visited_rows == [(14, 20), (7, 13), (1, 6)]
+    store.visited_rows.clear()
     assert await seqs(person, "x1") == [1, *range(10, 20)]
-    assert store.looks == []
+    assert store.visited_rows == []
     agent.begin("more", kind="debug_message", data="x1")
     assert await seqs(person, "x1") == [1, *range(10, 20), 21]
-    assert store.looks == [(21, 21)]
-    store.looks.clear()
+    assert store.visited_rows == [(21, 21)]
+    store.visited_rows.clear()
     assert await seqs(person, "x2") == [2, 20]
-    assert len(store.looks) == 3
+    assert len(store.visited_rows) == 3
     await hub.close()
 
 
 async def test_a_row_that_changed_is_looked_at_again() -> None:
-    store = Noting()
+    store = RecordingStore()
     hub, agent, person = await begun(store)
     agent.reach("b", "asks")
     for number in range(20):
         agent.begin(f"after{number}", kind="debug_message", data="after")
     assert await seqs(person, "halted") == [21]
-    store.looks.clear()
-    await person.command("step", run="r", breakpoint="b", revision=1)
+    store.visited_rows.clear()
+    await person.request("step", run="r", breakpoint="b", revision=1)
     assert await seqs(person, "halted") == []
-    assert store.looks == [(21, 21)]
+    assert store.visited_rows == [(21, 21)]
     await hub.close()
 
 
@@ -123,19 +123,19 @@ async def test_files_that_came_later_are_found_at_the_last_row_of_their_event() 
 
 
 async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> None:
-    store = Noting()
+    store = RecordingStore()
     hub, agent, person = await begun(store)
     await seqs(person, "x")
-    await person.command("close_run", run="r")
-    store.looks.clear()
+    await person.request("close_run", run="r")
+    store.visited_rows.clear()
     await seqs(person, "x")
-    assert len(store.looks) == 3
-    agent.bye()
+    assert len(store.visited_rows) == 3
+    agent.send_bye()
     await hub.wait_recorded()
-    await person.command("delete_run", run="r")
-    refused = (await person.command("find_rows", run="r", text="x"))["body"]
+    await person.request("delete_run", run="r")
+    refused = (await person.request("find_rows", run="r", text="x"))["body"]
     assert refused["code"] == "unknown_run"
-    other = Agent()
+    other = ScriptedAgent()
     await other.connect(hub)
     other.begin("one", kind="debug_message", data="x")
     assert await seqs(person, "x") == [1]
@@ -143,15 +143,15 @@ async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> No
 
 
 async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Noting()
+    store = RecordingStore()
     hub, agent, person = await begun(store)
     monkeypatch.setattr(row_search, "_MAX_CHANGED", 2)
     await seqs(person, "x")
-    store.looks.clear()
+    store.visited_rows.clear()
     for number in range(3):
         changes(agent, f"k{number}", f"d{number + 18}", "file.py")
     assert len(await seqs(person, "x")) == 20
-    assert len(store.looks) == 3  # at all of it
+    assert len(store.visited_rows) == 3  # at all of it
     await hub.close()
 
 
@@ -163,17 +163,17 @@ async def test_a_look_that_failed_is_begun_anew() -> None:
         raise OSError("for a moment")
 
     hub.store.visit_rows = fails  # type: ignore[method-assign, assignment]
-    answer = await person.command("find_rows", run="r", text="x1")
+    answer = await person.request("find_rows", run="r", text="x1")
     assert answer["type"] == "error"
     hub.store.visit_rows = visit_rows  # type: ignore[method-assign]
     assert await seqs(person, "x1") == [1, *range(10, 20)]
     await hub.close()
 
 
-class Chance:
+class RandomAgent:
     """An agent that does anything."""
 
-    def __init__(self, hub: Hub, agent: Agent, person: Person, seed: int) -> None:
+    def __init__(self, hub: Hub, agent: ScriptedAgent, person: ScriptedView, seed: int) -> None:
         self._hub, self._agent, self._person = hub, agent, person
         self._random = random.Random(seed)
         self._made = 0
@@ -201,7 +201,7 @@ class Chance:
                 changes(self._agent, id, self._random.choice(self._events[-12:]), "a/b.py")
             case 5 if self._waiting:
                 await self._hub.wait_recorded()
-                await self._person.command("step", run="r", breakpoint=self._waiting.pop(0))
+                await self._person.request("step", run="r", breakpoint=self._waiting.pop(0))
 
     def _reach(self, id: str, event: str, *, waits: bool, **fields: Any) -> None:
         data = self._random.choice("ab")
@@ -213,7 +213,7 @@ class Chance:
 @pytest.mark.parametrize("seed", range(8))
 async def test_it_finds_what_a_new_one_finds(seed: int) -> None:
     hub, agent, person = await begun()
-    chance = Chance(hub, agent, person, seed)
+    chance = RandomAgent(hub, agent, person, seed)
     for text in ("a", "a/b", "halted"):
         for _ in range(12):
             for _ in range(5):
@@ -241,7 +241,7 @@ async def test_rows_of_agents_are_found_and_all_agents_are_told() -> None:
 
     async def find(**filter: Any) -> Any:
         await hub.wait_recorded()
-        return (await person.command("find_rows", run="r", text="", **filter))["body"]
+        return (await person.request("find_rows", run="r", text="", **filter))["body"]
 
     lanes = [
         {"path": paths["a"], "seq": 21, "label": label | {"name": "a"}},
@@ -254,7 +254,7 @@ async def test_rows_of_agents_are_found_and_all_agents_are_told() -> None:
     agent.begin("query", kind="llm_query", scope=paths["b"], label=label | {"name": "b"})
     agent.reach("prompt", "?", "query")
     assert (await find(lanes=[paths["a"]]))["seqs"] == [21, 23, 25, 27, 29]
-    await person.command("step", run="r", breakpoint="prompt", revision=1)
+    await person.request("step", run="r", breakpoint="prompt", revision=1)
     assert (await find(lanes=[paths["a"]]))["seqs"] == [21, 23, 25, 27]
     await hub.close()
 
@@ -262,6 +262,6 @@ async def test_rows_of_agents_are_found_and_all_agents_are_told() -> None:
 async def test_a_run_without_agents_has_no_lanes() -> None:
     hub, _, person = await begun()
     await hub.wait_recorded()
-    answer = await person.command("find_rows", run="r", text="x1")
+    answer = await person.request("find_rows", run="r", text="x1")
     assert sorted(answer["body"]) == ["run", "seqs", "total"]
     await hub.close()

@@ -10,7 +10,7 @@ from agentstepper_nb.protocol.data_model import Run
 from agentstepper_nb.protocol.header_limits import MAX_FOUND_TOOLS, MAX_SEAMS
 from agentstepper_nb.protocol.seams import RunSeams
 from agentstepper_nb.store import open_store
-from tests.hub.harness import Agent, Person, open_hub
+from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 
 
 def seams_of(run: Run) -> RunSeams:
@@ -31,28 +31,28 @@ def say(*tools: str, libraries: int = 1) -> dict[str, Any]:
 
 
 async def test_they_outlive_connections_and_the_core(tmp_path: Path) -> None:
-    hub, agent = await open_hub(open_store(tmp_path)), Agent()
+    hub, agent = await open_hub(open_store(tmp_path)), ScriptedAgent()
     await agent.connect(hub)
     agent.begin("e", kind="debug_message", data="Halting", seams=say("ls"))
-    agent.hang_up()
+    agent.disconnect()
     await agent.connect(hub)
     assert names(hub) == ["ls"]
     await hub.wait_recorded()
-    agent.hang_up()
+    agent.disconnect()
     await hub.close()
 
     hub = await open_hub(open_store(tmp_path))
     assert names(hub) == ["ls"]
     await agent.connect(hub)
     agent.begin("t", kind="tool_invocation", name="cat", found_by="wire", seams=say("ls", "cat"))
-    agent.bye()
+    agent.send_bye()
     assert names(hub) == ["ls", "cat"]  # also of a run that has ended
     await hub.wait_recorded()
     await hub.close()
 
     hub = await open_hub(open_store(tmp_path))
-    person = Person(hub)
-    opened = (await person.command("open_run", run="r"))["body"]
+    person = ScriptedView(hub)
+    opened = (await person.request("open_run", run="r"))["body"]
     assert [tool["name"] for tool in opened["run"]["seams"]["tools"]] == ["ls", "cat"]
     history = await hub.history("r")
     assert {event.id: event.found_by for event in history.events}["t"] == "wire"
@@ -60,7 +60,7 @@ async def test_they_outlive_connections_and_the_core(tmp_path: Path) -> None:
 
 
 async def test_messages_in_another_order_lose_no_tool() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.begin("a", kind="tool_invocation", name="cat", seams=say("ls", "cat"))
     agent.begin("b", kind="tool_invocation", name="ls", seams=say("ls"))
@@ -69,7 +69,7 @@ async def test_messages_in_another_order_lose_no_tool() -> None:
 
 
 async def test_headers_stay_small() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     tools = ["x" * 1000, *(f"tool {number}" for number in range(500))]
     agent.begin("a", kind="debug_message", data="Halting", seams=say(*tools, libraries=500))
@@ -80,10 +80,10 @@ async def test_headers_stay_small() -> None:
 
 
 async def test_a_run_of_which_nothing_is_said_has_none() -> None:
-    hub, agent = await open_hub(), Agent()
+    hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     agent.begin("t", kind="tool_invocation", name="ls")
-    person = Person(hub)
-    opened = (await person.command("open_run", run="r"))["body"]
+    person = ScriptedView(hub)
+    opened = (await person.request("open_run", run="r"))["body"]
     assert "seams" not in opened["run"]
     await hub.close()

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
-from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
+from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, send_broken_messages
 from tests.hub.runtime_hosts import open_runtime_host
 
 
@@ -60,14 +60,14 @@ def fuzz(count: int) -> None:
             session.receive(
                 '{"n":1,"type":"hello","body":{"version":1,"worker":"w","pid":1,"services":[]}}'
             )
-            await flood(count, 3, messages, session.receive)
+            await send_broken_messages(count, 3, messages, session.receive)
             said = {"malformed", "unknown_message", "invalid_message", "watch_only"}
             assert said <= set(ear.codes)
             assert ear.codes["internal"] == 0
             session.on_closed()
             client = core.client()
             assert (await client.create("after it")).is_new
-            states = await client.ask("states", StateQuery(limit=1000), AgentStateList)
+            states = await client.request("states", StateQuery(limit=1000), AgentStateList)
             assert "after it" in {state.session_id for state in states.states}
 
     asyncio.run(test())

@@ -23,8 +23,8 @@ from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle
 from tests.hub.runtime_hosts import (
     LOG,
-    Client,
     FakeWorkerStarter,
+    RuntimeClient,
     RuntimeHostHarness,
     open_runtime_host,
 )
@@ -48,20 +48,20 @@ async def test_each_line_may_what_its_right_says() -> None:
         made = await core.client().create()
         assert made.is_new
         watcher = core.client(MethodRight.WATCH)
-        seen = await watcher.ask("states", StateQuery(), AgentStateList)
+        seen = await watcher.request("states", StateQuery(), AgentStateList)
         assert [each.session_id for each in seen.states] == ["s1"]
         pause = NewAction(kind=ActionKind.PAUSE, session_id="s1")
         with refused("watch_only"):
-            await watcher.ask("act", pause, ActionEnqueued)
+            await watcher.request("act", pause, ActionEnqueued)
         with refused("watch_only"):
-            await core.client().line.call("runtime", "claim")
+            await core.client().rpc_session.call("runtime", "claim")
         with refused("watch_only"):
-            async for _ in core.client().line.stream("runtime", "wakes"):
+            async for _ in core.client().rpc_session.stream("runtime", "wakes"):
                 pass
         worker = core.worker()
         assert (await worker.claim(1.0, 2.0)).id == made.action.id
         with refused("unknown_service"):
-            await core.client().line.call("coding", "anything")
+            await core.client().rpc_session.call("coding", "anything")
 
 
 # ---- whose worker is gone ---------------------------------------------------------------------------
@@ -75,7 +75,7 @@ async def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
         await worker.claim(now, now + 600)
         worker.break_off()
         await settled(core)
-        claimed = await core.action(made.action.id)
+        claimed = await core.get_action(made.action.id)
         assert claimed.status is ActionStatus.CLAIMED
         assert claimed.lease_until is not None
         assert now < claimed.lease_until < now + 60
@@ -85,14 +85,14 @@ async def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
 async def test_a_process_that_ends_leaves_its_claims_at_once() -> None:
     async with open_runtime_host() as core:
         made = await core.client().create()
-        await core.starting.came.wait()
+        await core.starter.was_started.wait()
         worker, now = core.worker(), time.time()
         await worker.dispatch()
         await worker.claim(now, now + 600)
-        core.starting.end()  # known before its connection is
+        core.starter.end()  # known before its connection is
         worker.break_off()
         await settled(core)
-        lease = (await core.action(made.action.id)).lease_until
+        lease = (await core.get_action(made.action.id)).lease_until
         assert lease is not None
         assert lease <= time.time()
 
@@ -108,7 +108,7 @@ async def test_one_that_is_back_has_its_claims() -> None:
         await settled(core)
         assert core.host.runtime.dispatchers == {"w1"}
         await again.renew(now + 600)
-        lease = (await core.action(made.action.id)).lease_until
+        lease = (await core.get_action(made.action.id)).lease_until
         assert lease is not None
         assert lease > now + 500
         assert worker.closed_with == (1000, "replaced by a newer connection")
@@ -122,12 +122,12 @@ async def test_one_that_stopped_to_dispatch_is_known_too() -> None:
         await worker.claim(now, now + 600)
         await worker.wakes.aclose()
         await settled(core)
-        lease = (await core.action(made.action.id)).lease_until
+        lease = (await core.get_action(made.action.id)).lease_until
         assert lease is not None
         assert lease > now + 500  # it is there, and may finish
         worker.break_off()
         await settled(core)
-        lease = (await core.action(made.action.id)).lease_until
+        lease = (await core.get_action(made.action.id)).lease_until
         assert lease is not None
         assert lease < now + 60
 
@@ -137,17 +137,17 @@ async def test_one_that_stopped_to_dispatch_is_known_too() -> None:
 
 async def test_the_first_use_starts_a_worker_and_another_where_it_dies() -> None:
     async with open_runtime_host() as core:
-        assert core.starting.started == 0
+        assert core.starter.started == 0
         await core.client().create()
-        await core.starting.came.wait()
+        await core.starter.was_started.wait()
         worker = core.worker()
         await worker.dispatch()
-        core.starting.came.clear()
+        core.starter.was_started.clear()
         worker.break_off()
-        core.starting.end()
+        core.starter.end()
         async with asyncio.timeout(30):
-            await core.starting.came.wait()
-        assert core.starting.started == 2
+            await core.starter.was_started.wait()
+        assert core.starter.started == 2
 
 
 async def test_a_worker_by_hand_is_enough() -> None:
@@ -156,18 +156,18 @@ async def test_a_worker_by_hand_is_enough() -> None:
         await worker.dispatch()
         await core.client().create()
         assert (await anext(worker.wakes)).n == 2
-        assert core.starting.started == 0
+        assert core.starter.started == 0
 
 
 async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
     host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG)
     await host.start()
-    await Client(host, MethodRight.CONTROL).create()
+    await RuntimeClient(host, MethodRight.CONTROL).create()
     await host.close()
     starting = FakeWorkerStarter()
     host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG, starting)
     await host.start()
-    await starting.came.wait()
+    await starting.was_started.wait()
     await host.close()
 
 
@@ -179,7 +179,7 @@ async def test_clients_hear_that_the_core_is_stopping() -> None:
         client, gone = core.client(), core.client()
         gone.session.on_closed()
         gone.session.on_closed()
-        stream = client.line.stream("runtime", "watch", WatchTopic(topic="sessions"))
+        stream = client.rpc_session.stream("runtime", "watch", WatchTopic(topic="sessions"))
         assert b'"begin"' in bytes(await anext(stream))
     assert client.closed_with == (1001, "The Core is stopping.")
     assert gone.closed_with is None
@@ -191,7 +191,7 @@ async def test_clients_hear_that_the_core_is_stopping() -> None:
 # ---- rows that a worker keeps -----------------------------------------------------------------------
 
 
-class Keeping:
+class StoreService:
     """A worker's service that keeps the rows."""
 
     def __init__(self) -> None:
@@ -209,8 +209,8 @@ class Keeping:
 
 async def test_the_rows_may_be_a_workers() -> None:
     async with open_runtime_host("lance:somewhere") as core:
-        await core.starting.came.wait()  # it is asked whether there is work
-        keeping = Keeping()
+        await core.starter.was_started.wait()  # it is asked whether there is work
+        keeping = StoreService()
         core.worker(runtime_store=keeping)
         assert (await core.client().create()).is_new
         state = StateQuery(session_id="s1")

@@ -6,17 +6,17 @@ import json
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from tests.hub.harness import Agent, open_hub
+from tests.hub.harness import ScriptedAgent, open_hub
 
 Json = Any
 
 
-def give(agent: Agent, name: str, type: str, n: int, **body: Json) -> None:
+def give(agent: ScriptedAgent, name: str, type: str, n: int, **body: Json) -> None:
     """Send a message for a run on the connection that another run's agent has opened."""
     agent.session.receive(json.dumps({"n": n, "type": type, "run": name, "body": body}))
 
 
-def greet(agent: Agent, run: str, **fields: Json) -> None:
+def greet(agent: ScriptedAgent, run: str, **fields: Json) -> None:
     give(agent, run, "hello", 1, **agent.hello | {"run": run, "shares": True} | fields)
 
 
@@ -40,47 +40,47 @@ async def said(hub: Hub, run: str) -> list[str]:
 
 
 async def test_each_run_hears_and_says_its_own() -> None:
-    hub, agent = await open_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     assert (await agent.connect(hub))["shares"] is True
     greet(agent, "b")
-    assert (await agent.line.expect("welcome", run="b"))["shares"] is True
+    assert (await agent.connection.receive("welcome", run="b"))["shares"] is True
     for part in (sent := parts(debug_message(2, "e", "in parts"), 3)):
         give(agent, "b", "part", 2, text=part, last=part is sent[-1])
         if part is not sent[-1]:  # the other run speaks between
-            agent.begin(f"e{len(agent.said)}", kind="debug_message", data="meanwhile")
+            agent.begin(f"e{len(agent.sent_texts)}", kind="debug_message", data="meanwhile")
     assert await said(hub, "b") == ["in parts"]
     assert await said(hub, "a") == ["meanwhile", "meanwhile"]
     await hub.close()
 
 
 async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
-    hub, agent = await open_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     await agent.connect(hub)
     greet(agent, "b")
-    await agent.line.expect("welcome", run="b")
+    await agent.connection.receive("welcome", run="b")
     give(agent, "b", "leave", 1)
-    assert agent.line.closed_with is None
+    assert agent.connection.closed_with is None
     greet(agent, "b", sent=1)
-    await agent.line.expect("welcome", run="b")
+    await agent.connection.receive("welcome", run="b")
     agent.begin("e", kind="debug_message", data="still here")
     assert await said(hub, "a") == ["still here"]
     await hub.close()
 
 
 async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
-    hub, agent = await open_hub(), Agent("a", shares=True)
+    hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     await agent.connect(hub)
     greet(agent, "b")
-    await agent.line.expect("welcome", run="b")
+    await agent.connection.receive("welcome", run="b")
     first, second, _ = parts(debug_message(2, "e", "told again"), 3)
     give(agent, "b", "part", 2, text=first, last=False)
-    elsewhere = Agent("b")
+    elsewhere = ScriptedAgent("b")
     await elsewhere.connect(hub, sent=1)  # takes the run's place
-    await agent.line.expect("closed")
-    assert agent.line.closed_with is None  # the other run has it still
+    await agent.connection.receive("closed")
+    assert agent.connection.closed_with is None  # the other run has it still
     give(agent, "b", "part", 2, text=second, last=False)  # was on its way
     greet(agent, "b", sent=2)
-    await agent.line.expect("welcome", run="b")
+    await agent.connection.receive("welcome", run="b")
     sent = parts(debug_message(2, "e", "told again"), 2)
     for part in sent:
         give(agent, "b", "part", 2, text=part, last=part is sent[-1])

@@ -244,12 +244,12 @@ def test_an_agent_of_ours_without_a_token_speaks_version_1(
     ]
     ui = socket_harness.ui(2)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
-        run = ui.find("A")
+        run = ui.find_run("A")
         while agent.poll() is None and ui.runs[run]["state"] != "idle":
             if ui.pending(run):
                 ui.step(run)
             else:
-                ui.learn(ui.hear())
+                ui.apply(ui.receive())
         assert agent.communicate()[0] == "p\n"
     assert not ui.runs[run]["can_stop"]  # as of version 1
 

@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.store import open_store
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
-from tests.hub.socket_uis import UiV1, UiV2
+from tests.hub.socket_uis import ViewV1, ViewV2
 
 Given = TypeVar("Given")
 
@@ -135,13 +135,13 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
         connect(f"ws://127.0.0.1:{core.ui_port}", **options) as ui_socket,
         connect(f"ws://127.0.0.1:{core.client_port}", **options) as agent_socket,
     ):
-        ui = UiV1(ui_socket)
-        ui.greet()
+        ui = ViewV1(ui_socket)
+        ui.connect()
         agent_socket.send(
             '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, '
             '"data": "Halted"}}'
         )
-        ui.find("Halted")
+        ui.find_run("Halted")
         core.stop()
         for each in (ui_socket, agent_socket):
             with pytest.raises(ConnectionClosed) as closed:
@@ -214,43 +214,43 @@ def test_control_without_a_run_means_the_one_that_halted_last(
 ) -> None:
     core, ui = socket_harness.core, socket_harness.ui(2)
     first, second = socket_harness.started(1, "A"), socket_harness.started(2, "B")
-    runs = [ui.find("A"), ui.find("B")]
-    second.ask("b")
-    ui.halted(runs[1])
-    first.ask("a")
-    ui.halted(runs[0])
+    runs = [ui.find_run("A"), ui.find_run("B")]
+    second.begin_query("b")
+    ui.wait_until_halted(runs[1])
+    first.begin_query("a")
+    ui.wait_until_halted(runs[0])
 
     run_on(core, core.step_over({"edited": True}))
-    assert first.answer() == {"edited": True}
+    assert first.receive_answer() == {"edited": True}
     run_on(core, core.step_over(None, runs[1]))
-    assert second.answer() == "b"
+    assert second.receive_answer() == "b"
 
-    ui.halted(runs[1], second.reach("answer"))
+    ui.wait_until_halted(runs[1], second.reach("answer"))
     run_on(core, core.continue_execution())
-    assert second.answer() == "answer"
-    second.ask("more")
-    assert second.answer() == "more"
+    assert second.receive_answer() == "answer"
+    second.begin_query("more")
+    assert second.receive_answer() == "more"
     run_on(core, core.halt_execution(runs[1]))
-    asked = second.ask("halts")
-    assert ui.halted(runs[1], asked) == asked
+    asked = second.begin_query("halts")
+    assert ui.wait_until_halted(runs[1], asked) == asked
 
 
 def test_step_over_keeps_the_edit_that_was_made(socket_harness: SocketHarness) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started()
-    run, asked = ui.find("P"), agent.ask("hi")
-    ui.halted(run)
+    run, asked = ui.find_run("P"), agent.begin_query("hi")
+    ui.wait_until_halted(run)
     ui.edit(run, asked, "edited")
     run_on(socket_harness.core, socket_harness.core.step_over(None))
-    assert agent.answer() == "edited"
+    assert agent.receive_answer() == "edited"
 
 
 @pytest.mark.parametrize("data", ["", {}, [], 0, False], ids=repr)
 def test_step_over_takes_empty_values(socket_harness: SocketHarness, data: object) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started(1)
-    agent.ask("hi")
-    ui.halted(ui.find("P"))
+    agent.begin_query("hi")
+    ui.wait_until_halted(ui.find_run("P"))
     run_on(socket_harness.core, socket_harness.core.step_over(data))
-    assert agent.answer() == data
+    assert agent.receive_answer() == data
 
 
 def test_step_over_where_nothing_is_halted(socket_harness: SocketHarness) -> None:
@@ -258,12 +258,12 @@ def test_step_over_where_nothing_is_halted(socket_harness: SocketHarness) -> Non
     with pytest.raises(RuntimeError, match="no run is halted"):
         run_on(core, core.step_over(None))
     agent = socket_harness.started()
-    run = ui.find("P")
+    run = ui.find_run("P")
     for named in (None, run):
         with pytest.raises(RuntimeError, match="no run is halted"):
             run_on(core, core.step_over(None, named))
     agent.finish()
-    ui.until(run, "idle")
+    ui.wait_for_state(run, "idle")
     with pytest.raises(RuntimeError, match="no run is halted"):
         run_on(core, core.step_over(None, run))
 
@@ -282,14 +282,14 @@ def test_control_of_what_is_not_there(socket_harness: SocketHarness, name: str) 
 
 def test_step_over_refuses_what_the_agent_could_not_take(socket_harness: SocketHarness) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started()
-    agent.call("ls")
-    ui.halted(ui.find("P"))
+    agent.begin_tool_call("ls")
+    ui.wait_until_halted(ui.find_run("P"))
     for data in ("ls", float("nan")):
         with pytest.raises(ProtocolError) as refused:
             run_on(socket_harness.core, socket_harness.core.step_over(data))
         assert refused.value.code == "invalid_edit"
     run_on(socket_harness.core, socket_harness.core.step_over(None))
-    assert agent.answer() == {"Tool": "ls", "Argument": None}
+    assert agent.receive_answer() == {"Tool": "ls", "Argument": None}
 
 
 CALL = {"Tool": "shell", "Argument": "rm -r build"}
@@ -299,10 +299,10 @@ def an_approval(socket_harness: SocketHarness, risk: str) -> tuple[AgentV2, str]
     """An agent whose call asks for an approval, and the call's halt point."""
     agent, ui = socket_harness.started(2), socket_harness.ui(2)
     assert isinstance(agent, AgentV2)
-    run = ui.find("P")
+    run = ui.find_run("P")
     agent.begin("tool_invocation", name="shell")
     asked = agent.reach(CALL, approval={"risk": risk, "why": "It deletes files."})
-    ui.halted(run, asked)
+    ui.wait_until_halted(run, asked)
     return agent, asked
 
 
@@ -317,16 +317,19 @@ def test_step_over_never_approves(socket_harness: SocketHarness, data: Any) -> N
     run_on(core, core.continue_execution())
     (call,) = run_on(core, core.approvals())
     assert (call.id, call.edit, call.revision) == (asked, None, 1)
-    query = agent.ask()  # now it continues
-    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}
+    query = agent.begin_query()  # now it continues
+    assert agent.receive_answer_body() == {"breakpoint": query, "answer": {"kind": "resume"}}
 
 
 def test_step_over_goes_on_from_what_does_not_ask(socket_harness: SocketHarness) -> None:
     agent, _ = an_approval(socket_harness, "low")
-    query = agent.ask("hi")
-    socket_harness.ui(2).until(next(iter(socket_harness.core.hub.runs())).id, "halted")
+    query = agent.begin_query("hi")
+    socket_harness.ui(2).wait_for_state(next(iter(socket_harness.core.hub.runs())).id, "halted")
     run_on(socket_harness.core, socket_harness.core.step_over("bye"))
-    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume", "data": "bye"}}
+    assert agent.receive_answer_body() == {
+        "breakpoint": query,
+        "answer": {"kind": "resume", "data": "bye"},
+    }
 
 
 def test_a_program_approves_what_it_has_seen(socket_harness: SocketHarness) -> None:
@@ -343,7 +346,7 @@ def test_a_program_approves_what_it_has_seen(socket_harness: SocketHarness) -> N
     edited = {"Tool": "shell", "Argument": "ls"}
     run_on(core, core.approve(seen, edited, always=True, confirmed=True))
     answer = {"kind": "resume", "data": edited, "approved": True, "always": True}
-    assert agent.answered() == {"breakpoint": asked, "answer": answer}
+    assert agent.receive_answer_body() == {"breakpoint": asked, "answer": answer}
     for late in (core.approve(seen, confirmed=True), core.deny(seen, "No.")):
         with pytest.raises(StaleError):
             run_on(core, late)
@@ -356,7 +359,7 @@ def test_a_program_denies(socket_harness: SocketHarness) -> None:
     (seen,) = run_on(core, core.approvals())
     run_on(core, core.deny(seen, "Not today."))
     answer = {"kind": "deny", "reason": "Not today."}
-    assert agent.answered() == {"breakpoint": asked, "answer": answer}
+    assert agent.receive_answer_body() == {"breakpoint": asked, "answer": answer}
 
 
 # ---- runs on disk -----------------------------------------------------------------------------------
@@ -369,28 +372,28 @@ def test_runs_that_ended_are_there_again_after_a_restart(
     ui = socket_harness.ui(2)
     for version in (1, 2):
         agent = socket_harness.started(version, f"P{version}")
-        run = ui.find(f"P{version}")
-        asked = agent.ask({"n": version})
-        ui.halted(run, asked)
+        run = ui.find_run(f"P{version}")
+        asked = agent.begin_query({"n": version})
+        ui.wait_until_halted(run, asked)
         ui.edit(run, asked, None if version == 1 else "edited")
         ui.step(run)
-        agent.answer()
+        agent.receive_answer()
         agent.finish()
-        ui.until(run, "idle")
+        ui.wait_for_state(run, "idle")
     deleted = socket_harness.started(2, "Deleted")
     deleted.finish()
-    ui.until(ui.find("Deleted"), "idle")
-    ui.act("delete_run", run=ui.find("Deleted"))
+    ui.wait_for_state(ui.find_run("Deleted"), "idle")
+    ui.run_command("delete_run", run=ui.find_run("Deleted"))
     socket_harness.core.stop()
     assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in tmp_path.iterdir())
 
     again = new_socket_harness(data=tmp_path).ui(2)
-    assert isinstance(again, UiV2)
+    assert isinstance(again, ViewV2)
     assert [(run["name"], run["state"]) for run in again.runs.values()] == [
         ("Run #1 of P1", "idle"),
         ("Run #1 of P2", "idle"),
     ]
-    rows = [again.open(run)["rows"] for run in again.runs]
+    rows = [again.open_run(run)["rows"] for run in again.runs]
     assert [[row["summary"] for row in each] for each in rows] == [
         ["Asks with an empty prompt", "Agent execution finished"],
         ["edited", "Agent execution finished"],
@@ -417,14 +420,14 @@ def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
     with caplog.at_level(logging.INFO, logger.name):
         socket_harness = new_socket_harness(logger=logger)
         ui, agent = socket_harness.ui(1), socket_harness.started(1, "two\nlines \x1b[31m")
-        run = ui.find("two\nlines \x1b[31m")
+        run = ui.find_run("two\nlines \x1b[31m")
         agent.commit("Add\nb.txt")
-        agent.say("na\nture")
-        agent.error()
-        assert ui.refused("ju\nmp")["code"] == "unknown_command"
+        agent.send("na\nture")
+        agent.receive_error()
+        assert ui.expect_refusal("ju\nmp")["code"] == "unknown_command"
         agent.finish()
-        ui.until(run, "idle")
-        ui.hang_up()
+        ui.wait_for_state(run, "idle")
+        ui.disconnect()
         with pytest.raises(InvalidStatus):
             socket_harness.socket(
                 socket_harness.core.ui_port, additional_headers={"Origin": "http://evil.example"}

@@ -15,24 +15,24 @@ from agentstepper_nb.protocol.data_model import Commit, Event, HaltPoint
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
-from tests.hub.harness import Agent, FakeConnection, Person, a_run, open_hub
+from tests.hub.harness import FakeConnection, ScriptedAgent, ScriptedView, open_hub, start_run
 from tests.hub.test_slow_reads import settle
 
 # ---- the store -------------------------------------------------------------------------------------
 
 
-class Told(MemoryStore):
+class RequestRecordingStore(MemoryStore):
     """Remembers for what it was asked to be durable."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[tuple[list[str], bool]] = []
+        self.requests: list[tuple[list[str], bool]] = []
         self.damaged = False
 
     def append(self, records: Sequence[Record], *args: Any, **named: Any) -> None:
         if records:
             kinds = [str(type(record).__name__) for record in records]
-            self.asked.append((kinds, named["durable"]))
+            self.requests.append((kinds, named["durable"]))
         super().append(records, *args, **named)
 
     async def history(self, run: str) -> RunHistory:
@@ -52,15 +52,15 @@ class Told(MemoryStore):
 
 
 async def test_what_has_to_outlive_a_power_cut() -> None:
-    store = Told()
+    store = RequestRecordingStore()
     hub = await open_hub(store)
-    agent = Agent()
+    agent = ScriptedAgent()
     await agent.connect(hub)
 
     def durable(does: Callable[[], object]) -> bool:
-        store.asked.clear()
+        store.requests.clear()
         does()
-        return any(durable for _, durable in store.asked)
+        return any(durable for _, durable in store.requests)
 
     assert not durable(lambda: agent.begin("e"))
     assert durable(lambda: agent.reach("b", event="e"))  # people are told of a halt
@@ -72,16 +72,16 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
     assert not durable(lambda: hub.perform(hub.commands.step("r", hub.clock())))
     assert not durable(lambda: hub.perform(hub.commands.resume("r", hub.clock())))
     assert not durable(lambda: agent.reach("passed"))
-    assert store.asked[-1][0][-1] == "MessagesReceived"  # in one with what it brought
-    assert "HaltPointSaved" in store.asked[-1][0]
+    assert store.requests[-1][0][-1] == "MessagesReceived"  # in one with what it brought
+    assert "HaltPointSaved" in store.requests[-1][0]
     await hub.close()
 
 
 async def test_damage_is_named_and_the_rest_goes_on() -> None:
-    store = Told()
+    store = RequestRecordingStore()
     hub = await open_hub(store)
-    await a_run(hub)
-    person = Person(hub)
+    await start_run(hub)
+    person = ScriptedView(hub)
     store.damaged = True
     for command, body in (
         ("open_run", {"run": "r"}),
@@ -90,7 +90,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
         ("get_message", {"run": "r", "message": "b"}),
         ("export_run", {"run": "r"}),
     ):
-        refused = (await person.command(command, **body))["body"]
+        refused = (await person.request(command, **body))["body"]
         assert (refused["code"], refused["run"]) == ("damaged_run", "r")
         assert "a halt point's row" in refused["message"]
     line = FakeConnection()
@@ -103,10 +103,10 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
 
 
 async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
-    store = Told()
+    store = RequestRecordingStore()
     hub = await open_hub(store)
-    agent = await a_run(hub)
-    agent.bye()
+    agent = await start_run(hub)
+    agent.send_bye()
     hub.delete("r")
     with pytest.raises(CommandError) as gone:
         await hub.history("r")
@@ -116,8 +116,8 @@ async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
         hub.delete(run)
         raise KeyError(run)
 
-    other = await a_run(hub, "other")
-    other.bye()
+    other = await start_run(hub, "other")
+    other.send_bye()
     store.history = read  # type: ignore[method-assign]
     with pytest.raises(CommandError) as gone:
         await hub.history("other")
@@ -125,7 +125,7 @@ async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
     await hub.close()
 
 
-class Full(MemoryStore):
+class FullStore(MemoryStore):
     """A store on a disk that is full, for as long as it says so."""
 
     full = False
@@ -136,34 +136,34 @@ class Full(MemoryStore):
 
 
 async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins() -> None:
-    store = Full()
+    store = FullStore()
     hub = await open_hub(store)
-    agent = await a_run(hub)
-    person = Person(hub)
+    agent = await start_run(hub)
+    person = ScriptedView(hub)
     store.on_write_trouble(StoreInfo(kind="sqlite", trouble="some of a run wasn't kept."))
-    assert (await person.line.expect("store"))["store"]["trouble"].startswith("some of")
-    assert "code" not in await Agent(run="before").connect(hub)
+    assert (await person.connection.receive("store"))["store"]["trouble"].startswith("some of")
+    assert "code" not in await ScriptedAgent(run="before").connect(hub)
     store.full = True
     store.on_write_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
-    assert (await person.line.expect("store"))["store"]["trouble"] == "the disk is full."
-    refused = await Agent(run="new").connect(hub)
+    assert (await person.connection.receive("store"))["store"]["trouble"] == "the disk is full."
+    refused = await ScriptedAgent(run="new").connect(hub)
     assert (refused["code"], "the disk is full." in refused["message"]) == ("store_failed", True)
-    assert (await person.command("import_run", data="x"))["body"]["code"] == "store_failed"
-    late = Person(hub)
-    assert (await late.line.expect("hello"))["store"]["trouble"] == "the disk is full."
-    agent.hang_up()
+    assert (await person.request("import_run", data="x"))["body"]["code"] == "store_failed"
+    late = ScriptedView(hub)
+    assert (await late.connection.receive("hello"))["store"]["trouble"] == "the disk is full."
+    agent.disconnect()
     assert "code" not in await agent.connect(hub, waiting=["b"])  # who was there goes on
     store.full = False
     store.on_write_trouble(StoreInfo(kind="sqlite"))
-    assert (await person.line.expect("store"))["store"]["trouble"] is None
-    assert "code" not in await Agent(run="new").connect(hub)
+    assert (await person.connection.receive("store"))["store"]["trouble"] is None
+    assert "code" not in await ScriptedAgent(run="new").connect(hub)
     await hub.close()
 
 
 async def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
     hub = await open_hub(open_store(tmp_path))
-    person = Person(hub)
-    kept = (await person.line.expect("hello"))["store"]
+    person = ScriptedView(hub)
+    kept = (await person.connection.receive("hello"))["store"]
     assert kept == {
         "kind": "sqlite",
         "durability": "durable",
@@ -171,7 +171,7 @@ async def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
         "size": None,
         "trouble": None,
     }
-    told = (await person.command("get_store"))["body"]["store"]
+    told = (await person.request("get_store"))["body"]["store"]
     assert told == kept | {"size": told["size"]}
     assert told["size"] > 0
     await hub.close()
@@ -180,7 +180,7 @@ async def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
 # ---- what goes by itself ---------------------------------------------------------------------------
 
 
-class Old(MemoryStore):
+class StoreWithExpiredRuns(MemoryStore):
     """Has what is to go."""
 
     def __init__(self, *expired: str) -> None:
@@ -194,12 +194,12 @@ class Old(MemoryStore):
 
 
 async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
-    store = Old("r", "tagged", "live", "gone")
+    store = StoreWithExpiredRuns("r", "tagged", "live", "gone")
     hub = await open_hub(store)
     for run in ("r", "tagged", "live"):
-        agent = await a_run(hub, run)
+        agent = await start_run(hub, run)
         if run != "live":
-            agent.bye()
+            agent.send_bye()
     hub.perform(hub.commands.tag("tagged", ["mine"]))
     await Retention(hub, RetentionLimits(days=0.01, gib=0.5)).sweep(store)
     assert [run.id for run in hub.runs()] == ["tagged", "live"]
@@ -208,17 +208,17 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
 
 
 async def test_it_happens_at_the_start() -> None:
-    store = Old("r")
+    store = StoreWithExpiredRuns("r")
     hub = Hub(store, clock=lambda: 1000.0, extensions=(), retention=RetentionLimits(gib=1))
-    agent = await a_run(hub)
-    agent.bye()
+    agent = await start_run(hub)
+    agent.send_bye()
     await hub.start()
     await settle()
     assert hub.runs() == []
     assert store.asked == [(None, 2**30)]
     await hub.close()
-    plain = await open_hub(Old("r"))
-    assert isinstance(plain.store, Old)
+    plain = await open_hub(StoreWithExpiredRuns("r"))
+    assert isinstance(plain.store, StoreWithExpiredRuns)
     await settle()
     assert plain.store.asked == []
     await plain.close()

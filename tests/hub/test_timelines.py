@@ -15,16 +15,16 @@ from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import RowPage
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
-from tests.hub.test_slow_reads import Line, settle
+from tests.hub.test_slow_reads import RecordingConnection, settle
 
 Json = Any
 
 
-def ask(agent: AgentV2, id: str = "q") -> Json:
+def begin_query(agent: AgentV2, id: str = "q") -> Json:
     """Ask for the timeline, and hear it."""
     n = agent.next_number()
-    agent.say(f'{{"n": {n}, "type": "get_timeline", "id": "{id}", "body": {{}}}}')
-    message = agent.hear()
+    agent.send(f'{{"n": {n}, "type": "get_timeline", "id": "{id}", "body": {{}}}}')
+    message = agent.receive()
     assert (message["type"], message["id"]) == ("timeline", id), message
     return message["body"]
 
@@ -43,10 +43,10 @@ def test_all_that_was_sent_before(socket_harness: SocketHarness) -> None:
     agent.begin()
     agent.reach("hello", waits=False)
     agent.reach("answer", waits=False, outcome="ok")
-    agent.post("said")
+    agent.post_debug_message("said")
     body = {"diff": "d", "content": "c", "previous_content": "p"}
     agent.commit("Change a", changes=[{"path": "a.py", "kind": "added", "added": 3, "body": body}])
-    found = ask(agent)
+    found = begin_query(agent)
     assert found["run"]["id"] == agent.run
     assert [(row["seq"], row["summary"]) for row in found["rows"]] == [
         (1, "hello"),
@@ -61,18 +61,18 @@ def test_all_that_was_sent_before(socket_harness: SocketHarness) -> None:
 
 def test_only_its_own_run(socket_harness: SocketHarness) -> None:
     first, second = started(socket_harness), started(socket_harness)
-    first.post("of the first")
-    second.post("of the second")
-    assert [row["summary"] for row in ask(first)["rows"]] == ["of the first"]
-    assert [row["summary"] for row in ask(second)["rows"]] == ["of the second"]
+    first.post_debug_message("of the first")
+    second.post_debug_message("of the second")
+    assert [row["summary"] for row in begin_query(first)["rows"]] == ["of the first"]
+    assert [row["summary"] for row in begin_query(second)["rows"]] == ["of the second"]
 
 
 def test_a_long_run_is_cut_in_its_middle(socket_harness: SocketHarness) -> None:
     agent = started(socket_harness)
     for number in range(1, 601):
-        agent.post(str(number))
+        agent.post_debug_message(str(number))
         agent.commit(str(number))
-    found = ask(agent)
+    found = begin_query(agent)
     numbers = [row["seq"] for row in found["rows"]]
     assert numbers == [*range(1, 251), *range(351, 601)]
     assert found["run"]["rows"] == 600
@@ -90,7 +90,7 @@ def test_texts_of_any_length_make_a_small_answer(socket_harness: SocketHarness) 
     agent.commit(long, description=long, changes=files)
     many = [{"path": f"{n}.py", "kind": "changed"} for n in range(5000)]
     agent.commit("many", changes=many)
-    assert len(json.dumps(ask(agent))) < 500_000
+    assert len(json.dumps(begin_query(agent))) < 500_000
 
 
 # ---- when it may be asked for ----------------------------------------------------------------------
@@ -98,24 +98,24 @@ def test_texts_of_any_length_make_a_small_answer(socket_harness: SocketHarness) 
 
 def test_answers_to_breakpoints_come_meanwhile(socket_harness: SocketHarness) -> None:
     agent, ui = started(socket_harness), socket_harness.ui()
-    run = ui.find("P")
-    point = agent.ask("hello")
-    ui.halted(run, point)
-    pending = ask(agent)["rows"]
+    run = ui.find_run("P")
+    point = agent.begin_query("hello")
+    ui.wait_until_halted(run, point)
+    pending = begin_query(agent)["rows"]
     assert [(row["id"], row["pending"]) for row in pending] == [(point, True)]
     ui.step(run)
-    assert agent.answer() == "hello"
+    assert agent.receive_answer() == "hello"
 
 
 def test_before_hello_and_after_bye_it_is_refused(socket_harness: SocketHarness) -> None:
     agent = socket_harness.agent()
     assert isinstance(agent, AgentV2)
-    agent.send("get_timeline")
-    assert agent.error()["code"] == "hello_expected"
+    agent.send_message("get_timeline")
+    assert agent.receive_error()["code"] == "hello_expected"
     agent.start()
     agent.finish()
-    agent.send("get_timeline")
-    assert agent.error()["code"] == "run_ended"
+    agent.send_message("get_timeline")
+    assert agent.receive_error()["code"] == "run_ended"
 
 
 # ---- a store that takes its time -------------------------------------------------------------------
@@ -147,89 +147,89 @@ class LateStore(MemoryStore):
         return await super().page(run, first, last)
 
 
-class AwaitedLine(Line):
+class AwaitedConnection(RecordingConnection):
     """A connection that tells when something was sent; acknowledgements and leases are left out."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.spoke = asyncio.Event()
+        self.was_sent = asyncio.Event()
 
     def send(self, text: str) -> None:
         if json.loads(text)["type"] not in ("acknowledged", "lease"):
             super().send(text)
-            self.spoke.set()
+            self.was_sent.set()
 
 
 HELLO = {"version": 2, "sdk": "t", "program": "P", "run": "r", "secret": "s", "pid": 1}
 
 
-class Harness:
+class LateStoreHarness:
     """A hub over a late store, with one agent of version 2."""
 
     def __init__(self) -> None:
         self.store = LateStore()
         self.hub = Hub(self.store, clock=lambda: 1e9)
-        self.line = AwaitedLine()
+        self.connection = AwaitedConnection()
         self._sent = 0
-        self.agent = self.hub.connect_agent(self.line, 2)
-        self.says("hello", HELLO | {"host": "h", "boot": ""})
+        self.agent = self.hub.connect_agent(self.connection, 2)
+        self.send("hello", HELLO | {"host": "h", "boot": ""})
         self.post("start", kind="program_started")
-        self.line.take()
-        self.line.spoke.clear()
+        self.connection.take_bodies()
+        self.connection.was_sent.clear()
 
-    def says(self, type: str, body: Json, **address: str) -> None:
+    def send(self, type: str, body: Json, **address: str) -> None:
         self._sent += 1
         self.agent.receive(json.dumps({"n": self._sent, "type": type, "body": body} | address))
 
     def post(self, text: str, kind: str = "debug_message") -> None:
         event = {"id": f"e-{text}", "kind": kind, "at": 1.0, "clock": 1.0, "data": text}
-        self.says("event", event)
+        self.send("event", event)
 
-    def ask(self) -> None:
-        self.says("get_timeline", {}, id="q")
+    def request_timeline(self) -> None:
+        self.send("get_timeline", {}, id="q")
 
-    async def answer(self) -> Json:
+    async def receive_answer(self) -> Json:
         """The next message to the agent, which a thread works on."""
         async with asyncio.timeout(30):
-            await self.line.spoke.wait()
-        (message,) = self.line.take()
+            await self.connection.was_sent.wait()
+        (message,) = self.connection.take_bodies()
         return message
 
 
 async def test_it_is_read_once_all_is_recorded() -> None:
-    harness = Harness()
+    harness = LateStoreHarness()
     harness.store.late = []
     harness.post("late")
-    harness.ask()
+    harness.request_timeline()
     await settle()
-    assert harness.line.take() == []
+    assert harness.connection.take_bodies() == []
     harness.store.catch_up()
-    found = await harness.answer()
+    found = await harness.receive_answer()
     assert [row["summary"] for row in found["body"]["rows"]] == ["late"]
 
 
 async def test_an_agent_that_goes_while_it_is_read() -> None:
-    harness = Harness()
+    harness = LateStoreHarness()
     harness.store.may_read.clear()
-    harness.ask()
+    harness.request_timeline()
     await settle()
     harness.agent.on_closed()
     harness.store.may_read.set()
     await settle()
-    assert harness.line.take() == []
+    assert harness.connection.take_bodies() == []
     assert len(asyncio.all_tasks()) == 1
     assert harness.hub.run("r").state is RunState.DETACHED
     await harness.hub.close()
 
 
 async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
-    harness = Harness()
+    harness = LateStoreHarness()
 
     async def fail(run: str, first: int, last: int) -> RowPage:
         raise OSError("disk on fire")
 
     harness.store.page = fail  # type: ignore[method-assign]
-    harness.ask()
-    failed = await harness.answer()
+    harness.request_timeline()
+    failed = await harness.receive_answer()
     assert (failed["type"], failed["body"]["code"]) == ("error", "internal")
     assert harness.hub.run("r").live

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.hub.conftest import SocketHarness
-from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
-from tests.hub.socket_uis import Ui, UiV1, UiV2
+from tests.hub.socket_agents import AgentV1, AgentV2, Json, SocketAgent
+from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 
 pytestmark = pytest.mark.parametrize("agent_version", [1, 2], ids=["agent 1", "agent 2"])
 for_each_ui = pytest.mark.parametrize("ui_version", [1, 2], ids=["UI 1", "UI 2"])
@@ -20,39 +20,39 @@ def test_a_run_is_stepped_edited_continued_and_halted(
     socket_harness: SocketHarness, agent_version: int, ui_version: int
 ) -> None:
     ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version, "fix_tests")
-    run = ui.find("fix_tests")
+    run = ui.find_run("fix_tests")
     agent.reach("fix_tests")
-    ui.halted(run)
+    ui.wait_until_halted(run)
     ui.step(run)
-    assert agent.answer() == "fix_tests"
+    assert agent.receive_answer() == "fix_tests"
 
     prompt = {"messages": [{"role": "user", "content": "Write b.txt"}]}
-    asked = agent.ask(prompt)
-    assert ui.halted(run) == asked
+    asked = agent.begin_query(prompt)
+    assert ui.wait_until_halted(run) == asked
     ui.edit(run, asked, {"messages": []})
     ui.step(run)
-    assert agent.answer() == {"messages": []}
+    assert agent.receive_answer() == {"messages": []}
 
     answered = agent.reach({"content": "done"})
-    assert ui.halted(run) == answered
+    assert ui.wait_until_halted(run) == answered
     ui.resume(run)
-    assert agent.answer() == {"content": "done"}
+    assert agent.receive_answer() == {"content": "done"}
 
     for number in range(3):
-        agent.call("ls", number)
-        assert agent.answer() == {"Tool": "ls", "Argument": number}
+        agent.begin_tool_call("ls", number)
+        assert agent.receive_answer() == {"Tool": "ls", "Argument": number}
         agent.reach("a.txt")
-        assert agent.answer() == "a.txt"
+        assert agent.receive_answer() == "a.txt"
 
     ui.halt(run)
-    called = agent.call("write", {"path": "b.txt"})
-    assert ui.halted(run) == called
+    called = agent.begin_tool_call("write", {"path": "b.txt"})
+    assert ui.wait_until_halted(run) == called
     ui.edit(run, called, {"Tool": "read", "Argument": None})
     ui.step(run)
-    assert agent.answer() == {"Tool": "read", "Argument": None}
+    assert agent.receive_answer() == {"Tool": "read", "Argument": None}
 
     agent.finish()
-    assert ui.until(run, "idle")["state"] == "idle"
+    assert ui.wait_for_state(run, "idle")["state"] == "idle"
 
 
 @for_each_ui
@@ -61,23 +61,23 @@ def test_an_empty_edit_is_an_edit(
     socket_harness: SocketHarness, agent_version: int, ui_version: int, value: object
 ) -> None:
     ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
-    run, asked = ui.find("P"), agent.ask()
-    assert ui.halted(run) == asked
+    run, asked = ui.find_run("P"), agent.begin_query()
+    assert ui.wait_until_halted(run) == asked
     ui.edit(run, asked, value)
     ui.step(run)
-    assert agent.answer() == value
+    assert agent.receive_answer() == value
 
 
 def test_an_edit_to_null_is_none_only_in_version_1(
     socket_harness: SocketHarness, agent_version: int
 ) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started(agent_version)
-    assert isinstance(ui, UiV2)
-    run, asked = ui.find("P"), agent.ask("x")
-    ui.halted(run)
+    assert isinstance(ui, ViewV2)
+    run, asked = ui.find_run("P"), agent.begin_query("x")
+    ui.wait_until_halted(run)
     ui.edit(run, asked, None)
     ui.step(run)
-    assert agent.answer() == (None if agent_version == 2 else "x")
+    assert agent.receive_answer() == (None if agent_version == 2 else "x")
 
 
 def test_contents_and_edits_travel_to_the_letter(
@@ -85,21 +85,21 @@ def test_contents_and_edits_travel_to_the_letter(
 ) -> None:
     """JavaScript would lose the large integer, 1.0 and the order of numbers as keys."""
     ui, agent = socket_harness.ui(2), socket_harness.started(agent_version)
-    assert isinstance(ui, UiV2)
-    run = ui.find("P")
+    assert isinstance(ui, ViewV2)
+    run = ui.find_run("P")
     text = '{"2": 1.0, "1": 12345678901234567890123, "spaced" : [ ] }'
     agent.begin()
-    agent.say(json.dumps(marked(agent)).replace('"DATA"', text))
-    asked = ui.halted(run)
-    body = ui.command("get_message", run=run, message=asked)
+    agent.send(json.dumps(marked(agent)).replace('"DATA"', text))
+    asked = ui.wait_until_halted(run)
+    body = ui.request("get_message", run=run, message=asked)
     assert body["data"] == text
     assert body["strict"] is True
     edit = ' {"9": 1.50, "8": -0.0}'
-    ui.command("step", run=run, breakpoint=asked, revision=1, edit=edit)
-    assert edit in agent.hear_text()
+    ui.request("step", run=run, breakpoint=asked, revision=1, edit=edit)
+    assert edit in agent.receive_text()
 
 
-def marked(agent: Agent) -> Json:
+def marked(agent: SocketAgent) -> Json:
     """A halt point whose data is to be replaced by what no JSON library would write."""
     if isinstance(agent, AgentV1):
         point = {"uuid": "u", "event_id": agent.event, "time": 1.0, "original_data": "DATA"}
@@ -119,29 +119,29 @@ def test_an_agent_that_leaves_while_it_is_halted(
     socket_harness: SocketHarness, agent_version: int, ui_version: int, leaves: str
 ) -> None:
     ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
-    run = ui.find("P")
-    agent.ask()
-    ui.halted(run)
-    does: dict[str, Callable[[], None]] = {"hangs up": agent.hang_up, "finishes": agent.finish}
+    run = ui.find_run("P")
+    agent.begin_query()
+    ui.wait_until_halted(run)
+    does: dict[str, Callable[[], None]] = {"hangs up": agent.disconnect, "finishes": agent.finish}
     does[leaves]()
     if agent_version == 2 and leaves == "hangs up":
-        goes_on_without_its_agent(socket_harness, ui, run)
+        check_continues_without_agent(socket_harness, ui, run)
         return
-    ended = ui.until(run, "idle")
+    ended = ui.wait_for_state(run, "idle")
     assert ui.pending(run) is None
-    if isinstance(ui, UiV2):
+    if isinstance(ui, ViewV2):
         assert ended["ending"] == "finished"
-        assert [row["answer"] for row in ui.open(run)["rows"]] == ["withdrawn", "resume"]
-    assert ui.refused("step", run=run)["code"] == "run_is_over"
+        assert [row["answer"] for row in ui.open_run(run)["rows"]] == ["withdrawn", "resume"]
+    assert ui.expect_refusal("step", run=run)["code"] == "run_is_over"
 
 
-def goes_on_without_its_agent(socket_harness: SocketHarness, ui: Ui, run: str) -> None:
+def check_continues_without_agent(socket_harness: SocketHarness, ui: SocketView, run: str) -> None:
     """It may come back: what is pending can be answered, and a UI of version 1 sees no difference."""
     other = socket_harness.ui(2)
-    away = other.until(run, "detached")
+    away = other.wait_for_state(run, "detached")
     assert (away["ending"], other.pending(run)) == (None, ui.pending(run))
     ui.barrier()
-    assert ui.runs[run]["state"] == ("detached" if isinstance(ui, UiV2) else "halted")
+    assert ui.runs[run]["state"] == ("detached" if isinstance(ui, ViewV2) else "halted")
     ui.step(run)
     ui.barrier()
     assert ui.pending(run) is None
@@ -152,24 +152,24 @@ def test_messages_and_commits_are_shown(
     socket_harness: SocketHarness, agent_version: int, ui_version: int
 ) -> None:
     ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
-    run = ui.find("P")
-    if isinstance(ui, UiV2):
-        ui.open(run)
-    agent.post("look ✓")
+    run = ui.find_run("P")
+    if isinstance(ui, ViewV2):
+        ui.open_run(run)
+    agent.post_debug_message("look ✓")
     agent.commit("Add b.txt")
-    asked = agent.ask("hi")
-    ui.halted(run)
-    if isinstance(ui, UiV1):
+    asked = agent.begin_query("hi")
+    ui.wait_until_halted(run)
+    if isinstance(ui, ViewV1):
         told = ui.runs[run]
         assert [message["summary"] for message in told["messages"]] == ["look ✓", None]
         assert [commit["title"] for commit in told["commits"]] == ["Add b.txt"]
         assert told["messages"][1]["uuid"] == asked
-    elif isinstance(ui, UiV2):
+    elif isinstance(ui, ViewV2):
         ui.barrier()
         rows = sorted(ui.rows.values(), key=lambda row: row["seq"])
         assert [(row["seq"], row["summary"]) for row in rows] == [(1, "look ✓"), (2, "hi")]
         assert [(commit["title"], commit["seq"]) for commit in ui.commits] == [("Add b.txt", 1)]
-        said = ui.command("get_message", run=run, message=rows[0]["id"])
+        said = ui.request("get_message", run=run, message=rows[0]["id"])
         assert (said["data"], said["edit"], said["strict"]) == ('"look \\u2713"', None, True)
 
 
@@ -178,19 +178,19 @@ def test_a_ui_that_comes_later_sees_all(
     socket_harness: SocketHarness, agent_version: int, ui_version: int
 ) -> None:
     first, agent = socket_harness.ui(2), socket_harness.started(agent_version)
-    agent.post("look")
-    asked = agent.ask("hi")
-    run = first.find("P")
-    first.halted(run)
+    agent.post_debug_message("look")
+    asked = agent.begin_query("hi")
+    run = first.find_run("P")
+    first.wait_until_halted(run)
     late = socket_harness.ui(ui_version)
     assert late.pending(run) == asked
-    if isinstance(late, UiV1):
+    if isinstance(late, ViewV1):
         assert (late.active, late.halted_at) == (run, asked)
         assert [message["summary"] for message in late.runs[run]["messages"]] == ["look", None]
-    elif isinstance(late, UiV2):
-        assert [row["pending"] for row in late.open(run)["rows"]] == [False, True]
+    elif isinstance(late, ViewV2):
+        assert [row["pending"] for row in late.open_run(run)["rows"]] == [False, True]
     late.step(run)
-    assert agent.answer() == "hi"
+    assert agent.receive_answer() == "hi"
 
 
 @for_each_ui
@@ -199,18 +199,18 @@ def test_agents_of_version_1_cannot_be_stopped(
 ) -> None:
     """Stop is version 2's; version 1's UI has no such command."""
     ui, agent = socket_harness.ui(ui_version), socket_harness.started(agent_version)
-    run = ui.find("P")
-    agent.ask("x")
-    ui.halted(run)
+    run = ui.find_run("P")
+    agent.begin_query("x")
+    ui.wait_until_halted(run)
     if ui_version == 1:
-        assert ui.refused("stop", run=run)["code"] == "unknown_command"
+        assert ui.expect_refusal("stop", run=run)["code"] == "unknown_command"
     elif agent_version == 1:
-        error = ui.refused("stop", run=run)
+        error = ui.expect_refusal("stop", run=run)
         assert (error["code"], error["run"]) == ("cannot_stop", run)
     else:
-        ui.act("stop", run=run)
+        ui.run_command("stop", run=run)
         assert isinstance(agent, AgentV2)
-        assert agent.answered()["answer"] == {"kind": "stop"}
+        assert agent.receive_answer_body()["answer"] == {"kind": "stop"}
         return
     ui.step(run)
-    assert agent.answer() == "x"
+    assert agent.receive_answer() == "x"

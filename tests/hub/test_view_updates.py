@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.data_model import Event, EventKind, RowNote, Run
 from agentstepper_nb.protocol.ui import CoreToUi, NoteChanged, RowChanged, RunChanged
 
 
-class Later:
+class ScheduledCall:
     """What a clock is going to call."""
 
     def __init__(self, at: float, call: Callable[[], object]) -> None:
@@ -28,21 +28,21 @@ class Later:
         self.call = None
 
 
-class Clock:
+class ManualClock:
     """A loop's time, that only moves when told."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.later: list[Later] = []
+        self.later: list[ScheduledCall] = []
 
     def time(self) -> float:
         return self.now
 
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Later:
-        self.later.append(Later(self.now + delay, callback))
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> ScheduledCall:
+        self.later.append(ScheduledCall(self.now + delay, callback))
         return self.later[-1]
 
-    def go(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Let time pass."""
         end = self.now + seconds
         due = [each for each in self.later if each.at <= end]
@@ -54,11 +54,11 @@ class Clock:
         self.now = end
 
 
-class Told:
+class ViewHarness:
     """A UI's pushes, and what it was told."""
 
     def __init__(self, *runs: str) -> None:
-        self.clock = Clock()
+        self.clock = ManualClock()
         self.sent: list[CoreToUi] = []
         self.made = 0
         self.waiting = 0
@@ -83,7 +83,7 @@ class Told:
         note = RowNote(run=run, message="r1", text=text, at=0.0)
         self.pushes.add_message(run, lambda: NoteChanged(note=note))
 
-    def take(self) -> list[str]:
+    def take_sent(self) -> list[str]:
         """What was sent, in short."""
         sent, self.sent[:] = list(self.sent), []
         return [short(message) for message in sent]
@@ -100,153 +100,153 @@ def short(message: CoreToUi) -> str:
     raise AssertionError(message)
 
 
-def told(*numbers: int) -> list[str]:
+def row_pushes(*numbers: int) -> list[str]:
     return [f"row {number}" for number in numbers]
 
 
 def test_at_a_person_s_pace_everything_goes_at_once() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, 40):
         ui.row(seq, pending=True)
         ui.header(seq)
-        assert ui.take() == [f"row {seq}", f"run {seq}"]
-        ui.clock.go(0.3)
+        assert ui.take_sent() == [f"row {seq}", f"run {seq}"]
+        ui.clock.advance(0.3)
     assert not ui.clock.later
 
 
 def test_of_what_comes_faster_the_last_page_is_told_and_then_the_header() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, 10_001):
         ui.row(seq)
         ui.header(seq)
-    at_once = ui.take()
+    at_once = ui.take_sent()
     assert len(at_once) == MAX_IMMEDIATE_PER_INTERVAL
     assert ui.made == MAX_IMMEDIATE_PER_INTERVAL // 2  # a row that isn't told isn't made either
-    ui.clock.go(BATCH_INTERVAL_S)
+    ui.clock.advance(BATCH_INTERVAL_S)
     last = range(10_001 - PAGE_ROWS, 10_001)
-    assert ui.take() == [*told(*last), "run 10000"]
+    assert ui.take_sent() == [*row_pushes(*last), "run 10000"]
     assert ui.made == MAX_IMMEDIATE_PER_INTERVAL // 2 + PAGE_ROWS
-    ui.clock.go(10)
-    assert ui.take() == []
+    ui.clock.advance(10)
+    assert ui.take_sent() == []
     ui.row(10_001)
-    assert ui.take() == ["row 10001"]
+    assert ui.take_sent() == ["row 10001"]
 
 
 def test_it_tells_at_most_twenty_times_a_second() -> None:
-    ui = Told()
+    ui = ViewHarness()
     messages = 0
     for seq in range(1, 20_001):  # for a second
         ui.row(seq)
-        messages += len(ui.take())
-        ui.clock.go(1 / 20_000)
+        messages += len(ui.take_sent())
+        ui.clock.advance(1 / 20_000)
     spans = 1 / BATCH_INTERVAL_S
     assert messages <= (spans + 1) * (MAX_IMMEDIATE_PER_INTERVAL + PAGE_ROWS)
     assert messages >= (spans - 1) * PAGE_ROWS
 
 
 def test_what_waits_for_a_person_and_what_becomes_of_it_is_always_told() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, 1001):
         ui.row(seq, pending=seq == 500)
-    ui.take()
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == told(500, *range(1001 - PAGE_ROWS, 1001))
+    ui.take_sent()
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == row_pushes(500, *range(1001 - PAGE_ROWS, 1001))
     for seq in range(1001, 2001):
         ui.row(seq)
     ui.row(500, text="answered")
     ui.row(3, text="put into a sentence")
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take()[-2:] == ["row 500 answered", "row 3 put into a sentence"]
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent()[-2:] == ["row 500 answered", "row 3 put into a sentence"]
 
 
 def test_a_row_that_changes_before_it_is_told_is_told_once_as_it_stands() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
-    ui.take()
+    ui.take_sent()
     ui.row(100, pending=True, text="pending")
     ui.row(101)
     ui.row(100, text="answered")
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == ["row 100 answered", "row 101"]
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == ["row 100 answered", "row 101"]
 
 
 def test_everything_else_is_told_in_its_order() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
-    ui.take()
+    ui.take_sent()
     ui.row(100)
     ui.note("a")
     ui.row(101)
     ui.note("b")
     ui.header(101)
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == ["row 100", "note a", "row 101", "note b", "run 101"]
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == ["row 100", "note a", "row 101", "note b", "run 101"]
 
 
 def test_a_busy_run_costs_another_none_of_its_rows() -> None:
-    ui = Told("run", "quiet")
+    ui = ViewHarness("run", "quiet")
     for seq in range(1, 1001):
         ui.row(seq)
         if seq == 500:
             ui.row(7, run="quiet")
             ui.header(7, run="quiet")
-    ui.take()
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take()[-2:] == ["row 7", "run 7"]
+    ui.take_sent()
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent()[-2:] == ["row 7", "run 7"]
 
 
 def test_what_is_asked_to_be_told_now_is() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, 101):
         ui.row(seq)
-    ui.take()
+    ui.take_sent()
     ui.pushes.flush()
-    assert ui.take() == told(*range(MAX_IMMEDIATE_PER_INTERVAL + 1, 101))
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == []
+    assert ui.take_sent() == row_pushes(*range(MAX_IMMEDIATE_PER_INTERVAL + 1, 101))
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == []
 
 
 def test_who_is_behind_is_told_the_rest_once_it_has_caught_up() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, 101):
         ui.row(seq)
-    ui.take()
+    ui.take_sent()
     ui.waiting = MAX_WAITING_BYTES + 1
     for seq in range(101, 5001):
         ui.row(seq)
-        ui.clock.go(0.001)
-    assert ui.take() == []
+        ui.clock.advance(0.001)
+    assert ui.take_sent() == []
     assert ui.made == MAX_IMMEDIATE_PER_INTERVAL
     ui.waiting = 0
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == told(*range(5001 - PAGE_ROWS, 5001))
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == row_pushes(*range(5001 - PAGE_ROWS, 5001))
 
 
 def test_a_run_that_is_closed_and_a_ui_that_is_gone_are_told_nothing() -> None:
-    ui = Told("run", "other")
+    ui = ViewHarness("run", "other")
     for seq in range(1, 101):
         ui.row(seq)
     ui.row(1, run="other")
-    ui.take()
+    ui.take_sent()
     ui.pushes.close("run")
     assert "run" not in ui.pushes.opened
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == ["row 1"]
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == ["row 1"]
     for seq in range(2, 101):
         ui.row(seq, run="other")
-    ui.take()
+    ui.take_sent()
     ui.pushes.end()
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == []
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == []
 
 
 def test_whatever_comes_when_a_view_ends_with_the_truth() -> None:
     """What it was told last of each row is how that stands, and of the tail nothing is missing."""
     for seed in range(50):
         chance = random.Random(seed)
-        ui = Told()
+        ui = ViewHarness()
         truth: dict[int, str] = {}
         seen: dict[int, str] = {}
         pending: list[int] = []
@@ -261,8 +261,8 @@ def test_whatever_comes_when_a_view_ends_with_the_truth() -> None:
             ui.row(seq, pending=seq in pending, text=truth[seq])
             ui.header(len(truth))
             if chance.random() < 0.02:
-                ui.clock.go(chance.random() / 10)
-        ui.clock.go(1)
+                ui.clock.advance(chance.random() / 10)
+        ui.clock.advance(1)
         for message in ui.sent:
             if isinstance(message, RowChanged):
                 seen[message.row.seq] = message.row.summary
@@ -274,13 +274,13 @@ def test_whatever_comes_when_a_view_ends_with_the_truth() -> None:
 
 
 def test_a_run_that_is_opened_again_loses_nothing_that_waited() -> None:
-    ui = Told()
+    ui = ViewHarness()
     for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
-    ui.take()
+    ui.take_sent()
     ui.row(3, text="changed")
     ui.note("a")
     ui.pushes.open("run", MAX_IMMEDIATE_PER_INTERVAL)
-    assert ui.take() == ["row 3 changed", "note a"]
-    ui.clock.go(BATCH_INTERVAL_S)
-    assert ui.take() == []
+    assert ui.take_sent() == ["row 3 changed", "note a"]
+    ui.clock.advance(BATCH_INTERVAL_S)
+    assert ui.take_sent() == []

@@ -35,24 +35,24 @@ def test_a_worker_that_worked_long_is_started_again_at_once() -> None:
     assert waits.delay_left(100.0) == 1
 
 
-class Scene:
+class SupervisorHarness:
     """A keeper, and what it is told; `starts` says what becomes of each start."""
 
-    def __init__(self, *starts: Callable[[Scene], None]) -> None:
+    def __init__(self, *starts: Callable[[SupervisorHarness], None]) -> None:
         self.starts = list(starts)
         self.started = 0
         self.dispatching = False
-        self.works = True
+        self.is_work_waiting = True
         self.looked = 0
         self.settled = asyncio.Event()
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.keeper = WorkerSupervisor(self, lambda: self.dispatching, self.work, LOG)
+        self.supervisor = WorkerSupervisor(self, lambda: self.dispatching, self.has_work, LOG)
 
-    async def work(self) -> bool:
+    async def has_work(self) -> bool:
         self.looked += 1
-        if not self.works:
+        if not self.is_work_waiting:
             self.settled.set()
-        return self.works
+        return self.is_work_waiting
 
     async def start(self) -> asyncio.Future[str]:
         self.started += 1
@@ -60,23 +60,23 @@ class Scene:
         self.starts.pop(0)(self)
         return self.ended
 
-    def dispatches(self) -> None:
+    def begin_dispatching(self) -> None:
         asyncio.get_running_loop().call_soon(self.begin)
 
     def begin(self) -> None:
         self.dispatching = True
-        self.keeper.dispatchers_changed()
+        self.supervisor.dispatchers_changed()
         self.settled.set()
 
-    def dies(self) -> None:
+    def end_worker(self) -> None:
         self.dispatching = False
-        self.keeper.dispatchers_changed()
+        self.supervisor.dispatchers_changed()
         self.ended.set_result("exited with 1")
 
-    def fails(self) -> None:
+    def fail_start(self) -> None:
         raise OSError("no such program")
 
-    def waits(self) -> None:
+    def settle_without_dispatching(self) -> None:
         self.settled.set()
 
     async def settle(self) -> None:
@@ -93,28 +93,33 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_waits")
 async def test_it_is_started_once_for_many_who_need_it() -> None:
-    scene = Scene(Scene.dispatches)
+    scene = SupervisorHarness(SupervisorHarness.begin_dispatching)
     for _ in range(5):
-        scene.keeper.request_worker()
+        scene.supervisor.request_worker()
     await scene.settle()
-    scene.keeper.request_worker()
+    scene.supervisor.request_worker()
     await asyncio.sleep(0)
     assert scene.started == 1
-    await scene.keeper.close()
+    await scene.supervisor.close()
 
 
 @pytest.mark.usefixtures("no_waits")
 def test_again_until_it_works(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        scene = Scene(Scene.fails, Scene.dies, Scene.dispatches, Scene.dispatches)
-        scene.keeper.request_worker()
+        scene = SupervisorHarness(
+            SupervisorHarness.fail_start,
+            SupervisorHarness.end_worker,
+            SupervisorHarness.begin_dispatching,
+            SupervisorHarness.begin_dispatching,
+        )
+        scene.supervisor.request_worker()
         await scene.settle()
         assert scene.started == 3
-        scene.dies()
-        scene.keeper.request_worker()  # as the runtime says where its last dispatcher has left
+        scene.end_worker()
+        scene.supervisor.request_worker()  # as the runtime says where its last dispatcher has left
         await scene.settle()
         assert scene.started == 4
-        await scene.keeper.close()
+        await scene.supervisor.close()
 
     asyncio.run(test())
     assert "no such program" in caplog.text
@@ -122,17 +127,17 @@ def test_again_until_it_works(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.usefixtures("no_waits")
 async def test_none_where_there_is_no_work_or_somebody_by_hand() -> None:
-    scene = Scene()
-    scene.works = False
-    scene.keeper.request_worker()
+    scene = SupervisorHarness()
+    scene.is_work_waiting = False
+    scene.supervisor.request_worker()
     await scene.settle()
-    scene.works = scene.dispatching = True
-    scene.keeper.request_worker()
+    scene.is_work_waiting = scene.dispatching = True
+    scene.supervisor.request_worker()
     await asyncio.sleep(0)
     assert (scene.started, scene.looked) == (0, 1)
-    await scene.keeper.close()
+    await scene.supervisor.close()
     scene.dispatching = False
-    scene.keeper.request_worker()
+    scene.supervisor.request_worker()
     await asyncio.sleep(0)
     assert scene.started == 0
 
@@ -141,23 +146,23 @@ async def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(keeping, "_FIRST_WAIT_S", 3600.0)
-    scene = Scene(Scene.dies)
-    scene.keeper.request_worker()
+    scene = SupervisorHarness(SupervisorHarness.end_worker)
+    scene.supervisor.request_worker()
     while not scene.started:
         await asyncio.sleep(0)
     scene.begin()
     await scene.settle()
-    assert scene.keeper._task is not None
-    await scene.keeper._task
+    assert scene.supervisor._task is not None
+    await scene.supervisor._task
     assert scene.started == 1
-    await scene.keeper.close()
+    await scene.supervisor.close()
 
 
 @pytest.mark.usefixtures("no_waits")
 def test_a_store_that_can_not_be_asked_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        scene = Scene(Scene.dispatches)
-        works = scene.work
+        scene = SupervisorHarness(SupervisorHarness.begin_dispatching)
+        works = scene.has_work
 
         async def fails_once() -> bool:
             if not scene.looked:
@@ -165,11 +170,11 @@ def test_a_store_that_can_not_be_asked_is_asked_again(caplog: pytest.LogCaptureF
                 raise OSError("the disk is full")
             return await works()
 
-        scene.keeper._has_work = fails_once
-        scene.keeper.request_worker()
+        scene.supervisor._has_work = fails_once
+        scene.supervisor.request_worker()
         await scene.settle()
         assert (scene.started, scene.looked) == (1, 2)
-        await scene.keeper.close()
+        await scene.supervisor.close()
 
     asyncio.run(test())
     assert "the disk is full" in caplog.text
@@ -180,10 +185,10 @@ async def test_one_that_runs_and_does_not_dispatch_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(keeping, "_SLOW_START_S", 0.0)
-    scene = Scene(Scene.waits)
-    scene.keeper.request_worker()
+    scene = SupervisorHarness(SupervisorHarness.settle_without_dispatching)
+    scene.supervisor.request_worker()
     await scene.settle()
     while "doesn't connect to dispatch" not in caplog.text:
         await asyncio.sleep(0)
     assert scene.started == 1
-    await scene.keeper.close()
+    await scene.supervisor.close()

@@ -15,7 +15,7 @@ from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.protocol.worker import RpcRequest, worker_messages
 from agentstepper_nb.rpc.peer import MAX_OPEN_REQUESTS
 from agentstepper_nb.rpc.session import RpcSession
-from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
+from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, send_broken_messages
 from tests.worker.worker_pair import LOG, Echo, Said, WorkerConnection
 
 
@@ -63,7 +63,7 @@ def at_the_core(count: int) -> None:
 
         # As many as there are ids, so that what comes is for one of them.
         asking = [asyncio.create_task(ask()) for _ in range(13)]
-        await flood(count, 1, messages, session.receive)
+        await send_broken_messages(count, 1, messages, session.receive)
         over.set()
         session.on_closed()
         ends: Counter[str] = sum(await asyncio.gather(*asking), Counter())
@@ -82,7 +82,7 @@ def at_the_worker(count: int) -> None:
     async def test() -> None:
         echo, ear = Echo(), CountingTransport()
         line = RpcSession(ear.send, {"echo": echo}, LOG)
-        await flood(count, 2, messages, line.receive)
+        await send_broken_messages(count, 2, messages, line.receive)
         assert {"malformed", "unknown_service", "invalid_message", "duplicate"} <= set(ear.codes)
         assert ear.answers["result"] > 0
         assert ear.answers["item"] > 0

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.data_model import Commit, Run, RunState, TimelineR
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from tests.helpers.auth_headers import as_ui
+from tests.helpers.auth_headers import view_headers
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
@@ -29,7 +29,7 @@ class Person:
     def __init__(self, port: int) -> None:
         self._connection = connect(
             url := f"ws://127.0.0.1:{port}",
-            additional_headers=as_ui(url),
+            additional_headers=view_headers(url),
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             proxy=None,
             max_size=MAX_MESSAGE_BYTES,

@@ -22,7 +22,7 @@ async def test_the_workflow(
     api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path
 ) -> None:
     id = await opened(api, how)
-    assert opener.led[id].opening.request.workspace_path == str((root / "repo").resolve())
+    assert opener.sessions[id].opening.request.workspace_path == str((root / "repo").resolve())
     async with api.stream(id) as stream:
         assert (await api("POST", id, "chat", message="say Hello you")).code == 202
         events = await stream.until("completed")
@@ -97,7 +97,7 @@ async def test_refusals(
             "unknown_call",
         )
         assert await api.refused("POST", *approvals) == (400, "invalid_message")
-        opener.led[id].elsewhere.set()  # the view was first
+        opener.sessions[id].elsewhere.set()  # the view was first
         await stream.until("completed")
         assert await api.refused("POST", *approvals, approved=True) == (409, "stale")
 
@@ -130,11 +130,11 @@ async def test_nothing_approves_by_accident(
         for once in ({}, {"confirmed": False}, {"always": True}, {"editedArgs": {"command": "ls"}}):
             refused = await api.refused(*approve, approved=True, **once)
             assert refused == (409, "needs_confirmation"), once
-        assert opener.led[id].decisions == []
+        assert opener.sessions[id].decisions == []
         assert json.loads((await api("GET")).body)["sessions"][0]["waiting"] == ["c1"]
         assert (await api(*approve, approved=False, reason="no")).code == 204
         await stream.until("completed")
-    (decision,) = opener.led[id].decisions
+    (decision,) = opener.sessions[id].decisions
     assert (decision.approved, decision.reason) == (False, "no")
 
 
@@ -143,14 +143,14 @@ async def test_lesser_risks_are_approved_as_before(
     api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, risk: str
 ) -> None:
     id = await opened(api, how)
-    opener.led[id].risk = Risk(risk)
+    opener.sessions[id].risk = Risk(risk)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="ask c1")
         (asked,) = await stream.until("approval_required")
         assert asked.data["risk"] == risk
         assert (await api("POST", id, "approvals", "c1", approved=True)).code == 204
         await stream.until("completed")
-    assert opener.led[id].decisions[0].approved
+    assert opener.sessions[id].decisions[0].approved
 
 
 async def test_workspaces_lie_under_the_roots(
@@ -169,7 +169,7 @@ async def test_workspaces_lie_under_the_roots(
         body = {**how, "workspacePath": str(path)}
         assert await api.refused("POST", **body) == (400, "invalid_message"), path
     id = await opened(api, {**how, "workspacePath": "repo"})
-    assert opener.led[id].opening.request.workspace_path == str((root / "repo").resolve())
+    assert opener.sessions[id].opening.request.workspace_path == str((root / "repo").resolve())
 
 
 @pytest.fixture
@@ -289,8 +289,8 @@ async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
     id = await opened(api, how)
     async with api.stream(id):
         for number in range(300):
-            opener.led[id].say(TextDelta(f"{number} {'x' * 50_000}"))
-        feed = opener.led[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
+            opener.sessions[id].emit(TextDelta(f"{number} {'x' * 50_000}"))
+        feed = opener.sessions[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
         while feed._reader is not None:
             await asyncio.sleep(0.01)
     async with api.stream(id) as again:

@@ -23,7 +23,7 @@ CONTROL = "X-AgentStepper-Control-Token"
 
 def settings(opener: ScriptedSessionOpener, id: str) -> dict[str, Any]:
     """What a session was opened with."""
-    return select_given_settings(opener.led[id].opening.request)
+    return select_given_settings(opener.sessions[id].opening.request)
 
 
 async def test_both_posts_take_every_setting(
@@ -82,7 +82,7 @@ async def test_what_cant_be_is_refused(
 ) -> None:
     assert await api.refused("POST", **how, **wrong) == (400, "invalid_message")
     assert await api.refused("POST", "s1", "resume", **how, **wrong) == (400, "invalid_message")
-    assert opener.led == {}
+    assert opener.sessions == {}
 
 
 @pytest.mark.parametrize("name", ["readable", "writable"])
@@ -92,7 +92,7 @@ async def test_folders_lie_in_the_roots(
     for path in ("/", "..", "~", str(root / ".." / "x")):
         asked: Any = {name: [path]}
         assert await api.refused("POST", **how, **asked) == (403, "outside_roots")
-    assert opener.led == {}
+    assert opener.sessions == {}
 
 
 @pytest.mark.parametrize("asked", [FULL, {"sandbox": "none"}], ids=str)
@@ -105,10 +105,10 @@ async def test_leaving_the_sandbox_takes_the_control_token(
         headers = {CONTROL: token}
         refused = await api.refused("POST", headers=headers, **how, **asked)
         assert refused == (401, "unauthorized"), token
-    assert opener.led == {}
+    assert opener.sessions == {}
     response = await api("POST", headers={CONTROL: CONTROL_TOKEN}, **how, **asked)
     assert select_given_settings(
-        opener.led[json.loads(response.body)["id"]].opening.request
+        opener.sessions[json.loads(response.body)["id"]].opening.request
     ).items() >= {("sandbox_mode", "danger-full-access") if asked is FULL else ("sandbox", "none")}
 
 

@@ -17,7 +17,7 @@ from traitlets import TraitError
 from agentstepper_nb.hub.run_imports import RunImporter
 from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.run_handlers import make_disposition
-from tests.helpers.endless_file import Endless
+from tests.helpers.endless_file import EndlessLoader
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
 ABSENT = "00000000-0000-7000-8000-000000000000"
@@ -187,7 +187,7 @@ async def test_import_of_no_run_file(api: Api, body: bytes, code: str) -> None:
 async def test_an_import_ends_with_its_connection(
     extension: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: dict[str, str]
 ) -> None:
-    loader = Endless()
+    loader = EndlessLoader()
     extension.hub._imports = RunImporter(loader)
     _, writer = await asyncio.open_connection("127.0.0.1", http_server_client.get_http_port())
     head = [f"POST {jp_base_url}agentstepper/api/runs/import HTTP/1.1", "Host: localhost"]

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, settings
 
 from agentstepper_nb.store import open_store
 from agentstepper_nb.store.sqlite.database import STORE_FILE
-from tests.helpers.growing_agent import grow, size
-from tests.unit.store.sqlite.test_restart import Restarted
+from tests.helpers.growing_agent import append_growing_run, folder_size_bytes
+from tests.unit.store.sqlite.test_restart import RandomDebuggingRestarted
 
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.timeout(600)
 
-TestRestarted = Restarted.TestCase
+TestRestarted = RandomDebuggingRestarted.TestCase
 TestRestarted.settings = settings(
     max_examples=150,
     stateful_step_count=60,
@@ -44,14 +44,14 @@ def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
 def test_prompts_cost_three_times_what_is_new_in_them_at_most(tmp_path: Path) -> None:
     async def idle() -> int:
         store = open_store(tmp_path)
-        new = await grow(store, 500)
-        await smaller(lambda: size(tmp_path), 3 * new)
+        new = await append_growing_run(store, 500)
+        await smaller(lambda: folder_size_bytes(tmp_path), 3 * new)
         store.close()
         return new
 
     new = asyncio.run(idle())
-    assert size(tmp_path) <= 3 * new
-    assert size(tmp_path, f"{STORE_FILE}*") < 1.5 * new
+    assert folder_size_bytes(tmp_path) <= 3 * new
+    assert folder_size_bytes(tmp_path, f"{STORE_FILE}*") < 1.5 * new
 
 
 async def smaller(size: Callable[[], int], wanted: int) -> None:

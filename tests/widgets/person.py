@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.data_model import Run
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
-from tests.helpers.auth_headers import as_ui
+from tests.helpers.auth_headers import view_headers
 
 TIMEOUT_S = 60
 Message = TypeVar("Message")
@@ -23,7 +23,7 @@ def connect_person(url: str) -> Iterator[Person]:
     """Somebody at the Core whose UIs connect to `url`."""
     with connect(
         url,
-        additional_headers=as_ui(url),
+        additional_headers=view_headers(url),
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         proxy=None,
         compression=None,

@@ -50,7 +50,7 @@ from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 LOG = logging.getLogger("agentstepper_nb.test")
 
 
-class Clock:
+class SettableClock:
     """Each time it is asked it is a millisecond later."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Clock:
         return self.now
 
 
-class Harness:
+class RuntimeHarness:
     """A runtime, and what clients and a worker called `w` ask of it.
 
     Args:
@@ -69,29 +69,31 @@ class Harness:
     """
 
     def __init__(self, store: RuntimeStore) -> None:
-        self.clock = Clock()
+        self.clock = SettableClock()
         self.store = store
         ids = count(1)
         self.runtime = Runtime(store, LOG, clock=self.clock, new_id=lambda: f"id{next(ids):04d}")
-        self.needs = 0
-        self.runtime.on_worker_needed = self._need
+        self.worker_requests = 0
+        self.runtime.on_worker_needed = self._record_worker_request
 
-    def _need(self) -> None:
-        self.needs += 1
+    def _record_worker_request(self) -> None:
+        self.worker_requests += 1
 
-    async def act(self, kind: str, session: str | None = None, **fields: Any) -> ActionEnqueued:
+    async def enqueue(self, kind: str, session: str | None = None, **fields: Any) -> ActionEnqueued:
         ask = convert({"kind": kind, "session_id": session, **fields}, NewAction)
         return await self.runtime.act(ask)
 
     async def create(self, session: str, agent: str = "ann", **payload: Any) -> ActionEnqueued:
         payload = {"moniker": "joke", **payload}
-        return await self.act("agent_create", session, agent_id=agent, payload=payload)
+        return await self.enqueue("agent_create", session, agent_id=agent, payload=payload)
 
     async def conversation(self, id: str = "c") -> str:
         await self.runtime.create_conversation(NewConversation(conversation_id=id, title="Tea"))
         return id
 
-    async def join(self, session: str, conversation: str = "c", **fields: Any) -> Participant:
+    async def join_session(
+        self, session: str, conversation: str = "c", **fields: Any
+    ) -> Participant:
         ask = NewParticipant(
             conversation_id=conversation,
             kind=ParticipantKind.SESSION,
@@ -106,7 +108,9 @@ class Harness:
         )
         return await self.runtime.join(ask)
 
-    async def say(self, text: str, user: str = "user", **fields: Any) -> ConversationMessage:
+    async def post_message(
+        self, text: str, user: str = "user", **fields: Any
+    ) -> ConversationMessage:
         ask = NewMessage(conversation_id="c", user_id=user, text=text, **fields)
         return await self.runtime.say(ask)
 
@@ -169,7 +173,9 @@ class Harness:
         )
         return await self.runtime.write(ask)
 
-    def speech(self, session: str, text: str = "ha", agent: str = "ann") -> ConversationMessage:
+    def make_message(
+        self, session: str, text: str = "ha", agent: str = "ann"
+    ) -> ConversationMessage:
         """What a session says in the conversation."""
         return ConversationMessage(
             message_id=f"{session}-{text}",
@@ -193,12 +199,12 @@ class Harness:
     async def open_actions(self) -> list[Action]:
         return [each for each in await self.actions() if each.processed_at is None]
 
-    async def said(self, conversation: str = "c") -> list[ConversationMessage]:
+    async def list_messages(self, conversation: str = "c") -> list[ConversationMessage]:
         ask = MessageQuery(conversation_id=conversation, limit=1000)
         return list((await self.store.messages(ask)).messages)
 
-    async def texts(self) -> list[str]:
-        return [message.text for message in await self.said()]
+    async def list_texts(self) -> list[str]:
+        return [message.text for message in await self.list_messages()]
 
     def watch(self, topic: str) -> AsyncGenerator[TopicEvent, None]:
         return self.runtime.watch(WatchTopic(topic=topic))
@@ -207,17 +213,17 @@ class Harness:
 @asynccontextmanager
 async def open_harness(
     wrap: Callable[[RuntimeStore], RuntimeStore] | None = None,
-) -> AsyncIterator[Harness]:
+) -> AsyncIterator[RuntimeHarness]:
     """A runtime over a store in memory."""
     store: RuntimeStore = SqliteRuntimeStore(None)
-    harness = Harness(wrap(store) if wrap else store)
+    harness = RuntimeHarness(wrap(store) if wrap else store)
     try:
         yield harness
     finally:
         await harness.runtime.close()
 
 
-def run(test: Callable[[Harness], Awaitable[None]]) -> None:
+def run(test: Callable[[RuntimeHarness], Awaitable[None]]) -> None:
     """Run a test with a desk of its own."""
 
     async def whole() -> None:

@@ -17,11 +17,11 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_requests import LeaveConversation, SetConversation
 from agentstepper_nb.protocol.runtime_store_messages import ParticipantQuery
-from tests.hub.runtime.harness import Harness, expect_refusal, run
+from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, run
 
 
 def test_creating_makes_the_session_its_place_and_the_action() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         acted = await harness.create(
             "s",
@@ -45,16 +45,16 @@ def test_creating_makes_the_session_its_place_and_the_action() -> None:
         (seat,) = found.participants
         assert (seat.session_id, seat.agent_id, seat.role) == ("s", "ann", "member")
         assert seat.delivery is Delivery.PULL
-        (joined,) = await harness.said()
+        (joined,) = await harness.list_messages()
         assert (joined.text, joined.event_type) == ("ann joined.", "joined")
         assert joined.sender_type is SenderType.SYSTEM
-        assert harness.needs == 1
+        assert harness.worker_requests == 1
 
     run(test)
 
 
 def test_a_second_creation_answers_the_first() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         first = await harness.create("s", conversation_id="c")
         await harness.runtime.set_conversation(
@@ -72,9 +72,9 @@ def test_a_second_creation_answers_the_first() -> None:
 
 
 def test_a_key_makes_a_creation_one_even_at_the_same_time() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         asks = [
-            harness.act(
+            harness.enqueue(
                 "agent_create", agent_id="ann", idem_key="once", payload={"moniker": "joke"}
             )
             for _ in range(5)
@@ -83,7 +83,7 @@ def test_a_key_makes_a_creation_one_even_at_the_same_time() -> None:
         assert len({each.session_id for each in acted}) == 1
         assert [each.is_new for each in acted].count(True) == 1
         assert len(await harness.actions()) == 1
-        other = await harness.act("agent_create", agent_id="ann", payload={"moniker": "joke"})
+        other = await harness.enqueue("agent_create", agent_id="ann", payload={"moniker": "joke"})
         assert other.is_new
         assert other.session_id != acted[0].session_id
 
@@ -112,10 +112,10 @@ def test_a_key_makes_a_creation_one_even_at_the_same_time() -> None:
 def test_a_payload_of_another_form_is_refused_with_its_field(
     kind: str, payload: Any, field: str
 ) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         with expect_refusal("invalid_message", field) as caught:
-            await harness.act(kind, "s", agent_id="ann", payload=payload)
+            await harness.enqueue(kind, "s", agent_id="ann", payload=payload)
         assert field in caught.value.message
         assert len(await harness.actions()) == 1
 
@@ -151,28 +151,30 @@ def test_a_payload_of_another_form_is_refused_with_its_field(
     ],
 )
 def test_what_isnt_there_is_refused(ask: dict[str, Any], code: str, field: str) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.conversation()
         await harness.runtime.set_conversation(
             SetConversation(conversation_id="c", status="closed")
         )
         with expect_refusal(code, field):
-            await harness.act(**ask)
+            await harness.enqueue(**ask)
         assert len(await harness.actions()) == 1
 
     run(test)
 
 
 def test_an_agents_latest_session_is_meant() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         for session, agent in (("s1", "ann"), ("s2", "ann"), ("s3", "bob")):
             await harness.create(session, agent)
-        acted = await harness.act("agent_pause", agent_id="ann", urgency=5, metadata={"by": "me"})
+        acted = await harness.enqueue(
+            "agent_pause", agent_id="ann", urgency=5, metadata={"by": "me"}
+        )
         assert acted.session_id == "s2"
         assert (acted.action.urgency, acted.action.metadata) == (5, {"by": "me"})
         assert acted.action.status is ActionStatus.QUEUED
-        both = await harness.act("agent_resume", "s1", agent_id="ann")
+        both = await harness.enqueue("agent_resume", "s1", agent_id="ann")
         assert both.session_id == "s1"
 
     run(test)
@@ -180,7 +182,7 @@ def test_an_agents_latest_session_is_meant() -> None:
 
 @pytest.mark.parametrize("status", ["stopped", "done", "error"])
 def test_a_session_that_has_ended_takes_only_its_end(status: str) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.begin("s", SessionStatus(status))
         for kind, payload in (
@@ -190,8 +192,8 @@ def test_a_session_that_has_ended_takes_only_its_end(status: str) -> None:
             ("agent_input", {"text": "tea"}),
         ):
             with expect_refusal("session_over", "agent_id"):
-                await harness.act(kind, agent_id="ann", payload=payload)
-        acted = await harness.act("agent_destroy", "s")
+                await harness.enqueue(kind, agent_id="ann", payload=payload)
+        acted = await harness.enqueue("agent_destroy", "s")
         assert acted.is_new
         assert acted.action.payload == {"timeout_s": 10.0}
         claimed = await harness.claim()
@@ -202,21 +204,23 @@ def test_a_session_that_has_ended_takes_only_its_end(status: str) -> None:
 
 
 def test_a_key_that_is_known_answers_its_action() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.begin("s")
-        first = await harness.act("agent_pause", "s", idem_key="k")
-        again = await harness.act("agent_pause", "s", idem_key="k")
+        first = await harness.enqueue("agent_pause", "s", idem_key="k")
+        again = await harness.enqueue("agent_pause", "s", idem_key="k")
         assert (again.action.id, again.is_new) == (first.action.id, False)
         at_once = await asyncio.gather(
-            *(harness.act("agent_resume", "s", idem_key="r") for _ in range(5))
+            *(harness.enqueue("agent_resume", "s", idem_key="r") for _ in range(5))
         )
         assert [each.is_new for each in at_once].count(True) == 1
         assert len({each.action.id for each in at_once}) == 1
         paused = await harness.claim()
         assert paused is not None
         await harness.finish(paused, SessionStatus.DONE)
-        over = await harness.act("agent_pause", "s", idem_key="k")  # also where it would be refused
+        over = await harness.enqueue(
+            "agent_pause", "s", idem_key="k"
+        )  # also where it would be refused
         assert over.action.status is ActionStatus.DONE
 
     run(test)
@@ -225,43 +229,43 @@ def test_a_key_that_is_known_answers_its_action() -> None:
 # ---- input -----------------------------------------------------------------------------------------
 
 
-async def hear(harness: Harness, text: str, **fields: Any) -> Action:
-    acted = await harness.act("agent_input", "s", payload={"text": text}, **fields)
+async def receive(harness: RuntimeHarness, text: str, **fields: Any) -> Action:
+    acted = await harness.enqueue("agent_input", "s", payload={"text": text}, **fields)
     return acted.action
 
 
 def test_input_stands_in_the_conversation_of_its_session() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s", conversation_id="c")
-        action = await hear(harness, "more tea")
-        message = (await harness.said())[-1]
+        action = await receive(harness, "more tea")
+        message = (await harness.list_messages())[-1]
         assert (message.text, message.event_type, message.user_id) == ("more tea", "input", "user")
         assert action.payload == {"text": "more tea", "message_id": message.message_id}
-        at_once = await asyncio.gather(*(hear(harness, "again", idem_key="k") for _ in range(5)))
+        at_once = await asyncio.gather(*(receive(harness, "again", idem_key="k") for _ in range(5)))
         assert len({each.id for each in at_once}) == 1
-        assert (await harness.texts()).count("again") == 1
+        assert (await harness.list_texts()).count("again") == 1
 
     run(test)
 
 
 def test_input_doesnt_stand_where_its_session_takes_no_part() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s", conversation_id="c")
-        seat = await harness.join("s")
+        seat = await harness.join_session("s")
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
-        left = await hear(harness, "after it left")
-        await harness.join("s")
+        left = await receive(harness, "after it left")
+        await harness.join_session("s")
         await harness.runtime.set_conversation(
             SetConversation(conversation_id="c", status="closed")
         )
-        closed = await hear(harness, "after it was closed")
+        closed = await receive(harness, "after it was closed")
         assert left.payload["message_id"] is None
         assert closed.payload["message_id"] is None
-        assert not any(text.startswith("after") for text in await harness.texts())
+        assert not any(text.startswith("after") for text in await harness.list_texts())
 
     run(test)
 
@@ -269,17 +273,17 @@ def test_input_doesnt_stand_where_its_session_takes_no_part() -> None:
 def test_what_is_too_large_for_a_row_is_refused() -> None:
     """A claim gives an action with its session: what doesn't fit would stop the queue."""
 
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         large = "x" * 8_000_000
         with expect_refusal("too_large", "payload"):
             await harness.create("s", config=large)
         with expect_refusal("too_large", "metadata"):
-            await harness.act("agent_pause", "s", metadata=[large])
+            await harness.enqueue("agent_pause", "s", metadata=[large])
         with expect_refusal("too_large", "data"):
-            await harness.say("Look!", data={"it": large})
+            await harness.post_message("Look!", data={"it": large})
         assert await harness.actions() == []
-        assert await harness.said() == []
+        assert await harness.list_messages() == []
         assert (await harness.create("s", config=large[:-1000])).is_new
 
     run(test)

@@ -29,10 +29,10 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     MessageQuery,
     ParticipantQuery,
 )
-from tests.hub.runtime.harness import Harness, expect_refusal, run
+from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, run
 
 
-async def close(harness: Harness) -> None:
+async def close(harness: RuntimeHarness) -> None:
     await harness.runtime.set_conversation(SetConversation(conversation_id="c", status="closed"))
 
 
@@ -40,7 +40,7 @@ async def close(harness: Harness) -> None:
 
 
 def test_a_conversation_is_begun_once() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         ask = NewConversation(conversation_id="c", title="Tea", created_by="eve", tags=("a", "b"))
         first = await harness.runtime.create_conversation(ask)
         assert (first.title, first.created_by, first.tags) == ("Tea", "eve", ("a", "b"))
@@ -60,7 +60,7 @@ def test_a_conversation_is_begun_once() -> None:
 
 
 def test_a_conversation_is_changed_by_what_is_given() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         before = await harness.runtime.create_conversation(
             NewConversation(conversation_id="c", title="Tea", tags=("a",))
         )
@@ -73,7 +73,7 @@ def test_a_conversation_is_changed_by_what_is_given() -> None:
             SetConversation(conversation_id="c", tags=())
         )
         assert (untagged.title, untagged.tags) == ("Coffee", ())
-        assert await harness.said() == []
+        assert await harness.list_messages() == []
         with expect_refusal("unknown_conversation", "conversation_id"):
             await harness.runtime.set_conversation(SetConversation(conversation_id="gone"))
 
@@ -81,15 +81,15 @@ def test_a_conversation_is_changed_by_what_is_given() -> None:
 
 
 def test_closing_and_opening_again_are_said_once() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await close(harness)
         await close(harness)
         with expect_refusal("conversation_closed", "conversation_id"):
-            await harness.say("too late")
+            await harness.post_message("too late")
         await harness.runtime.set_conversation(SetConversation(conversation_id="c", status="open"))
-        await harness.say("in time")
-        said = await harness.said()
+        await harness.post_message("in time")
+        said = await harness.list_messages()
         assert [each.event_type for each in said] == ["closed", "opened", "message"]
         assert said[0].sender_type is SenderType.SYSTEM
 
@@ -100,12 +100,12 @@ def test_closing_and_opening_again_are_said_once() -> None:
 
 
 def test_joining_and_leaving_are_said_once() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s")
-        seat = await harness.join("s", role=ParticipantRole.OBSERVER)
+        seat = await harness.join_session("s", role=ParticipantRole.OBSERVER)
         assert (seat.agent_id, seat.session_id, seat.role) == ("ann", "s", "observer")
-        assert await harness.join("s") == seat
+        assert await harness.join_session("s") == seat
         user = await harness.join_user("eve", role=ParticipantRole.OWNER)
         assert (user.user_id, user.agent_id, user.session_id) == ("eve", None, None)
         left = await harness.runtime.leave(
@@ -120,7 +120,12 @@ def test_joining_and_leaving_are_said_once() -> None:
         )
         back = await harness.join_user("eve")
         assert back.participant_id != user.participant_id
-        assert await harness.texts() == ["ann joined.", "eve joined.", "eve left.", "eve joined."]
+        assert await harness.list_texts() == [
+            "ann joined.",
+            "eve joined.",
+            "eve left.",
+            "eve joined.",
+        ]
         found = await harness.runtime.participants(
             ParticipantQuery(conversation_id="c", is_present=True)
         )
@@ -130,7 +135,7 @@ def test_joining_and_leaving_are_said_once() -> None:
 
 
 def test_an_agent_joins_by_its_latest_session() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s1")
         await harness.create("s2")
@@ -141,20 +146,20 @@ def test_an_agent_joins_by_its_latest_session() -> None:
 
 
 def test_who_cant_join_or_leave() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.conversation("other")
         await harness.create("s")
         with expect_refusal("unknown_conversation", "conversation_id"):
-            await harness.join("s", "gone")
+            await harness.join_session("s", "gone")
         with expect_refusal("unknown_session", "session_id"):
-            await harness.join("gone")
+            await harness.join_session("gone")
         for kind, field in ((ParticipantKind.USER, "user_id"), ("session", "session_id")):
             with expect_refusal("invalid_message", field):
                 await harness.runtime.join(
                     NewParticipant(conversation_id="c", kind=ParticipantKind(kind))
                 )
-        seat = await harness.join("s")
+        seat = await harness.join_session("s")
         with expect_refusal("unknown_participant", "participant_id"):
             await harness.runtime.leave(
                 LeaveConversation(conversation_id="other", participant_id=seat.participant_id)
@@ -165,7 +170,7 @@ def test_who_cant_join_or_leave() -> None:
             )
         await harness.begin("s", SessionStatus.DONE)
         with expect_refusal("session_over", "session_id"):
-            await harness.join("s", "other")
+            await harness.join_session("s", "other")
         await close(harness)
         with expect_refusal("conversation_closed", "conversation_id"):
             await harness.join_user("eve")
@@ -177,20 +182,20 @@ def test_who_cant_join_or_leave() -> None:
 
 
 def test_a_post_reaches_who_is_there_hears_by_push_and_hasnt_ended() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         for session in ("over", "here", "watches", "pulls", "left", "elsewhere"):
             await harness.create(session)
-        await harness.join("over")
+        await harness.join_session("over")
         await harness.begin("over", SessionStatus.STOPPED)
-        await harness.join("here")
-        await harness.join("watches", role=ParticipantRole.OBSERVER)
-        await harness.join("pulls", delivery=Delivery.PULL)
-        gone = await harness.join("left")
+        await harness.join_session("here")
+        await harness.join_session("watches", role=ParticipantRole.OBSERVER)
+        await harness.join_session("pulls", delivery=Delivery.PULL)
+        gone = await harness.join_session("left")
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=gone.participant_id)
         )
-        message = await harness.say("more tea", user="eve", data={"cups": 2})
+        message = await harness.post_message("more tea", user="eve", data={"cups": 2})
         assert (message.user_id, message.data, message.event_type) == (
             "eve",
             {"cups": 2},
@@ -202,17 +207,17 @@ def test_a_post_reaches_who_is_there_hears_by_push_and_hasnt_ended() -> None:
             assert action.payload == {"text": "more tea", "message_id": message.message_id}
             assert action.metadata == {"conversation_id": "c", "user_id": "eve"}
         assert len({action.idem_key for action in heard}) == 2
-        assert (await harness.said())[-1] == message
+        assert (await harness.list_messages())[-1] == message
 
     run(test)
 
 
 def test_data_alone_is_heard_as_json() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s")
-        await harness.join("s")
-        await harness.say("", data={"tasse": "grün"})
+        await harness.join_session("s")
+        await harness.post_message("", data={"tasse": "grün"})
         assert (await harness.actions("s"))[-1].payload["text"] == '{"tasse": "grün"}'
 
     run(test)
@@ -228,28 +233,28 @@ def test_data_alone_is_heard_as_json() -> None:
     ],
 )
 def test_who_may_not_say_what(message: NewMessage, code: str, field: str) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.join_user("eve", role=ParticipantRole.OBSERVER)
         await harness.create("s")
-        await harness.join("s")
+        await harness.join_session("s")
         with expect_refusal(code, field):
             await harness.runtime.say(message)
-        assert len(await harness.said()) == 2  # that they joined
+        assert len(await harness.list_messages()) == 2  # that they joined
         assert len(await harness.actions()) == 1
 
     run(test)
 
 
 def test_who_observed_may_post_as_a_member() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         seat = await harness.join_user("eve", role=ParticipantRole.OBSERVER)
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
         await harness.join_user("eve")
-        assert (await harness.say("tea", user="eve")).text == "tea"
+        assert (await harness.post_message("tea", user="eve")).text == "tea"
 
     run(test)
 
@@ -258,25 +263,27 @@ def test_who_observed_may_post_as_a_member() -> None:
 
 
 def test_what_a_step_says_is_posted_by_members_alone(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         for session in ("member", "observer", "left", "never"):
             await harness.create(session)
             await harness.begin(session)
-        await harness.join("member")
-        await harness.join("observer", role=ParticipantRole.OBSERVER)
-        seat = await harness.join("left")
+        await harness.join_session("member")
+        await harness.join_session("observer", role=ParticipantRole.OBSERVER)
+        seat = await harness.join_session("left")
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
         for session in ("member", "observer", "left", "never"):
-            written = await harness.step(session, messages=(harness.speech(session),))
+            written = await harness.step(session, messages=(harness.make_message(session),))
             assert len(written.steps) == 1
             assert len(written.messages) == (1 if session == "member" else 0)
         await close(harness)
-        written = await harness.step("member", messages=(harness.speech("member", "ho"),))
+        written = await harness.step("member", messages=(harness.make_message("member", "ho"),))
         assert written.messages == ()
-        agents = [each for each in await harness.said() if each.sender_type is SenderType.AGENT]
+        agents = [
+            each for each in await harness.list_messages() if each.sender_type is SenderType.AGENT
+        ]
         assert [each.session_id for each in agents] == ["member"]
 
     with caplog.at_level(logging.INFO):
@@ -287,28 +294,28 @@ def test_what_a_step_says_is_posted_by_members_alone(caplog: pytest.LogCaptureFi
 # ---- reading on ------------------------------------------------------------------------------------
 
 
-async def read(harness: Harness, limit: int = 100) -> list[str]:
+async def read(harness: RuntimeHarness, limit: int = 100) -> list[str]:
     ask = AdvanceCursor(session_id="s", conversation_id="c", limit=limit)
     return [message.text for message in (await harness.runtime.read_on(ask)).messages]
 
 
 def test_a_session_that_pulls_reads_on_where_it_was() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
-        await harness.say("before it came")
+        await harness.post_message("before it came")
         await harness.create("s")
-        await harness.join("s", delivery=Delivery.PULL)
+        await harness.join_session("s", delivery=Delivery.PULL)
         await harness.begin("s")
         for text in ("one", "two", "three"):
-            await harness.say(text)
+            await harness.post_message(text)
         assert await read(harness, 2) == ["before it came"]  # its own "joined" isn't for it
         assert await read(harness, 2) == ["one", "two"]
         cursor = await harness.runtime.cursor(CursorQuery(session_id="s", conversation_id="c"))
         assert cursor.cursor is not None
-        assert cursor.cursor.last_message_id == (await harness.said())[3].message_id
+        assert cursor.cursor.last_message_id == (await harness.list_messages())[3].message_id
         for text in ("a", "b", "c", "d"):
-            await harness.step("s", messages=(harness.speech("s", text),))
-        await harness.say("four")
+            await harness.step("s", messages=(harness.make_message("s", text),))
+        await harness.post_message("four")
         assert await read(harness, 2) == ["three"]
         assert await read(harness, 2) == ["four"]  # beyond a page of its own
         assert await read(harness, 2) == []
@@ -317,10 +324,10 @@ def test_a_session_that_pulls_reads_on_where_it_was() -> None:
 
 
 def test_only_who_takes_part_reads_on() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s")
-        seat = await harness.join("s")
+        seat = await harness.join_session("s")
         await harness.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
@@ -335,19 +342,21 @@ def test_only_who_takes_part_reads_on() -> None:
 
 
 def test_a_post_with_a_known_key_is_the_one_that_was() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.conversation("d")
         await harness.create("s", conversation_id="c")
         first, second = await asyncio.gather(
-            *(harness.say(text, idem_key="k") for text in ("Hello.", "Hello again."))
+            *(harness.post_message(text, idem_key="k") for text in ("Hello.", "Hello again."))
         )
         assert first == second
         await harness.runtime.set_conversation(
             SetConversation(conversation_id="c", status="closed")
         )
-        assert await harness.say("Hello.", idem_key="k") == first
-        assert [said for said in await harness.said() if said.event_type == "message"] == [first]
+        assert await harness.post_message("Hello.", idem_key="k") == first
+        assert [said for said in await harness.list_messages() if said.event_type == "message"] == [
+            first
+        ]
         inputs = [each for each in await harness.actions("s") if each.kind == "agent_input"]
         assert len(inputs) == 1
         elsewhere = await harness.runtime.say(
@@ -359,9 +368,9 @@ def test_a_post_with_a_known_key_is_the_one_that_was() -> None:
 
 
 def test_one_message_by_its_id() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
-        said = [await harness.say(text) for text in ("a", "b")]
+        said = [await harness.post_message(text) for text in ("a", "b")]
         ask = MessageQuery(conversation_id="c", message_id=said[1].message_id)
         assert (await harness.runtime.messages(ask)).messages == (said[1],)
         with expect_refusal("unknown_message_id", "message_id"):

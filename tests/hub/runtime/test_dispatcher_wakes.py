@@ -19,14 +19,14 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
 )
 from tests.helpers.loops import settle
-from tests.hub.runtime.harness import Harness, expect_refusal, open_harness, run
+from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, open_harness, run
 
 
-def wakes(harness: Harness, owner: str = "w") -> AsyncGenerator[DispatcherWake, None]:
+def wakes(harness: RuntimeHarness, owner: str = "w") -> AsyncGenerator[DispatcherWake, None]:
     return harness.runtime.wakes(SubscribeWakes(owner=owner))
 
 
-async def quiet(reading: AsyncGenerator[DispatcherWake, None]) -> asyncio.Task[DispatcherWake]:
+async def is_quiet(reading: AsyncGenerator[DispatcherWake, None]) -> asyncio.Task[DispatcherWake]:
     """The next wake, which isn't there yet."""
     coming = asyncio.ensure_future(anext(reading))
     await settle()
@@ -38,35 +38,35 @@ async def quiet(reading: AsyncGenerator[DispatcherWake, None]) -> asyncio.Task[D
 
 
 def test_a_dispatcher_is_woken_at_once_and_where_something_may_be_ready() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         async with aclosing(wakes(harness)) as reading:
             assert await anext(reading) == DispatcherWake(n=1)
-            coming = await quiet(reading)
+            coming = await is_quiet(reading)
             await harness.create("s")
             assert (await coming).n == 2
-            coming = await quiet(reading)
+            coming = await is_quiet(reading)
             first = await harness.claim()
             assert first is not None
             assert not coming.done()  # what it took is nobody's
             await harness.finish(first, SessionStatus.RUNNING)
             assert (await coming).n == 3
-            coming = await quiet(reading)
+            coming = await is_quiet(reading)
             await harness.step("s")
             assert not coming.done()
-            await harness.act("agent_pause", "s")
+            await harness.enqueue("agent_pause", "s")
             assert (await coming).n == 4
 
     run(test)
 
 
 def test_who_is_behind_is_woken_once() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
             for name in "abc":
                 await harness.create(name)
             assert (await anext(reading)).n == 2
-            coming = await quiet(reading)
+            coming = await is_quiet(reading)
             await harness.create("d")
             assert (await coming).n == 3
 
@@ -74,13 +74,13 @@ def test_who_is_behind_is_woken_once() -> None:
 
 
 def test_what_lets_go_of_a_session_wakes() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")
         async with aclosing(wakes(harness, "other")) as reading:
             await anext(reading)
-            await harness.say("tea")
+            await harness.post_message("tea")
             assert await anext(reading)
             await harness.runtime.release(ReleaseLeases(owner="w", until=harness.clock()))
             assert await anext(reading)
@@ -96,15 +96,15 @@ def test_what_lets_go_of_a_session_wakes() -> None:
 
 
 def test_streams_end_with_the_runtime() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
-            coming = await quiet(reading)
+            coming = await is_quiet(reading)
             await harness.runtime.close()
             with pytest.raises(StopAsyncIteration):
                 await coming
         assert [wake async for wake in wakes(harness)] == []
-        assert harness.needs == 0
+        assert harness.worker_requests == 0
 
     run(test)
 
@@ -113,25 +113,25 @@ def test_streams_end_with_the_runtime() -> None:
 
 
 def test_a_worker_is_asked_for_where_there_is_work_and_nobody_does_it() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.runtime.start()
-        assert harness.needs == 0
+        assert harness.worker_requests == 0
         await harness.create("s")
-        assert harness.needs == 1
+        assert harness.worker_requests == 1
         await harness.runtime.start()
-        assert harness.needs == 2
+        assert harness.worker_requests == 2
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
             assert harness.runtime.dispatchers == {"w"}
-            await harness.act("agent_pause", "s")
+            await harness.enqueue("agent_pause", "s")
             await harness.runtime.start()
-            assert harness.needs == 2
+            assert harness.worker_requests == 2
 
     run(test)
 
 
 def test_a_worker_is_asked_for_where_the_last_one_left_its_work() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         asked = asyncio.Event()
         await harness.create("s")
         first, second = wakes(harness), wakes(harness, "other")
@@ -151,16 +151,16 @@ async def test_nobody_is_asked_for_where_there_is_no_work() -> None:
     async with open_harness() as harness:
         await harness.create("s")
         await harness.begin("s", SessionStatus.DONE)
-        before = harness.needs
+        before = harness.worker_requests
         await harness.runtime.start()
         reading = wakes(harness)
         await anext(reading)
         await reading.aclose()
-    assert harness.needs == before
+    assert harness.worker_requests == before
 
 
 def test_a_worker_on_two_connections_is_there_until_both_are_gone() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         old, new = wakes(harness), wakes(harness)
         await anext(old)
         await anext(new)
@@ -175,20 +175,20 @@ def test_a_worker_on_two_connections_is_there_until_both_are_gone() -> None:
 # ---- leases ----------------------------------------------------------------------------------------
 
 
-async def taken(harness: Harness) -> None:
+async def taken(harness: RuntimeHarness) -> None:
     """The session `s` is `w`'s, for ten seconds."""
     await harness.create("s")
     await harness.begin("s")
 
 
-async def adopt(harness: Harness, owner: str = "other") -> list[str]:
+async def adopt(harness: RuntimeHarness, owner: str = "other") -> list[str]:
     now = harness.clock()
     ask = AdoptSessions(owner=owner, now=now, lease_until=now + 10)
     return [state.session_id for state in (await harness.runtime.adopt(ask)).states]
 
 
 def test_a_worker_that_is_dead_has_nothing() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await taken(harness)
         assert await adopt(harness) == []
         await harness.runtime.worker_left("w", is_dead=True)
@@ -201,7 +201,7 @@ def test_a_worker_that_is_dead_has_nothing() -> None:
 
 
 def test_a_worker_whose_connection_broke_has_what_it_has_for_two_seconds() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await taken(harness)
         await harness.runtime.worker_left("w", is_dead=False)
         harness.clock.now += 1.5
@@ -213,7 +213,7 @@ def test_a_worker_whose_connection_broke_has_what_it_has_for_two_seconds() -> No
 
 
 def test_a_worker_that_is_back_keeps_what_it_has() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await taken(harness)
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
@@ -226,7 +226,7 @@ def test_a_worker_that_is_back_keeps_what_it_has() -> None:
 
 @pytest.mark.parametrize("off", [-3600.0, 3600.0])
 def test_leases_are_measured_by_the_cores_clock(off: float) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         def theirs() -> float:
             return harness.clock() + off
 
@@ -254,7 +254,7 @@ def one(action: Action | None) -> Action:
 
 
 def test_who_adopts_is_seen() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await taken(harness)
         await harness.runtime.worker_left("w", is_dead=True)
         async with aclosing(harness.watch("session:s")) as notices:

@@ -12,7 +12,7 @@ from msgspec import Raw
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
-from tests.hub.runtime.harness import Harness, open_harness
+from tests.hub.runtime.harness import RuntimeHarness, open_harness
 
 METHODS = {**CALLS, **STREAMS}
 #: Values that some field takes, among others that none does.
@@ -46,7 +46,7 @@ async def ask(service: RuntimeService, method: str, params: Raw) -> None:
         pass
 
 
-async def still_well(harness: Harness) -> None:
+async def still_well(harness: RuntimeHarness) -> None:
     acted = await harness.create("after", "bob")
     assert acted.is_new
     await harness.conversation("after")

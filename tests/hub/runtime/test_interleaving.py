@@ -29,7 +29,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.store.runtime.base import RuntimeStore
-from tests.hub.runtime.harness import Harness, open_harness
+from tests.hub.runtime.harness import RuntimeHarness, open_harness
 
 #: What happens, one after the other.
 DEEDS = (
@@ -39,7 +39,7 @@ DEEDS = (
 TOPICS = ("session:s", "conversation:c")
 
 
-class Dawdling:
+class SlowStore:
     """A store whose methods take their time, before and after they have done what is asked.
 
     Args:
@@ -55,15 +55,15 @@ class Dawdling:
         method = getattr(self._store, name)
 
         async def slowly(*ask: Any) -> Any:
-            await self._dawdle()
+            await self._delay()
             answer = await method(*ask)
             if name in ("states", "steps", "actions", "messages", "participants"):
-                await self._dawdle()  # what was read gets old
+                await self._delay()  # what was read gets old
             return answer
 
         return slowly
 
-    async def _dawdle(self) -> None:
+    async def _delay(self) -> None:
         if self._turns:
             await turns(self._turns.pop())
 
@@ -74,14 +74,14 @@ async def turns(most: int) -> None:
 
 
 @dataclass
-class View:
+class TopicWatcher:
     """What a watcher of a session and its conversation knows: the last row told under each id counts.
 
     Args:
         desk: Whom it asks for what it missed while it was behind.
     """
 
-    harness: Harness
+    harness: RuntimeHarness
     states: dict[str, AgentState] = field(default_factory=dict)
     steps: dict[str, Any] = field(default_factory=dict)
     actions: dict[str, Action] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class View:
     participants: dict[str, Participant] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
 
-    async def hear(self, notice: TopicEvent) -> None:
+    async def receive(self, notice: TopicEvent) -> None:
         if notice.event == "begin":
             await self._catch_up(notice)
         else:
@@ -118,30 +118,30 @@ class View:
             self.messages.update({each.message_id: each for each in messages})
 
 
-class Play:
+class RandomActions:
     """A session, its worker and a user, who do what is drawn."""
 
-    def __init__(self, harness: Harness) -> None:
+    def __init__(self, harness: RuntimeHarness) -> None:
         self.harness = harness
         self.working: Action | None = None
 
-    async def do(self, deed: str) -> None:
+    async def perform(self, deed: str) -> None:
         """One deed."""
         harness = self.harness
         match deed:
             case "step":
-                await harness.step("s", messages=(harness.speech("s", str(harness.clock())),))
+                await harness.step("s", messages=(harness.make_message("s", str(harness.clock())),))
             case "say":
-                await harness.say(str(harness.clock()))
+                await harness.post_message(str(harness.clock()))
             case "pause":
-                await harness.act("agent_pause", "s")
+                await harness.enqueue("agent_pause", "s")
             case "work":
                 self.working = await harness.claim() or self.working
             case "finish" if self.working is not None:
                 working, self.working = self.working, None
                 await harness.finish(working, SessionStatus.PAUSED)
             case "join" | "observe":
-                await harness.join(
+                await harness.join_session(
                     "s",
                     role=ParticipantRole.OBSERVER if deed == "observe" else ParticipantRole.MEMBER,
                 )
@@ -154,28 +154,28 @@ class Play:
                 )
 
 
-async def watch(view: View, topic: str, pauses: list[int]) -> None:
+async def watch(view: TopicWatcher, topic: str, pauses: list[int]) -> None:
     async with aclosing(view.harness.watch(topic)) as notices:
         async for notice in notices:
-            await view.hear(notice)
+            await view.receive(notice)
             if pauses:
                 await turns(pauses.pop())
 
 
-async def last_number(harness: Harness, topic: str) -> int:
+async def last_number(harness: RuntimeHarness, topic: str) -> int:
     async with aclosing(harness.watch(topic)) as notices:
         return (await anext(notices)).n
 
 
 async def scene(deeds: list[str], dawdling: list[int], pauses: list[int]) -> None:
-    async with open_harness(lambda store: Dawdling(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
+    async with open_harness(lambda store: SlowStore(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")
-        play, view = Play(harness), View(harness)
+        play, view = RandomActions(harness), TopicWatcher(harness)
         watching = [asyncio.create_task(watch(view, topic, list(pauses))) for topic in TOPICS]
         for deed in deeds:
-            await play.do(deed)
+            await play.perform(deed)
         last = {topic: await last_number(harness, topic) for topic in TOPICS}
         while view.last != last:
             await asyncio.sleep(0)
@@ -183,13 +183,15 @@ async def scene(deeds: list[str], dawdling: list[int], pauses: list[int]) -> Non
     await asyncio.gather(*watching)  # they end with the runtime
 
 
-async def compare(harness: Harness, view: View) -> None:
+async def compare(harness: RuntimeHarness, view: TopicWatcher) -> None:
     """The watcher knows what the store has."""
     state = await harness.state("s")
     assert view.states["s"] == state
     steps = (await harness.store.steps(StepQuery(session_id="s", limit=1000))).steps
     assert list(view.steps.values()) == list(steps)
-    assert sorted(view.messages) == sorted(each.message_id for each in await harness.said())
+    assert sorted(view.messages) == sorted(
+        each.message_id for each in await harness.list_messages()
+    )
     seats = (await harness.store.participants(ParticipantQuery(conversation_id="c"))).participants
     assert sorted(view.participants) == sorted(each.participant_id for each in seats)
     for seat in seats:
@@ -219,11 +221,11 @@ async def test_each_deed_does_something() -> None:
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")
-        play = Play(harness)
+        play = RandomActions(harness)
         for deed in DEEDS:
-            await play.do(deed)
+            await play.perform(deed)
         state = await harness.state("s")
         assert (state.iteration, state.status) == (2, SessionStatus.PAUSED)
-        assert [each.event_type for each in await harness.said()] == [
+        assert [each.event_type for each in await harness.list_messages()] == [
             *("joined", "step", "step", "message", "left", "joined")
         ]

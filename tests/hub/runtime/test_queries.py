@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from tests.hub.runtime.harness import Harness, expect_refusal, run
+from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, run
 
 GONE: list[tuple[str, Any, str, str]] = [
     ("actions", ActionQuery(id="gone"), "unknown_action", "id"),
@@ -66,7 +66,7 @@ EMPTY: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("method", "ask", "code", "field"), GONE)
 def test_what_is_named_and_isnt_there(method: str, ask: Any, code: str, field: str) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.conversation()
         with expect_refusal(code, field or None):
@@ -77,7 +77,7 @@ def test_what_is_named_and_isnt_there(method: str, ask: Any, code: str, field: s
 
 @pytest.mark.parametrize(("method", "ask"), EMPTY)
 def test_what_is_there_and_has_nothing(method: str, ask: Any) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.conversation()
         found = await getattr(harness.runtime, method)(ask)
@@ -87,12 +87,12 @@ def test_what_is_there_and_has_nothing(method: str, ask: Any) -> None:
 
 
 def test_what_is_there() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.begin("s")
         await harness.step("s")
         await harness.conversation()
-        await harness.join("s")
+        await harness.join_session("s")
         ask = harness.runtime
         assert len((await ask.actions(ActionQuery(session_id="s"))).actions) == 1
         assert (await ask.states(StateQuery(agent_id="ann"))).states[0].session_id == "s"

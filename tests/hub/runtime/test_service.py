@@ -18,7 +18,7 @@ from agentstepper_nb.protocol import runtime_store_messages as asks
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from agentstepper_nb.rpc.session import RpcSession
-from tests.hub.runtime.harness import LOG, Harness, expect_refusal, open_harness
+from tests.hub.runtime.harness import LOG, RuntimeHarness, expect_refusal, open_harness
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ CONTROL = {
 WORK = {"claim", "renew", "adopt", "release", "write", "wakes"}
 
 
-class Client:
+class ServiceClient:
     """Whoever is at the other end of a line.
 
     Args:
@@ -49,34 +49,35 @@ class Client:
         right: What it may do.
     """
 
-    def __init__(self, harness: Harness, right: MethodRight) -> None:
+    def __init__(self, harness: RuntimeHarness, right: MethodRight) -> None:
         loop = asyncio.get_running_loop()
         self.service = RuntimeService(harness.runtime, right)
         self.core = RpcSession(self._to_client, {"runtime": self.service}, LOG)
-        self.line = RpcSession(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
+        self.rpc_session = RpcSession(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
         self._loop = loop
 
     def _to_client(self, text: str) -> None:
-        self._loop.call_soon(self.line.receive, text)
+        self._loop.call_soon(self.rpc_session.receive, text)
 
-    async def ask(self, method: str, params: Struct | None, kind: type[Answer]) -> Answer:
-        raw = await self.line.call("runtime", method, params)
+    async def request(self, method: str, params: Struct | None, kind: type[Answer]) -> Answer:
+        raw = await self.rpc_session.call("runtime", method, params)
         return msgspec.json.decode(raw, type=kind)
 
     async def stream(
         self, method: str, params: Struct | None, kind: type[Answer]
     ) -> AsyncGenerator[Answer, None]:
-        async with aclosing(self.line.stream("runtime", method, params)) as items:
+        async with aclosing(self.rpc_session.stream("runtime", method, params)) as items:
             async for item in items:
                 yield msgspec.json.decode(item, type=kind)
 
 
 def run(
-    test: Callable[[Harness, Client], Awaitable[None]], right: MethodRight = MethodRight.WORK
+    test: Callable[[RuntimeHarness, ServiceClient], Awaitable[None]],
+    right: MethodRight = MethodRight.WORK,
 ) -> None:
     async def whole() -> None:
         async with open_harness() as harness:
-            await test(harness, Client(harness, right))
+            await test(harness, ServiceClient(harness, right))
 
     asyncio.run(whole())
 
@@ -101,12 +102,12 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
     # What may be asked is read next, and null is no parameters.
     code = "invalid_message" if right >= needs else "watch_only"
 
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         with expect_refusal(code) as caught:
             if method in STREAMS:
-                await anext(client.line.stream("runtime", method))
+                await anext(client.rpc_session.stream("runtime", method))
             else:
-                await client.line.call("runtime", method)
+                await client.rpc_session.call("runtime", method)
         if code == "watch_only":
             assert "token" in caught.value.message
         assert client.service.owners == set()
@@ -116,11 +117,13 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
 
 @pytest.mark.parametrize("method", ["dance", "", "watch", "close", "_read"])
 def test_what_there_isnt(method: str) -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         with expect_refusal("unknown_service"):
-            await client.line.call("runtime", method)
+            await client.rpc_session.call("runtime", method)
         with expect_refusal("unknown_service"):
-            await anext(client.line.stream("runtime", "act" if method == "watch" else method))
+            await anext(
+                client.rpc_session.stream("runtime", "act" if method == "watch" else method)
+            )
 
     run(test)
 
@@ -145,7 +148,7 @@ def test_what_there_isnt(method: str) -> None:
 def test_parameters_of_another_form_are_refused_with_their_field(
     method: str, params: bytes, field: str
 ) -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         with expect_refusal("invalid_message") as caught:
             await client.service.call(method, Raw(params))
         assert isinstance(caught.value.field, str)
@@ -156,7 +159,7 @@ def test_parameters_of_another_form_are_refused_with_their_field(
 
 
 def test_what_isnt_json_is_refused() -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         for params in (b"", b"{", b"[" * 100_000, b'{"limit": "\xff"}'):
             with expect_refusal("invalid_message"):
                 await client.service.call("states", Raw(params))
@@ -168,8 +171,8 @@ def test_what_isnt_json_is_refused() -> None:
 
 
 def test_a_session_and_its_conversation_over_the_line() -> None:
-    async def test(harness: Harness, client: Client) -> None:
-        ask = client.ask
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
+        ask = client.request
         conversation = await ask(
             "create_conversation", wire.NewConversation(conversation_id="c"), rows.Conversation
         )
@@ -255,13 +258,13 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
 
 
 def test_a_topic_over_the_line() -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         await harness.create("s")
         topic = wire.WatchTopic(topic="session:s")
         async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             begin = await anext(notices)
             assert begin.event == "begin"
-            await harness.act("agent_pause", "s")
+            await harness.enqueue("agent_pause", "s")
             told = await anext(notices)
         assert (told.event, told.n) == ("action", begin.n + 1)
         assert told.actions[0].kind == "agent_pause"
@@ -272,13 +275,13 @@ def test_a_topic_over_the_line() -> None:
 
 
 def test_a_reader_that_stands_still_is_begun_with_again() -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         await harness.create("s")
         topic = wire.WatchTopic(topic="session:s")
         async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             await anext(notices)
             for _ in range(500):  # more than the line's window and the topic's room together
-                await harness.act("agent_pause", "s")
+                await harness.enqueue("agent_pause", "s")
             last: Any = None
             seen: list[str] = []
             while last != 500:
@@ -292,7 +295,7 @@ def test_a_reader_that_stands_still_is_begun_with_again() -> None:
 
 
 def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         await harness.create("s")
         reading = client.stream("wakes", wire.SubscribeWakes(owner="w"), wire.DispatcherWake)
         assert (await anext(reading)).n == 1
@@ -316,18 +319,18 @@ def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
 
 
 def test_a_call_whose_line_breaks_is_done_and_told() -> None:
-    async def test(harness: Harness, client: Client) -> None:
+    async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         await harness.create("s")
         async with aclosing(harness.watch("session:s")) as notices:
             await anext(notices)
             pause = wire.NewAction(kind=rows.ActionKind.PAUSE, session_id="s")
-            asking = asyncio.create_task(client.ask("act", pause, wire.ActionEnqueued))
+            asking = asyncio.create_task(client.request("act", pause, wire.ActionEnqueued))
             while (
                 len(asyncio.all_tasks()) < 4
             ):  # this, who asks, who serves it, and the work itself
                 await asyncio.sleep(0)
             client.core.connection_lost("gone")
-            client.line.connection_lost("gone")
+            client.rpc_session.connection_lost("gone")
             with expect_refusal("worker_lost"):
                 await asking
             assert (await anext(notices)).actions[0].kind == "agent_pause"

@@ -17,10 +17,10 @@ from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, Se
 from agentstepper_nb.protocol.runtime_requests import LeaveConversation, SetConversation, TopicEvent
 from agentstepper_nb.protocol.runtime_store_messages import SessionWrite, SessionWriteResult
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
-from tests.hub.runtime.harness import Harness, expect_refusal, run
+from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, run
 
 
-async def take(notices: AsyncGenerator[TopicEvent, None], most: int) -> list[TopicEvent]:
+async def take_events(notices: AsyncGenerator[TopicEvent, None], most: int) -> list[TopicEvent]:
     return [await anext(notices) for _ in range(most)]
 
 
@@ -36,14 +36,14 @@ def numbers(notices: list[TopicEvent]) -> list[int]:
 
 
 def test_a_session_begins_with_how_it_stands() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.begin("s")
         await harness.step("s", "one")
         await harness.step("s", "two")
-        await harness.act("agent_pause", "s")
+        await harness.enqueue("agent_pause", "s")
         claimed = await harness.claim()
-        queued = (await harness.act("agent_resume", "s")).action
+        queued = (await harness.enqueue("agent_resume", "s")).action
         async with aclosing(harness.watch("session:s")) as notices:
             begin = await anext(notices)
         assert (begin.event, begin.topic) == ("begin", "session:s")
@@ -55,11 +55,11 @@ def test_a_session_begins_with_how_it_stands() -> None:
 
 
 def test_a_conversation_begins_with_who_is_there_and_what_was_said_last() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s")
-        seat = await harness.join("s")
-        last = await harness.say("tea")
+        seat = await harness.join_session("s")
+        last = await harness.post_message("tea")
         async with aclosing(harness.watch("conversation:c")) as notices:
             begin = await anext(notices)
         assert [each.title for each in begin.conversations] == ["Tea"]
@@ -70,7 +70,7 @@ def test_a_conversation_begins_with_who_is_there_and_what_was_said_last() -> Non
 
 
 def test_lists_begin_with_the_newest() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         for name in ("a", "b"):
             await harness.create(name)
             await harness.conversation(name)
@@ -85,7 +85,7 @@ def test_lists_begin_with_the_newest() -> None:
 
 
 def test_sessions_are_told_without_what_only_their_runners_understand() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s", config={"subject": "tea"})
         await harness.begin("s")
         before = await harness.state("s")
@@ -105,7 +105,7 @@ def test_sessions_are_told_without_what_only_their_runners_understand() -> None:
 
 
 def test_a_list_has_as_much_as_fits() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         for name in ("a", "b", "c"):
             await harness.create(name, config="x" * 1000)
         with mock.patch.object(topic_stream, "MAX_BEGIN_EVENT_BYTES", 3000):
@@ -128,7 +128,7 @@ def test_a_list_has_as_much_as_fits() -> None:
     ],
 )
 def test_what_cant_be_watched(topic: str, code: str) -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         with expect_refusal(code):
             await anext(harness.watch(topic))
 
@@ -139,17 +139,17 @@ def test_what_cant_be_watched(topic: str, code: str) -> None:
 
 
 def test_a_session_tells_what_happens_to_it() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.create("other")
         async with aclosing(harness.watch("session:s")) as notices:
             first = await anext(notices)
             await harness.begin("s")  # claimed, with the session; done, with its snapshot
             await harness.step("s", "ha")
-            await harness.act("agent_pause", "s")
-            await harness.act("agent_pause", "other")
-            await harness.act("agent_resume", "s")
-            told = await take(notices, 8)
+            await harness.enqueue("agent_pause", "s")
+            await harness.enqueue("agent_pause", "other")
+            await harness.enqueue("agent_resume", "s")
+            told = await take_events(notices, 8)
         assert events(told) == [
             *("state", "action", "state", "action"),
             *("step", "state"),
@@ -168,22 +168,22 @@ def test_a_session_tells_what_happens_to_it() -> None:
 
 
 def test_a_conversation_tells_what_happens_in_it() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         await harness.create("s")
         await harness.begin("s")
         async with aclosing(harness.watch("conversation:c")) as notices:
             await anext(notices)
-            seat = await harness.join("s")
-            await harness.say("tea")
-            await harness.step("s", messages=(harness.speech("s"),))
+            seat = await harness.join_session("s")
+            await harness.post_message("tea")
+            await harness.step("s", messages=(harness.make_message("s"),))
             await harness.runtime.leave(
                 LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
             )
             await harness.runtime.set_conversation(
                 SetConversation(conversation_id="c", status="closed")
             )
-            told = await take(notices, 8)
+            told = await take_events(notices, 8)
         assert events(told) == [
             *("participant", "message"),
             *("message", "message"),
@@ -198,7 +198,7 @@ def test_a_conversation_tells_what_happens_in_it() -> None:
 
 
 def test_new_sessions_and_conversations_are_told_to_who_watches_all() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         async with aclosing(harness.watch("sessions")) as sessions:
             async with aclosing(harness.watch("conversations")) as conversations:
                 assert (await anext(sessions)).states == ()
@@ -207,7 +207,7 @@ def test_new_sessions_and_conversations_are_told_to_who_watches_all() -> None:
                 await harness.create("s", conversation_id="c")
                 await harness.create("s", conversation_id="c")  # nothing new
                 await harness.begin("s")
-                states = await take(sessions, 3)
+                states = await take_events(sessions, 3)
                 (conversation,) = (await anext(conversations)).conversations
         assert [each.states[0].status for each in states] == ["created", "created", "running"]
         assert conversation.conversation_id == "c"
@@ -216,7 +216,7 @@ def test_new_sessions_and_conversations_are_told_to_who_watches_all() -> None:
 
 
 def test_what_is_written_again_is_told_once() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
         await harness.begin("s")
         before = await harness.state("s")
@@ -225,17 +225,17 @@ def test_what_is_written_again_is_told_once() -> None:
             paused = msgspec.structs.replace(before, status=SessionStatus.PAUSED)
             for _ in range(3):
                 await harness.write(before, paused)
-            await harness.act("agent_resume", "s", idem_key="k")
-            await harness.act("agent_resume", "s", idem_key="k")
-            await harness.act("agent_destroy", "s")
-            told = await take(notices, 3)
+            await harness.enqueue("agent_resume", "s", idem_key="k")
+            await harness.enqueue("agent_resume", "s", idem_key="k")
+            await harness.enqueue("agent_destroy", "s")
+            told = await take_events(notices, 3)
         assert events(told) == ["state", "action", "action"]
         assert told[-1].n == begin.n + 3
 
     run(test)
 
 
-class Slow(SqliteRuntimeStore):
+class SlowStore(SqliteRuntimeStore):
     """A store whose answers to writes come when they are let."""
 
     def __init__(self) -> None:
@@ -251,8 +251,8 @@ class Slow(SqliteRuntimeStore):
 
 
 async def test_what_was_kept_is_told_even_where_who_asked_is_gone() -> None:
-    store = Slow()
-    harness = Harness(store)
+    store = SlowStore()
+    harness = RuntimeHarness(store)
     await harness.create("s")
     await harness.claim()
     async with aclosing(harness.watch("session:s")) as notices:
@@ -263,13 +263,13 @@ async def test_what_was_kept_is_told_even_where_who_asked_is_gone() -> None:
         with pytest.raises(asyncio.CancelledError):
             await step
         store.let.set()
-        assert events(await take(notices, 2)) == ["step", "state"]
+        assert events(await take_events(notices, 2)) == ["step", "state"]
     await harness.runtime.close()
 
 
 async def test_closing_lets_what_was_begun_end() -> None:
-    store = Slow()
-    harness = Harness(store)
+    store = SlowStore()
+    harness = RuntimeHarness(store)
     await harness.create("s")
     await harness.claim()
     step = asyncio.create_task(harness.step("s"))
@@ -283,7 +283,7 @@ async def test_closing_lets_what_was_begun_end() -> None:
 # ---- readers ---------------------------------------------------------------------------------------
 
 
-def news(text: str) -> RowUpdates:
+def receive_event(text: str) -> RowUpdates:
     message = ConversationMessage(
         message_id=text,
         conversation_id="c",
@@ -301,28 +301,28 @@ async def test_numbers_of_a_topic_never_go_back() -> None:
         with board.reader("conversation:c") as reader:
             assert reader.restart() >= last
             for text in "ab":
-                board.publish(news(text))
+                board.publish(receive_event(text))
             told = [await reader.next(), await reader.next()]
             found = [each.n for each in told if each is not None]
             assert found[0] == reader.restart() - 1
             assert found[1] == found[0] + 1
             last = found[1]
-        board.publish(news("nobody hears"))
+        board.publish(receive_event("nobody hears"))
 
 
 def test_a_reader_that_falls_behind_begins_again() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         with mock.patch.object(topics, "MAX_WAITING", 3):
             async with aclosing(harness.watch("conversation:c")) as notices:
                 first = await anext(notices)
                 for text in "abc":
-                    await harness.say(text)
-                assert events(await take(notices, 3)) == ["message"] * 3
+                    await harness.post_message(text)
+                assert events(await take_events(notices, 3)) == ["message"] * 3
                 for text in "defg":
-                    await harness.say(text)
+                    await harness.post_message(text)
                 again = await anext(notices)
-                await harness.say("h")
+                await harness.post_message("h")
                 last = await anext(notices)
         assert (again.event, again.n) == ("begin", first.n + 7)
         assert again.messages[0].text == "g"
@@ -332,7 +332,7 @@ def test_a_reader_that_falls_behind_begins_again() -> None:
 
 
 def test_one_that_is_behind_doesnt_hold_up_another() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         with mock.patch.object(topics, "MAX_WAITING", 3):
             async with aclosing(harness.watch("conversation:c")) as slow:
@@ -340,7 +340,7 @@ def test_one_that_is_behind_doesnt_hold_up_another() -> None:
                     await anext(slow)
                     await anext(quick)
                     for text in "abcdef":
-                        await harness.say(text)
+                        await harness.post_message(text)
                         assert (await anext(quick)).messages[0].text == text
                     assert (await anext(slow)).event == "begin"
 
@@ -348,7 +348,7 @@ def test_one_that_is_behind_doesnt_hold_up_another() -> None:
 
 
 def test_streams_end_with_the_runtime() -> None:
-    async def test(harness: Harness) -> None:
+    async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
         heard: list[str] = []
 
@@ -359,7 +359,7 @@ def test_streams_end_with_the_runtime() -> None:
         listening = asyncio.create_task(listen())
         while not heard:
             await asyncio.sleep(0)
-        await harness.say("tea")
+        await harness.post_message("tea")
         await harness.runtime.close()
         await listening
         assert heard == ["begin", "message"]

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.protocol.records import RunHistory
-from tests.helpers.debugger_harness import CALL, Answered, DebuggerHarness
+from tests.helpers.debugger_harness import TOOL_CALL_JSON, DebuggerHarness, SentAnswer
 
 
 @pytest.fixture
@@ -31,18 +31,18 @@ def harness() -> DebuggerHarness:
 
 @pytest.mark.parametrize("edit", ['""', "{}", "[]", "0", "false", "null", "1.0", " 1", '"\\u00e9"'])
 def test_every_json_value_is_an_edit(harness: DebuggerHarness, edit: str) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.step(asked, 1, edit)
-    assert harness.answers == [Answered(asked, edit=edit)]
+    assert harness.answers == [SentAnswer(asked, edit=edit)]
 
 
 def test_the_same_text_is_no_edit(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, '"other"')
     harness.edit(asked, '"hello"')
     assert harness.debugger.pending("run")[0].edit is None
     harness.step()
-    assert harness.answers == [Answered(asked)]
+    assert harness.answers == [SentAnswer(asked)]
 
 
 def test_the_same_value_in_other_words_is_an_edit(harness: DebuggerHarness) -> None:
@@ -64,7 +64,7 @@ def test_a_value_that_is_shown_by_its_repr_is_read_only(harness: DebuggerHarness
         assert refused.value.code == "invalid_edit"
     assert harness.answers == []
     harness.step(asked, 1, f"[2,{mark}]")
-    assert harness.answers == [Answered(asked, edit=f"[2,{mark}]")]
+    assert harness.answers == [SentAnswer(asked, edit=f"[2,{mark}]")]
 
 
 @pytest.mark.parametrize("key", ["$repr", "\\u0024repr", "$r\\u0065pr"])
@@ -78,30 +78,33 @@ def test_an_edit_makes_no_mark(harness: DebuggerHarness, key: str) -> None:
 
 
 def test_an_edit_is_taken_back(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, "1", 1)
     harness.edit(asked, None, 2)
-    assert (harness.debugger.pending("run")[0].edit, harness.point(asked).data) == (None, '"hello"')
+    assert (harness.debugger.pending("run")[0].edit, harness.find_halt_point(asked).data) == (
+        None,
+        '"hello"',
+    )
     harness.step()
-    assert harness.answers == [Answered(asked)]
+    assert harness.answers == [SentAnswer(asked)]
 
 
 def test_an_edit_made_before_goes_with_a_later_step_or_continue(harness: DebuggerHarness) -> None:
-    _, first = harness.query()
+    _, first = harness.begin_query()
     harness.edit(first, "1")
     harness.step()
-    _, second = harness.query()
+    _, second = harness.begin_query()
     harness.edit(second, "2")
     harness.resume()
-    assert harness.answers == [Answered(first, edit="1"), Answered(second, edit="2")]
+    assert harness.answers == [SentAnswer(first, edit="1"), SentAnswer(second, edit="2")]
 
 
 def test_each_edit_is_a_revision(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, "1", 1)
     harness.edit(asked, "2", 2)
     harness.resume(asked, 3, "3")
-    assert harness.answers == [Answered(asked, edit="3")]
+    assert harness.answers == [SentAnswer(asked, edit="3")]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,7 @@ def test_each_edit_is_a_revision(harness: DebuggerHarness) -> None:
 def test_what_is_no_json_is_refused_at_its_place(
     harness: DebuggerHarness, edit: str, place: str
 ) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     with pytest.raises(AgentStepperError, match=place) as refused:
         harness.step(asked, 1, edit)
     assert refused.value.code == "invalid_edit"
@@ -151,27 +154,27 @@ def test_what_is_no_json_is_refused_at_its_place(
     ],
 )
 def test_a_tool_call_keeps_its_form(harness: DebuggerHarness, edit: str) -> None:
-    asked = harness.call(CALL)
+    asked = harness.begin_tool_call(TOOL_CALL_JSON)
     with pytest.raises(AgentStepperError, match="must stay of the form") as refused:
         harness.edit(asked, edit)
     assert refused.value.code == "invalid_edit"
 
 
 def test_a_tool_call_of_another_form_may_go_on_unedited(harness: DebuggerHarness) -> None:
-    asked = harness.call('{"tool": "odd"}')
+    asked = harness.begin_tool_call('{"tool": "odd"}')
     harness.step(asked, 1, '{"tool": "odd"}')
-    assert harness.answers == [Answered(asked)]
+    assert harness.answers == [SentAnswer(asked)]
 
 
 def test_a_tool_call_is_edited_and_its_result_has_no_form(harness: DebuggerHarness) -> None:
     event = harness.begin(EventKind.TOOL_INVOCATION)
-    asked = harness.reach(event, data=CALL)
+    asked = harness.reach(event, data=TOOL_CALL_JSON)
     harness.step(asked, 1, '{"Argument": null, "Tool": ""}')
     result = harness.reach(event, EventSide.END)
     harness.step(result, 1, "[]")
     assert harness.answers == [
-        Answered(asked, edit='{"Argument": null, "Tool": ""}'),
-        Answered(result, edit="[]"),
+        SentAnswer(asked, edit='{"Argument": null, "Tool": ""}'),
+        SentAnswer(result, edit="[]"),
     ]
 
 
@@ -179,7 +182,7 @@ def test_a_tool_call_is_edited_and_its_result_has_no_form(harness: DebuggerHarne
 def test_an_edit_says_what_it_belongs_to(
     harness: DebuggerHarness, named: tuple[str | None, int | None]
 ) -> None:
-    harness.query()
+    harness.begin_query()
     with pytest.raises(AgentStepperError, match="halt point and revision") as refused:
         harness.step(*named, edit="1")
     assert refused.value.code == "invalid_message"
@@ -198,9 +201,9 @@ STALE: dict[str, Do] = {
 
 @pytest.mark.parametrize("does", STALE.values(), ids=STALE)
 def test_who_is_second_is_told_so(harness: DebuggerHarness, does: Do) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.step(asked, 1)
-    _, other = harness.query()
+    _, other = harness.begin_query()
     before = list(harness.records)
     with pytest.raises(StaleError, match=r"has been answered already\. Look at the new state"):
         does(harness, asked)
@@ -210,7 +213,7 @@ def test_who_is_second_is_told_so(harness: DebuggerHarness, does: Do) -> None:
 
 @pytest.mark.parametrize("does", STALE.values(), ids=STALE)
 def test_who_saw_another_revision_is_told_so(harness: DebuggerHarness, does: Do) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, '"mine"', 1)
     with pytest.raises(StaleError, match="has edited this message") as refused:
         does(harness, asked)
@@ -223,15 +226,15 @@ def test_who_saw_another_revision_is_told_so(harness: DebuggerHarness, does: Do)
 
 
 def test_who_names_no_revision_takes_what_there_is(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, "1")
     harness.edit(asked, "2")
     harness.step(asked)
-    assert harness.answers == [Answered(asked, edit="2")]
+    assert harness.answers == [SentAnswer(asked, edit="2")]
 
 
 def test_in_continue_a_named_breakpoint_is_stale(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.resume()
     with pytest.raises(StaleError):
         harness.step(asked, 1)
@@ -248,9 +251,9 @@ def test_an_edit_of_what_is_not_pending(harness: DebuggerHarness) -> None:
 
 
 def test_stop_answers_all_that_is_pending(harness: DebuggerHarness) -> None:
-    points = [harness.query()[1] for _ in range(2)]
+    points = [harness.begin_query()[1] for _ in range(2)]
     harness.stop()
-    assert harness.answers == [Answered(point, AnswerKind.STOP) for point in points]
+    assert harness.answers == [SentAnswer(point, AnswerKind.STOP) for point in points]
     assert (harness.run().stopping, harness.run().agent_state) == (True, AgentActivity.RUNNING)
 
 
@@ -263,10 +266,13 @@ def test_stop_waits_for_the_next_breakpoint_that_waits(
     harness.stop()
     assert harness.answers == []
     passed = harness.reach(harness.begin(), waits=False)
-    _, asked = harness.query()
-    _, later = harness.query()
-    assert harness.answers == [Answered(asked, AnswerKind.STOP), Answered(later, AnswerKind.STOP)]
-    assert harness.point(passed).answer is AnswerKind.RESUME
+    _, asked = harness.begin_query()
+    _, later = harness.begin_query()
+    assert harness.answers == [
+        SentAnswer(asked, AnswerKind.STOP),
+        SentAnswer(later, AnswerKind.STOP),
+    ]
+    assert harness.find_halt_point(passed).answer is AnswerKind.RESUME
     assert harness.run().pending == ()
     harness.finish()
     assert not harness.run().stopping
@@ -274,7 +280,7 @@ def test_stop_waits_for_the_next_breakpoint_that_waits(
 
 def test_agents_of_version_1_cannot_be_stopped(harness: DebuggerHarness) -> None:
     harness.start("old", can_stop=False)
-    _, asked = harness.query("old")
+    _, asked = harness.begin_query("old")
     with pytest.raises(CommandError, match="End the agent's process") as refused:
         harness.stop("old")
     assert refused.value.code == "cannot_stop"
@@ -316,7 +322,7 @@ def test_a_long_id_is_cut_in_the_error(harness: DebuggerHarness) -> None:
 
 def test_a_run_is_renamed_alive_and_after(harness: DebuggerHarness) -> None:
     harness.rename("mine")
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     assert (harness.run().name, harness.state()) == ("mine", RunState.HALTED)
     harness.step(asked)
     harness.finish()
@@ -363,7 +369,7 @@ def test_the_active_run_is_the_live_one_that_halted_or_started_last(
 
     harness.start("second")
     assert active() == "second"
-    harness.query("run")
+    harness.begin_query("run")
     assert active() == "run"
     harness.start("third")
     assert active() == "third"

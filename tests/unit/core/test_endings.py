@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
-from tests.helpers.debugger_harness import DebuggerHarness, replayed
+from tests.helpers.debugger_harness import DebuggerHarness, replay_states
 
 FAILURE = Failure(type="KeyError", message="It broke.")
 DAMAGE = Failure(type="StoreDamaged", message="Some is lost.")
@@ -58,10 +58,10 @@ def test_tokens_and_costs_of_all_queries_are_summed(
 ) -> None:
     harness.resume()
     for usage in told:
-        event, _ = harness.query()
+        event, _ = harness.begin_query()
         harness.reach(event, EventSide.END, usage=usage)
     assert harness.run().usage == sum
-    assert replayed(harness.records).status["run"].run == harness.run()
+    assert replay_states(harness.records).status["run"].run == harness.run()
 
 
 # ---- the last event --------------------------------------------------------------------------------
@@ -89,8 +89,8 @@ def test_a_row_in_words(kind: EventKind, name: str | None, side: EventSide, word
 
 @pytest.mark.parametrize("ending", RunEnding)
 def test_who_broke_off_says_what_came_last(harness: DebuggerHarness, ending: RunEnding) -> None:
-    harness.query()
-    harness.say('"here"')
+    harness.begin_query()
+    harness.post_debug_message('"here"')
     harness.begin()  # it did not come to its halt point
     harness.finish(ending=ending)
     broke_off = ending in (RunEnding.CRASHED, RunEnding.LOST)
@@ -164,12 +164,12 @@ def test_a_run_that_has_ended_is_neither_away_nor_back(harness: DebuggerHarness)
             does()
         assert refused.value.code == "run_ended"
     records = list(harness.records)
-    harness.hear(9)
+    harness.acknowledge(9)
     assert harness.records == records
 
 
 def test_what_is_known_of_its_agent(harness: DebuggerHarness) -> None:
-    harness.hear(4)
+    harness.acknowledge(4)
     assert harness.debugger.last_received("run") == 4
     proof = harness.debugger.agent_credentials("run")
     assert proof is not None
@@ -195,8 +195,8 @@ def test_tags(harness: DebuggerHarness) -> None:
 
 
 def test_a_sentence_of_what_is_pending_stays_with_it(harness: DebuggerHarness) -> None:
-    _, point = harness.query()
-    harness.sentence(harness.point(point), "It asks.")
+    _, point = harness.begin_query()
+    harness.record_summary(harness.find_halt_point(point), "It asks.")
     assert harness.debugger.pending("run")[0].model_summary == "It asks."
     harness.edit(point, '"edited"')
     harness.step()

@@ -33,7 +33,7 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.records import RunHistory
-from tests.helpers.debugger_harness import Answered, DebuggerHarness, replayed
+from tests.helpers.debugger_harness import DebuggerHarness, SentAnswer, replay_states
 
 HALTS = BreakpointRule(id="halts")
 LOGS = BreakpointRule(id="logs", reaction=Reaction.LOG)
@@ -48,7 +48,7 @@ def harness(*breakpoints: BreakpointRule, state: RunState = RunState.CONTINUE) -
         harness.set_breakpoint(breakpoint)
     harness.start()
     if state is RunState.HALTED:
-        harness.query()
+        harness.begin_query()
     if state is RunState.CONTINUE:
         harness.resume()
     harness.answers.clear()
@@ -57,7 +57,7 @@ def harness(*breakpoints: BreakpointRule, state: RunState = RunState.CONTINUE) -
 
 
 @dataclass
-class Case:
+class HaltCase:
     """What a leased agent says of a halt point in a run, and what becomes of it."""
 
     waits: bool
@@ -69,34 +69,36 @@ class Case:
     stopping: bool = False
 
 
-PASSES = Case(waits=False)
+PASSES = HaltCase(waits=False)
 CASES = {
     "nothing": PASSES,
-    "logged": Case(waits=False, breakpoints=("logs",)),
+    "logged": HaltCase(waits=False, breakpoints=("logs",)),
     # It was decided before the Step was read: nobody waits, so nothing is pending.
-    "passed in step": Case(waits=False, state=RunState.STEP),
-    "passed by a breakpoint that came later": Case(waits=False, breakpoints=("halts",)),
-    "passed with an error": Case(waits=False, error="no number"),
-    "passed though it is to stop": Case(waits=False, stopping=True),
-    "waits in step": Case(waits=True, state=RunState.STEP, pends=True),
-    "waits in step, hit": Case(waits=True, breakpoints=("halts",), state=RunState.STEP, pends=True),
-    "waits beside another": Case(waits=True, state=RunState.HALTED, pends=True),
-    "halts": Case(waits=True, breakpoints=("halts",), pends=True),
-    "halts among others": Case(waits=True, breakpoints=("gone", "logs", "halts"), pends=True),
-    "an error halts": Case(waits=True, error="no number", pends=True),
-    "crossed a continue": Case(waits=True),
-    "the breakpoint only logs by now": Case(waits=True, breakpoints=("logs",)),
-    "the breakpoint is off by now": Case(waits=True, breakpoints=("off",)),
-    "the breakpoint is gone by now": Case(waits=True, breakpoints=("gone",)),
-    "is to stop": Case(waits=True, answer=AnswerKind.STOP, stopping=True),
-    "is to stop, hit": Case(
+    "passed in step": HaltCase(waits=False, state=RunState.STEP),
+    "passed by a breakpoint that came later": HaltCase(waits=False, breakpoints=("halts",)),
+    "passed with an error": HaltCase(waits=False, error="no number"),
+    "passed though it is to stop": HaltCase(waits=False, stopping=True),
+    "waits in step": HaltCase(waits=True, state=RunState.STEP, pends=True),
+    "waits in step, hit": HaltCase(
+        waits=True, breakpoints=("halts",), state=RunState.STEP, pends=True
+    ),
+    "waits beside another": HaltCase(waits=True, state=RunState.HALTED, pends=True),
+    "halts": HaltCase(waits=True, breakpoints=("halts",), pends=True),
+    "halts among others": HaltCase(waits=True, breakpoints=("gone", "logs", "halts"), pends=True),
+    "an error halts": HaltCase(waits=True, error="no number", pends=True),
+    "crossed a continue": HaltCase(waits=True),
+    "the breakpoint only logs by now": HaltCase(waits=True, breakpoints=("logs",)),
+    "the breakpoint is off by now": HaltCase(waits=True, breakpoints=("off",)),
+    "the breakpoint is gone by now": HaltCase(waits=True, breakpoints=("gone",)),
+    "is to stop": HaltCase(waits=True, answer=AnswerKind.STOP, stopping=True),
+    "is to stop, hit": HaltCase(
         waits=True, breakpoints=("halts",), answer=AnswerKind.STOP, stopping=True
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_a_leased_agent_decided(case: Case) -> None:
+def test_what_a_leased_agent_decided(case: HaltCase) -> None:
     it = harness(HALTS, LOGS, OFF, state=case.state)
     if case.stopping:
         it.stop()
@@ -110,7 +112,7 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
         breakpoints=case.breakpoints,
         breakpoint_error=case.error,
     )
-    point, run = it.point(id), it.run()
+    point, run = it.find_halt_point(id), it.run()
     assert (point.breakpoints, point.breakpoint_error) == (case.breakpoints, case.error)
     assert (id in run.pending) is case.pends
     if case.pends:
@@ -123,10 +125,10 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
     else:
         assert run.mode is before.mode
         assert point.answer is (case.answer if case.waits else AnswerKind.RESUME)
-        assert it.answers == ([Answered(id, case.answer or AnswerKind.RESUME)] * case.waits)
+        assert it.answers == ([SentAnswer(id, case.answer or AnswerKind.RESUME)] * case.waits)
     # The rest of the agent hears of a halt.
     assert bool(it.leases) is (case.pends and before.mode is RunMode.CONTINUE)
-    assert replayed(it.records) == it.debugger._runs
+    assert replay_states(it.records) == it.debugger._runs
 
 
 def test_hits_are_counted_with_the_last_row() -> None:
@@ -181,7 +183,7 @@ def test_a_condition_that_fails_halts_and_says_so() -> None:
     it = harness(BreakpointRule(id="s", condition="1 / 0 == 1", reaction=Reaction.LOG))
     id = it.reach(it.begin())
     assert it.run().pending == (id,)
-    assert "1 / 0" in (it.point(id).breakpoint_error or "")
+    assert "1 / 0" in (it.find_halt_point(id).breakpoint_error or "")
     assert it.run().hits == ()
 
 
@@ -281,7 +283,7 @@ def test_breakpoints_stay_in_the_order_in_which_they_were_made() -> None:
     assert [breakpoint.id for breakpoint in it.debugger.breakpoints] == ["halts", "off"]
     it.set_prices(PRICE)
     assert it.debugger.prices == (PRICE,)
-    assert replayed(it.records) == it.debugger._runs
+    assert replay_states(it.records) == it.debugger._runs
 
 
 def test_what_cannot_be_set() -> None:
@@ -324,7 +326,7 @@ def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
     assert leases(it, it.resume) == []
     assert [each.mode for each in leases(it, it.halt)] == [RunMode.STEP]
     assert leases(it, it.halt) == []
-    assert leases(it, it.query) == []
+    assert leases(it, it.begin_query) == []
     assert leases(it, it.step) == []
     assert [each.breakpoints for each in leases(it, it.set_breakpoint, LOGS)] == [(HALTS, LOGS)]
     assert leases(it, it.set_breakpoint, LOGS) == []

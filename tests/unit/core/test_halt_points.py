@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.protocol.records import HaltPointAnswered
-from tests.helpers.debugger_harness import Answered, DebuggerHarness
+from tests.helpers.debugger_harness import DebuggerHarness, SentAnswer
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_program_is_named_by_its_number_in_the_history(harness: DebuggerHarnes
 
 
 def test_a_query_is_walked_through_in_step(harness: DebuggerHarness) -> None:
-    event, asked = harness.query()
+    event, asked = harness.begin_query()
     run = harness.run()
     assert (run.state, run.agent_state, run.pending) == (
         RunState.HALTED,
@@ -56,7 +56,7 @@ def test_a_query_is_walked_through_in_step(harness: DebuggerHarness) -> None:
     assert harness.answers == []
 
     harness.step()
-    assert harness.answers == [Answered(asked)]
+    assert harness.answers == [SentAnswer(asked)]
     assert (harness.state(), harness.run().agent_state) == (
         RunState.STEP,
         AgentActivity.LLM_THINKING,
@@ -65,23 +65,23 @@ def test_a_query_is_walked_through_in_step(harness: DebuggerHarness) -> None:
     answer = harness.reach(event, EventSide.END, data='"hi"')
     assert harness.state() is RunState.HALTED
     harness.step()
-    assert harness.answers == [Answered(asked), Answered(answer)]
+    assert harness.answers == [SentAnswer(asked), SentAnswer(answer)]
     assert harness.run().agent_state is AgentActivity.RUNNING
 
 
 def test_a_tool_executes_between_its_breakpoints(harness: DebuggerHarness) -> None:
-    harness.call('{"Tool": "ls", "Argument": null}')
+    harness.begin_tool_call('{"Tool": "ls", "Argument": null}')
     harness.step()
     assert harness.run().agent_state is AgentActivity.TOOL_EXECUTING
 
 
 def test_in_continue_breakpoints_are_answered_at_once(harness: DebuggerHarness) -> None:
     harness.resume()
-    event, asked = harness.query()
-    assert harness.answers == [Answered(asked)]
+    event, asked = harness.begin_query()
+    assert harness.answers == [SentAnswer(asked)]
     assert harness.run().agent_state is AgentActivity.LLM_THINKING
     answer = harness.reach(event, EventSide.END)
-    assert harness.answers == [Answered(asked), Answered(answer)]
+    assert harness.answers == [SentAnswer(asked), SentAnswer(answer)]
     assert (harness.state(), harness.run().agent_state) == (
         RunState.CONTINUE,
         AgentActivity.RUNNING,
@@ -93,7 +93,7 @@ def test_halt_in_continue_is_halting_until_the_next_breakpoint(harness: Debugger
     harness.resume()
     harness.halt()
     assert (harness.state(), harness.run().agent_state) == (RunState.STEP, AgentActivity.HALTING)
-    harness.query()
+    harness.begin_query()
     assert (harness.state(), harness.run().agent_state) == (RunState.HALTED, AgentActivity.HALTED)
 
 
@@ -115,7 +115,7 @@ def test_halting_outlasts_a_breakpoint_that_does_not_wait(harness: DebuggerHarne
 def test_step_in_continue_halts_at_the_next_breakpoint(harness: DebuggerHarness) -> None:
     harness.resume()
     harness.step()
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     assert harness.run().pending == (asked,)
 
 
@@ -125,13 +125,13 @@ def test_a_breakpoint_that_does_not_wait_is_never_pending_nor_answered(
     passed = harness.reach(harness.begin(), waits=False)
     assert harness.answers == []
     assert harness.run().pending == ()
-    assert harness.point(passed).answer is AnswerKind.RESUME
+    assert harness.find_halt_point(passed).answer is AnswerKind.RESUME
 
 
 def test_halt_while_halted_stays_so_when_the_breakpoint_is_withdrawn(
     harness: DebuggerHarness,
 ) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.halt()
     assert harness.run().agent_state is AgentActivity.HALTED
     harness.withdraw(asked)
@@ -142,28 +142,32 @@ def test_halt_while_halted_stays_so_when_the_breakpoint_is_withdrawn(
 
 
 def test_threads_wait_each_on_their_own(harness: DebuggerHarness) -> None:
-    (_, first), (_, second), (_, third) = harness.query(), harness.query(), harness.query()
+    (_, first), (_, second), (_, third) = (
+        harness.begin_query(),
+        harness.begin_query(),
+        harness.begin_query(),
+    )
     assert harness.run().pending == (first, second, third)
 
     harness.step(second)
-    assert harness.answers == [Answered(second)]
+    assert harness.answers == [SentAnswer(second)]
     assert (harness.state(), harness.run().agent_state) == (RunState.HALTED, AgentActivity.HALTED)
     harness.step()
-    assert harness.answers[-1] == Answered(first)
+    assert harness.answers[-1] == SentAnswer(first)
     harness.step()
-    assert harness.answers[-1] == Answered(third)
+    assert harness.answers[-1] == SentAnswer(third)
     assert harness.state() is RunState.STEP
 
 
 def test_continue_answers_all_in_their_order(harness: DebuggerHarness) -> None:
-    points = [harness.query()[1] for _ in range(4)]
+    points = [harness.begin_query()[1] for _ in range(4)]
     harness.resume()
-    assert harness.answers == [Answered(point) for point in points]
+    assert harness.answers == [SentAnswer(point) for point in points]
     assert harness.state() is RunState.CONTINUE
 
 
 def test_a_withdrawn_breakpoint_leaves_the_others(harness: DebuggerHarness) -> None:
-    (_, first), (_, second) = harness.query(), harness.query()
+    (_, first), (_, second) = harness.begin_query(), harness.begin_query()
     harness.withdraw(first)
     assert harness.run().pending == (second,)
     harness.withdraw(second)
@@ -172,12 +176,12 @@ def test_a_withdrawn_breakpoint_leaves_the_others(harness: DebuggerHarness) -> N
 
 
 def test_a_withdrawal_that_crosses_the_answer_is_no_error(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.step()
     before = list(harness.records)
     harness.withdraw(asked)
     assert harness.records == before
-    assert harness.answers == [Answered(asked)]
+    assert harness.answers == [SentAnswer(asked)]
 
 
 # ---- the order and form of events -------------------------------------------------------------------
@@ -186,13 +190,13 @@ Say = Callable[[DebuggerHarness], object]
 
 
 def ends_twice(harness: DebuggerHarness) -> None:
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.reach(event, EventSide.END)
     harness.reach(event, EventSide.END)
 
 
 def begins_twice(harness: DebuggerHarness) -> None:
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.reach(event)
 
 
@@ -202,28 +206,28 @@ def same_event(harness: DebuggerHarness) -> None:
 
 
 def same_ended_event(harness: DebuggerHarness) -> None:
-    harness.say('"x"')
+    harness.post_debug_message('"x"')
     harness.begin(id="e1")
 
 
 def same_breakpoint_while_pending(harness: DebuggerHarness) -> None:
-    event, asked = harness.query()
+    event, asked = harness.begin_query()
     harness.reach(event, EventSide.END, id=asked)
 
 
 def same_breakpoint_after_its_answer(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.step()
     harness.reach(harness.begin(), id=asked)
 
 
 def message_with_a_breakpoints_id(harness: DebuggerHarness) -> None:
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.begin(EventKind.DEBUG_MESSAGE, id=asked)
 
 
 def breakpoint_with_a_messages_id(harness: DebuggerHarness) -> None:
-    said = harness.say('"x"')
+    said = harness.post_debug_message('"x"')
     harness.reach(harness.begin(), id=said)
 
 
@@ -233,7 +237,7 @@ def same_commit(harness: DebuggerHarness) -> None:
 
 
 def message_with_a_breakpoint(harness: DebuggerHarness) -> None:
-    harness.reach(harness.say('"x"'))
+    harness.reach(harness.post_debug_message('"x"'))
 
 
 def start_twice(harness: DebuggerHarness) -> None:
@@ -285,16 +289,20 @@ def test_what_an_agent_may_not_send(
         says(harness)
     assert refused.value.code == code
     # It has changed nothing, and the agent goes on.
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.step(asked)
-    assert harness.answers[-1] == Answered(asked)
+    assert harness.answers[-1] == SentAnswer(asked)
 
 
 def test_rows_are_numbered_and_debug_messages_are_rows(harness: DebuggerHarness) -> None:
-    event, asked = harness.query()
-    said = harness.say('"look"')
+    event, asked = harness.begin_query()
+    said = harness.post_debug_message('"look"')
     answered = harness.reach(event, EventSide.END)
-    assert [harness.point(asked).seq, harness.event(said).seq, harness.point(answered).seq] == [
+    assert [
+        harness.find_halt_point(asked).seq,
+        harness.find_event(said).seq,
+        harness.find_halt_point(answered).seq,
+    ] == [
         1,
         2,
         3,
@@ -307,41 +315,43 @@ def test_events_know_their_depth(harness: DebuggerHarness) -> None:
     outer = harness.begin(EventKind.TOOL_INVOCATION)
     inner = harness.begin(parent=outer)
     innermost = harness.begin(parent=inner)
-    depths = [harness.event(each).depth for each in (outer, inner, innermost)]
+    depths = [harness.find_event(each).depth for each in (outer, inner, innermost)]
     assert depths == [0, 1, 2]
-    assert harness.point(harness.reach(innermost)).depth == 2
-    assert harness.event(harness.begin(parent="never-seen")).depth == 0
+    assert harness.find_halt_point(harness.reach(innermost)).depth == 2
+    assert harness.find_event(harness.begin(parent="never-seen")).depth == 0
 
 
 def test_breakpoints_take_kind_and_name_from_their_event(harness: DebuggerHarness) -> None:
-    point = harness.point(harness.reach(harness.begin(EventKind.TOOL_INVOCATION, name="ls")))
+    point = harness.find_halt_point(
+        harness.reach(harness.begin(EventKind.TOOL_INVOCATION, name="ls"))
+    )
     assert (point.kind, point.name) == (EventKind.TOOL_INVOCATION, "ls")
 
 
 def test_an_events_duration_is_from_its_begins_answer_to_its_end(harness: DebuggerHarness) -> None:
-    event, asked = harness.query()
+    event, asked = harness.begin_query()
     harness.now += 60  # the person reads
     harness.step()
     harness.now += 2.5  # the model thinks
     answer = harness.reach(event, EventSide.END)
-    assert harness.point(answer).duration == 2.5
-    assert harness.point(asked).duration is None
+    assert harness.find_halt_point(answer).duration == 2.5
+    assert harness.find_halt_point(asked).duration is None
 
 
 def test_an_event_ends_with_its_outcome(harness: DebuggerHarness) -> None:
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.step()
     failure = Failure(type="OSError", message="gone")
     harness.reach(event, EventSide.END, outcome=EventOutcome.ERROR, failure=failure)
-    assert harness.event(event).outcome is EventOutcome.ERROR
-    other, _ = harness.query()
+    assert harness.find_event(event).outcome is EventOutcome.ERROR
+    other, _ = harness.begin_query()
     harness.reach(other, EventSide.END)
-    assert harness.event(other).outcome is EventOutcome.OK
+    assert harness.find_event(other).outcome is EventOutcome.OK
 
 
 def test_commits_stand_after_the_last_row(harness: DebuggerHarness) -> None:
     harness.commit(id="first")
-    harness.query()
+    harness.begin_query()
     harness.commit(id="second")
     commits = [r.commit for r in harness.records if hasattr(r, "commit")]
     assert [(c.id, c.seq) for c in commits] == [("first", 0), ("second", 1)]
@@ -397,7 +407,7 @@ def test_a_run_ends_with_a_last_message(
 
 
 def test_what_is_pending_at_the_end_is_withdrawn_not_answered(harness: DebuggerHarness) -> None:
-    points = [harness.query()[1] for _ in range(3)]
+    points = [harness.begin_query()[1] for _ in range(3)]
     harness.finish(ending=RunEnding.LOST)
     withdrawn = [r for r in harness.records if isinstance(r, HaltPointAnswered)]
     assert [(r.halt_point, r.answer) for r in withdrawn] == [

@@ -22,7 +22,7 @@ def halted(harness: DebuggerHarness) -> tuple[float | None, float | None]:
 def test_the_time_that_a_person_takes_is_counted_apart(harness: DebuggerHarness) -> None:
     assert halted(harness) == (None, 0.0)
     harness.now = 1010.0
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     assert halted(harness) == (1010.0, 0.0)
     harness.now = 1040.0
     harness.step()
@@ -35,9 +35,9 @@ def test_the_time_that_a_person_takes_is_counted_apart(harness: DebuggerHarness)
 
 
 def test_what_waits_at_once_is_counted_once(harness: DebuggerHarness) -> None:
-    harness.query()
+    harness.begin_query()
     harness.now = 1005.0
-    harness.query()
+    harness.begin_query()
     harness.now = 1010.0
     harness.step()
     assert halted(harness) == (1000.0, 0.0)
@@ -47,7 +47,7 @@ def test_what_waits_at_once_is_counted_once(harness: DebuggerHarness) -> None:
 
 
 def test_a_run_that_ends_while_it_is_halted_counts_until_then(harness: DebuggerHarness) -> None:
-    harness.query()
+    harness.begin_query()
     harness.now = 1007.0
     harness.finish(ending=RunEnding.CRASHED)
     assert halted(harness) == (None, 7.0)
@@ -56,7 +56,7 @@ def test_a_run_that_ends_while_it_is_halted_counts_until_then(harness: DebuggerH
 def test_what_doesnt_halt_costs_no_person_time() -> None:
     harness = DebuggerHarness()
     harness.start(mode=RunMode.CONTINUE)
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.now = 1030.0
     harness.reach(event, EventSide.END)
     assert halted(harness) == (None, 0.0)
@@ -75,7 +75,7 @@ def test_a_commit_counts_once_something_has_changed(harness: DebuggerHarness) ->
 
 def test_the_size_of_all_queries_and_answers_is_counted(harness: DebuggerHarness) -> None:
     harness.resume()
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.reach(event, EventSide.END, data='"é"')
     harness.reach(harness.begin(EventKind.TOOL_INVOCATION), data='{"Tool": "ls", "Argument": null}')
     assert harness.run().query_bytes == len('"hello"') + len('"é"'.encode())

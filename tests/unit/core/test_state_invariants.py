@@ -52,7 +52,13 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
     RunTagged,
 )
-from tests.helpers.debugger_harness import CALL, DebuggerHarness, is_point, replayed, stored
+from tests.helpers.debugger_harness import (
+    TOOL_CALL_JSON,
+    DebuggerHarness,
+    is_halt_point_record,
+    replay_states,
+    round_trip,
+)
 
 ASKED = {risk: ApprovalPrompt(risk=risk, why="It deletes files.") for risk in Risk}
 RUNS = ("one", "two", "three", "four")
@@ -70,7 +76,7 @@ reasons = st.sampled_from([None, None, "Not today.", ""])
 breakpoint_ids = st.sampled_from(("s", "t", "u"))
 
 
-class Anything(RuleBasedStateMachine):
+class RandomDebugging(RuleBasedStateMachine):
     """A few runs whose agents mostly do what they may; ids are few, so that the rest collides."""
 
     runs = Bundle("runs")
@@ -167,7 +173,12 @@ class Anything(RuleBasedStateMachine):
     def ask(self, run: str, waits: int, leased: bool, risk: Risk) -> Named:
         """A call that asks for an approval."""
         event = self.tries(self.harness.begin, EventKind.TOOL_INVOCATION, run)
-        said = {"waits": bool(waits), "leased": leased, "approval": ASKED[risk], "data": CALL}
+        said = {
+            "waits": bool(waits),
+            "leased": leased,
+            "approval": ASKED[risk],
+            "data": TOOL_CALL_JSON,
+        }
         point = event and self.tries(self.harness.reach, event, run=run, **said)
         return run, point or "none"
 
@@ -196,7 +207,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule(run=runs, n=few)
     def hear(self, run: str, n: int) -> None:
-        self.tries(self.harness.hear, n, run)
+        self.tries(self.harness.acknowledge, n, run)
 
     @rule(run=runs)
     def detach(self, run: str) -> None:
@@ -256,7 +267,7 @@ class Anything(RuleBasedStateMachine):
         self.tries(self.harness.approve, id, revision, edit, run, **said)
         self.heed_approval(run, id, answered)
         if len(self.harness.answers) > answered and not said["confirmed"]:
-            approval = self.harness.point(id).approval
+            approval = self.harness.find_halt_point(id).approval
             assert approval is not None and approval.risk is not Risk.HIGH
 
     @rule(point=points, number=few, revision=st.integers(1, 2))
@@ -310,9 +321,11 @@ class Anything(RuleBasedStateMachine):
     @rule(point=points, number=few)
     def sentence(self, point: Named, number: int) -> None:
         run, id = self.meant(point, number)
-        if any(is_point(each, id) and run_of(each) == run for each in self.harness.records):
-            about = self.harness.point(id)
-            self.tries(self.harness.sentence, replace(about, run=run), "It asks.")
+        if any(
+            is_halt_point_record(each, id) and run_of(each) == run for each in self.harness.records
+        ):
+            about = self.harness.find_halt_point(id)
+            self.tries(self.harness.record_summary, replace(about, run=run), "It asks.")
 
     @rule(run=runs)
     def delete(self, run: str) -> None:
@@ -456,8 +469,8 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def a_restart_is_a_replay(self) -> None:
         state = self.harness.debugger._runs
-        for records in (self.harness.records, stored(self.harness.records)):
-            again = replayed(records)
+        for records in (self.harness.records, round_trip(self.harness.records)):
+            again = replay_states(records)
             assert again == state
             assert list(again.status) == list(state.status)
             assert list(again.live) == list(state.live)
@@ -489,10 +502,10 @@ def run_of(record: Record) -> str:
             return record.run
 
 
-Anything.TestCase.settings = settings(
+RandomDebugging.TestCase.settings = settings(
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-TestAnything = Anything.TestCase
+TestAnything = RandomDebugging.TestCase

@@ -44,7 +44,7 @@ def halted_state() -> DebuggerHarness:
 def asking_state() -> DebuggerHarness:
     """Halted as `halted_state`, but only by what asks for an approval, in CONTINUE."""
     harness = continue_state()
-    harness.ask(id="first")
+    harness.request_approval(id="first")
     return harness
 
 
@@ -83,7 +83,7 @@ SENT: dict[RunSignal, Callable[[DebuggerHarness], object]] = {
     RunSignal.BREAKPOINT_HIT: lambda harness: harness.reach(
         harness.begin(id="e-new"), id="new", leased=True, breakpoint_error="It can't be told."
     ),
-    RunSignal.APPROVAL_REQUESTED: lambda harness: harness.ask(id="new"),
+    RunSignal.APPROVAL_REQUESTED: lambda harness: harness.request_approval(id="new"),
     RunSignal.STEP: lambda harness: harness.step(),
     RunSignal.CONTINUE: lambda harness: harness.resume(),
     RunSignal.APPROVE: lambda harness: harness.approve("first"),

@@ -12,7 +12,7 @@ from tests.helpers.debugger_harness import DebuggerHarness
 def harness() -> DebuggerHarness:
     harness = DebuggerHarness()
     harness.start(mode=RunMode.CONTINUE)
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     harness.reach(event, EventSide.END)
     harness.await_message()
     return harness
@@ -23,7 +23,7 @@ def test_an_agent_that_waits_for_a_message_runs_nothing(harness: DebuggerHarness
 
 
 def test_its_next_event_ends_the_waiting(harness: DebuggerHarness) -> None:
-    event, _ = harness.query()
+    event, _ = harness.begin_query()
     assert harness.run().agent_state is AgentActivity.LLM_THINKING
     harness.reach(event, EventSide.END)
     assert harness.run().agent_state is AgentActivity.RUNNING
@@ -32,12 +32,12 @@ def test_its_next_event_ends_the_waiting(harness: DebuggerHarness) -> None:
 def test_halt_is_carried_out_with_its_next_event(harness: DebuggerHarness) -> None:
     harness.halt()
     assert (harness.run().mode, harness.run().agent_state) == (RunMode.STEP, AgentActivity.WAITING)
-    harness.query()
+    harness.begin_query()
     assert harness.run().agent_state is AgentActivity.HALTED
 
 
 def test_what_is_halted_stays_so(harness: DebuggerHarness) -> None:
     harness.halt()
-    harness.query()
+    harness.begin_query()
     harness.await_message()  # of another task of the same run
     assert harness.run().agent_state is AgentActivity.HALTED

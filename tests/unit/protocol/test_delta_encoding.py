@@ -31,24 +31,24 @@ IMAGE = base64.b64encode(random.Random(0).randbytes(6000)).decode()
 TOOLS = [{"name": "ls", "description": "d" * 400}, {"name": "cat", "description": "e" * 500}]
 
 
-class Agent:
+class PromptingAgent:
     """What an agent puts into its prompts, one after the other."""
 
     def __init__(self) -> None:
         self.messages: list[Any] = [{"role": "system", "content": "You are terse. " * 40}]
-        self._said = 0
+        self._message_count = 0
 
-    def say(self, size: int, **more: Any) -> None:
-        self._said += 1
-        text = f"{self._said}: “\t{'word ' * (size // 5)}\\”"
+    def add_message(self, size: int, **more: Any) -> None:
+        self._message_count += 1
+        text = f"{self._message_count}: “\t{'word ' * (size // 5)}\\”"
         self.messages.append({"role": "user", "content": text, **more})
 
-    def prompt(self) -> bytes:
+    def make_prompt(self) -> bytes:
         body = {"model": "m", "tools": TOOLS, "messages": self.messages, "stream": False}
         return json.dumps(body, ensure_ascii=False).encode()
 
 
-class Wire:
+class DeltaConnection:
     """A connection, one way, and what has travelled on it."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Wire:
         assert len(left._contents) <= delta_encoding.MAX_CONTENTS
 
 
-def sizes(wire: Wire, texts: list[bytes]) -> list[int]:
+def sizes(wire: DeltaConnection, texts: list[bytes]) -> list[int]:
     found = []
     for text in texts:
         wire.send(text)
@@ -104,13 +104,13 @@ def test_what_arrives_is_what_was_sent(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delta_encoding, "MAX_CONTENTS", contents)
         patch.setattr(delta_encoding, "MAX_MEMORY_BYTES", weight)
-        wire, agent, past = Wire(), Agent(), [b"[]"]
+        wire, agent, past = DeltaConnection(), PromptingAgent(), [b"[]"]
         for move, number in moves:
             wire.send(content(agent, move, number, past))
-            past.append(agent.prompt())
+            past.append(agent.make_prompt())
 
 
-def content(agent: Agent, move: str, number: int, past: list[bytes]) -> bytes:
+def content(agent: PromptingAgent, move: str, number: int, past: list[bytes]) -> bytes:
     """What is sent next."""
     change(agent, move, number)
     match move:
@@ -124,27 +124,27 @@ def content(agent: Agent, move: str, number: int, past: list[bytes]) -> bytes:
             return json.dumps(["same" * 40] * number).encode()
         case "back":
             return past[number % len(past)]
-    return agent.prompt()
+    return agent.make_prompt()
 
 
-def change(agent: Agent, move: str, number: int) -> None:
+def change(agent: PromptingAgent, move: str, number: int) -> None:
     """Change what the agent has said, where the move is of that kind."""
     place = number % len(agent.messages)
     match move:
         case "grow" | "answer":
-            agent.say(number)
+            agent.add_message(number)
         case "edit":
             agent.messages[place] = {"role": "user", "content": "edited " * number}
         case "cut":
             agent.messages[1:place] = [{"role": "user", "content": f"So far: {number}"}]
         case "image":
-            agent.say(20, images=[{"url": f"data:image/png;base64,{IMAGE}"}])
+            agent.add_message(20, images=[{"url": f"data:image/png;base64,{IMAGE}"}])
 
 
 @settings(max_examples=30)
 @given(st.lists(st.lists(st.sampled_from([b"a", b"", b"[", "é".encode(), b"b" * 90]), max_size=12)))
 def test_any_pieces_at_all(contents: list[list[bytes]]) -> None:
-    wire = Wire()
+    wire = DeltaConnection()
     for parts in contents:
         assert wire.decoder.decode(wire.encoder.encode_parts(parts)) == b"".join(parts)
         wire.check()
@@ -154,65 +154,65 @@ def test_any_pieces_at_all(contents: list[list[bytes]]) -> None:
 
 
 def test_a_prompt_that_grows_costs_what_is_new() -> None:
-    wire, agent = Wire(), Agent()
-    wire.send(agent.prompt())
+    wire, agent = DeltaConnection(), PromptingAgent()
+    wire.send(agent.make_prompt())
     for _ in range(50):
-        agent.say(1000)
-        wire.send(agent.prompt())
+        agent.add_message(1000)
+        wire.send(agent.make_prompt())
         assert wire.size < 1200
 
 
 def test_an_answer_isn_t_sent_again_with_the_next_prompt() -> None:
-    wire, agent = Wire(), Agent()
-    agent.say(1000)
-    wire.send(agent.prompt())
-    agent.say(3000)
+    wire, agent = DeltaConnection(), PromptingAgent()
+    agent.add_message(1000)
+    wire.send(agent.make_prompt())
+    agent.add_message(3000)
     wire.send(json.dumps(agent.messages[-1], ensure_ascii=False).encode())
-    wire.send(agent.prompt())
+    wire.send(agent.make_prompt())
     assert wire.size < 200
 
 
 def test_after_an_early_edit_the_rest_goes_by_number() -> None:
-    wire, agent = Wire(), Agent()
+    wire, agent = DeltaConnection(), PromptingAgent()
     for _ in range(100):
-        agent.say(1000)
-    wire.send(agent.prompt())
+        agent.add_message(1000)
+    wire.send(agent.make_prompt())
     agent.messages[1]["content"] = "Now this is said instead."
-    assert sizes(wire, [agent.prompt()] * 2) == [
+    assert sizes(wire, [agent.make_prompt()] * 2) == [
         pytest.approx(1000, abs=500),
         pytest.approx(60, abs=30),
     ]
 
 
 def test_a_cut_and_summarised_conversation_sends_the_summary() -> None:
-    wire, agent = Wire(), Agent()
+    wire, agent = DeltaConnection(), PromptingAgent()
     for _ in range(100):
-        agent.say(1000)
-    wire.send(agent.prompt())
+        agent.add_message(1000)
+    wire.send(agent.make_prompt())
     agent.messages[1:90] = [{"role": "user", "content": "What was said so far. " * 20}]
-    wire.send(agent.prompt())
+    wire.send(agent.make_prompt())
     assert wire.size < 900
 
 
 def test_two_conversations_in_turns_cost_what_is_new() -> None:
-    wire, agents = Wire(), (Agent(), Agent())
+    wire, agents = DeltaConnection(), (PromptingAgent(), PromptingAgent())
     for agent in agents:
         for _ in range(50):
-            agent.say(1000)
-        wire.send(agent.prompt())
+            agent.add_message(1000)
+        wire.send(agent.make_prompt())
     for turn in range(40):
         agent = agents[turn % 2]
-        agent.say(1000, turn=turn)
-        wire.send(agent.prompt())
+        agent.add_message(1000, turn=turn)
+        wire.send(agent.make_prompt())
         assert wire.size < 1300
 
 
 def test_an_image_is_sent_once() -> None:
-    wire, agent = Wire(), Agent()
-    agent.say(10, images=[{"url": IMAGE}])
-    first, *later = sizes(wire, [agent.prompt(), agent.prompt()])
-    agent.say(600)
-    later += sizes(wire, [agent.prompt()])
+    wire, agent = DeltaConnection(), PromptingAgent()
+    agent.add_message(10, images=[{"url": IMAGE}])
+    first, *later = sizes(wire, [agent.make_prompt(), agent.make_prompt()])
+    agent.add_message(600)
+    later += sizes(wire, [agent.make_prompt()])
     assert first > len(IMAGE)
     assert max(later) < 800
 
@@ -318,13 +318,13 @@ def recorded() -> list[str]:
 
     So long that contents are forgotten, for their number and for what they weigh.
     """
-    encoder, agent, chance = DeltaEncoder(), Agent(), random.Random(7)
+    encoder, agent, chance = DeltaEncoder(), PromptingAgent(), random.Random(7)
     lines = []
     for turn in range(delta_encoding.MAX_CONTENTS + 10):
-        agent.say(chance.randrange(40), said="äöü€😀"[: turn % 5])
+        agent.add_message(chance.randrange(40), said="äöü€😀"[: turn % 5])
         if turn % 50 == 30:
             agent.messages[-1 - chance.randrange(20)] = {"edited": "x" * 600}
-        lines.append(line(encoder, split_content(agent.prompt())))
+        lines.append(line(encoder, split_content(agent.make_prompt())))
     many = [b"0,"] * (delta_encoding.MAX_MEMORY_BYTES // REFERENCE_BYTES // 200)
     for turn in range(delta_encoding.MAX_CONTENTS):
         many[-1 - chance.randrange(20)] = b"%d," % turn

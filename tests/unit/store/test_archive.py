@@ -24,9 +24,9 @@ from agentstepper_nb.store import archive
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import (
     fold_records,
-    history_by_chance,
     make_full_history,
-    records_by_chance,
+    make_random_history,
+    make_random_records,
 )
 
 HISTORY = make_full_history()
@@ -79,7 +79,7 @@ def test_every_field_comes_back() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_debuggers_run_comes_back(seed: int) -> None:
-    history = history_by_chance(seed)
+    history = make_random_history(seed)
     if history.run.live:
         run = archive.load_archive(archive.dump_archive(history)).run
         assert (run.state, run.pending) == (RunState.IDLE, ())
@@ -88,7 +88,7 @@ def test_a_debuggers_run_comes_back(seed: int) -> None:
 
 
 def _finished(seed: int) -> RunHistory:
-    records = records_by_chance(seed)
+    records = make_random_records(seed)
     harness = DebuggerHarness()
     harness.debugger.restore(records)
     harness.now, harness.records, harness._ids = 2000.0, records, 1000
@@ -111,7 +111,7 @@ def test_a_run_that_was_live_has_ended() -> None:
     harness = DebuggerHarness()
     harness.start()
     harness.now += 5
-    harness.query()
+    harness.begin_query()
     history = archive.load_archive(archive.dump_archive(fold_records(harness.records)))
     run = history.run
     assert (run.state, run.agent_state, run.pending, run.ending, run.ended_at) == (
@@ -322,7 +322,10 @@ def _hurt(data: bytes, chance: random.Random) -> bytes:
 
 
 def takes_or_refuses(seeds: range) -> None:
-    sources = [DATA, *(archive.dump_archive(history_by_chance(seed, steps=6)) for seed in range(4))]
+    sources = [
+        DATA,
+        *(archive.dump_archive(make_random_history(seed, steps=6)) for seed in range(4)),
+    ]
     taken = 0
     for seed in seeds:
         chance = random.Random(seed)

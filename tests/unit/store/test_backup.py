@@ -24,7 +24,7 @@ async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(
 ) -> None:
     folder, copy = tmp_path / "data", tmp_path / "copy"
     built = build(folder, emptied=False)
-    built.lay_out(folder)
+    built.write_to(folder)
     store, agents = open_store(folder), open_runtime_store(folder)
     list(store.load())
     await create_session(agents)
@@ -34,8 +34,8 @@ async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(
     await gone.wait()
     store.close()
     await agents.close()
-    assert histories(copy) == built.truth
-    assert histories(folder).keys() == built.truth.keys() - {RUNS[0]}
+    assert histories(copy) == built.histories
+    assert histories(folder).keys() == built.histories.keys() - {RUNS[0]}
     opened, others = open_store(copy), open_runtime_store(copy)
     live = {each.run.id for each in opened.load() if isinstance(each, RunStarted)}
     assert live == set(LIVE)

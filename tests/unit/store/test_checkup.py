@@ -46,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> CoreFolderFiles:
 
 @pytest.fixture
 def folder(built: CoreFolderFiles, tmp_path: Path) -> Path:
-    return built.lay_out(tmp_path / "data")
+    return built.write_to(tmp_path / "data")
 
 
 def harm(folder: Path, statement: str, *values: object) -> None:
@@ -116,7 +116,7 @@ def test_beside_a_store_too_other_files_are_left_alone(
 
 
 def test_the_folders_of_other_cores_are_named(built: CoreFolderFiles, folder: Path) -> None:
-    built.lay_out(folder / "2")
+    built.write_to(folder / "2")
     (folder / "3").mkdir()
     about = examine_folder(folder)
     assert about.other_core_folders == (str(folder / "2"),)
@@ -172,15 +172,15 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
         assert examine_folder(folder).damaged_store is False
         assert {*others(folder, FIRST)} >= {*RUNS} - {FIRST}
         return
-    assert (hurt.id, hurt.name) == (FIRST, built.truth[FIRST].run.name)
+    assert (hurt.id, hurt.name) == (FIRST, built.histories[FIRST].run.name)
     assert damage in hurt.damage
     said = told(folder)
     assert f"({FIRST}) is restored, without " in said
     assert "4 runs are restored whole from store.sqlite.damaged-" in said
-    assert others(folder, FIRST) == {r: h for r, h in built.truth.items() if r != FIRST}
+    assert others(folder, FIRST) == {r: h for r, h in built.histories.items() if r != FIRST}
     back = histories(folder)[FIRST]
     assert DAMAGED_TAG in back.run.tags
-    assert back.run.name == built.truth[FIRST].run.name
+    assert back.run.name == built.histories[FIRST].run.name
     about = examine_folder(folder)
     assert about.damaged_store is False
     assert [name.partition("-")[0] for name in about.store_copies] == ["store.sqlite.salvaged"]
@@ -192,7 +192,7 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
 def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
     told(folder)
-    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    back, truth = histories(folder)[FIRST], built.histories[FIRST]
     kept = {point.id for point in back.halt_points}
     lost = {point.seq for point in truth.halt_points if point.id not in kept}
     assert lost
@@ -206,7 +206,7 @@ def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, fold
 def test_a_lost_content_is_replaced_by_words(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "UPDATE blobs SET bytes = x'00' WHERE run = ?", number(folder, FIRST))
     said = told(folder)
-    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    back, truth = histories(folder)[FIRST], built.histories[FIRST]
     pairs = list(zip(back.halt_points, truth.halt_points, strict=True))
     assert any(point.data == LOST_CONTENT for point, _ in pairs)
     assert all(replace(point, data=was.data) == was for point, was in pairs)
@@ -218,7 +218,7 @@ def test_a_lost_event_is_made_again_of_its_breakpoints(
 ) -> None:
     harm(folder, "DELETE FROM events WHERE run = ?", number(folder, FIRST))
     told(folder)
-    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    back, truth = histories(folder)[FIRST], built.histories[FIRST]
     known = {event.id: event.kind for event in truth.events}
     of_rows = {point.event for point in back.halt_points}
     assert of_rows <= {event.id for event in back.events}
@@ -230,7 +230,7 @@ def test_a_live_run_stays_live_and_its_agent_finds_it(built: CoreFolderFiles, fo
     was = run_row(folder, run)
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", was.n)
     told(folder)
-    back, truth = histories(folder)[run], built.truth[run]
+    back, truth = histories(folder)[run], built.histories[run]
     assert (back.run.state, back.run.pending) == (truth.run.state, truth.run.pending)
     assert back.run.state is RunState.HALTED
     now = run_row(folder, run)
@@ -245,7 +245,7 @@ def test_what_a_model_said_and_which_files_were_taken_in_come_along(
     with contextlib.closing(database.open_writer(folder / "store.sqlite")) as connection:
         tables = RecordWriter(connection)
         with migrations.transaction(connection):
-            point = built.truth[FIRST].halt_points[0].id
+            point = built.histories[FIRST].halt_points[0].id
             tables.write_record(SummarySaved(run=FIRST, id=point, key="key", text="It asks."))
             tables.finish()
             tables.note_imported_file("old.run", FIRST)
@@ -268,7 +268,7 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     assert (aside.intact_runs, aside.damaged, aside.problem) == (5, (), "")
     said = told(folder)
     assert "5 runs are restored whole from store.sqlite.damaged-" in said
-    assert histories(folder) == built.truth
+    assert histories(folder) == built.histories
     assert told(folder) == ""  # and nothing is left to do
 
 
@@ -279,7 +279,7 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(
     about = examine_folder(folder)
     assert (about.damaged_config_rows, about.damaged, about.damaged_store) == (1, (), True)
     assert "5 runs are restored whole" in told(folder)
-    assert histories(folder) == built.truth
+    assert histories(folder) == built.histories
     first, _, third, prices = built.rules
     assert read_config(folder) == (first, third, prices)
     assert not examine_folder(folder).damaged_store
@@ -326,7 +326,7 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(
     }
     assert list_named_runs(about) == {FIRST, "gone"}
     assert "Repair can't undo that run gone is lost whole" in told(folder)
-    assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, DAMAGED_TAG)
+    assert histories(folder)[FIRST].run.tags == (*built.histories[FIRST].run.tags, DAMAGED_TAG)
     assert examine_folder(folder).missing == ()
 
 
@@ -400,7 +400,7 @@ def test_other_files_are_looked_at_and_put_right(
     assert getattr(examine_folder(folder), field)
     assert told(folder)
     assert not getattr(examine_folder(folder), field)
-    assert histories(folder) == built.truth
+    assert histories(folder) == built.histories
     assert stat.S_IMODE((folder / "store.sqlite").stat().st_mode) == 0o600
 
 

@@ -32,24 +32,24 @@ from tests.helpers.debugger_harness import DebuggerHarness
 
 
 @dataclass
-class Kind:
+class StoreKind:
     """A kind of store to be shown."""
 
     open: Callable[[Path], Store]
     lasts: bool  # whether what it keeps outlives it
 
 
-def on_disk(durability: Durability) -> Kind:
-    return Kind(lambda folder: open_store(folder, durability), True)
+def on_disk(durability: Durability) -> StoreKind:
+    return StoreKind(lambda folder: open_store(folder, durability), True)
 
 
 KINDS = {
-    "memory": Kind(lambda folder: MemoryStore(), False),
+    "memory": StoreKind(lambda folder: MemoryStore(), False),
     **{each.value: on_disk(each) for each in Durability},
 }
 
 
-class Kept(DebuggerHarness):
+class StoreHarness(DebuggerHarness):
     """A stage whose records go to a store; each thing that is done waits until it is recorded."""
 
     def __init__(self, store: Store) -> None:
@@ -61,9 +61,9 @@ class Kept(DebuggerHarness):
     def perform(self, outputs: Any) -> None:
         before = len(self.records)
         super().perform(outputs)
-        self.loop.run(self.keep(self.records[before:]))
+        self.loop.run(self.record(self.records[before:]))
 
-    async def keep(self, records: list[Record], *, durable: bool = False) -> None:
+    async def record(self, records: list[Record], *, durable: bool = False) -> None:
         done = asyncio.Event()
         self.store.append(records, done.set, durable=durable)
         await done.wait()
@@ -75,7 +75,7 @@ class Kept(DebuggerHarness):
     def message(self, id: str, run: str = "run") -> HaltPoint | Event | None:
         return self.loop.run(self.store.message(run, id))
 
-    def found(self, query: str, run: str | None = None) -> list[str | None]:
+    def search_ids(self, query: str, run: str | None = None) -> list[str | None]:
         """The ids of what a search finds."""
         return [hit.id for hit in self.loop.run(self.store.search(query, run))]
 
@@ -85,35 +85,35 @@ class Kept(DebuggerHarness):
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS)
-def kind(request: pytest.FixtureRequest) -> Kind:
+def kind(request: pytest.FixtureRequest) -> StoreKind:
     return request.param
 
 
 @pytest.fixture
-def harness(kind: Kind, tmp_path: Path) -> Iterator[Kept]:
+def harness(kind: StoreKind, tmp_path: Path) -> Iterator[StoreHarness]:
     store = kind.open(tmp_path / "logs")
     assert list(store.load()) == []
-    harness = Kept(store)
+    harness = StoreHarness(store)
     yield harness
     harness.close()
 
 
-def whole_run(harness: Kept, run: str = "run") -> tuple[str, str, str]:
+def whole_run(harness: StoreHarness, run: str = "run") -> tuple[str, str, str]:
     """A run with an edited query, a debug message, a tool call, and a commit: some of its ids."""
     harness.start(run)
-    event, asked = harness.query(run)
+    event, asked = harness.begin_query(run)
     harness.step(asked, 1, '{"edited": 1.0}', run)
     harness.reach(event, EventSide.END, data='"answer"', run=run)
     harness.resume(run=run)
-    said = harness.say('"look"', run)
-    harness.call('{"Tool": "ls", "Argument": null}', run)
+    said = harness.post_debug_message('"look"', run)
+    harness.begin_tool_call('{"Tool": "ls", "Argument": null}', run)
     harness.commit(run, id=f"c-{run}")
     return event, asked, said
 
 
-def test_each_append_is_told_recorded_once_and_in_order(harness: Kept) -> None:
+def test_each_append_is_told_recorded_once_and_in_order(harness: StoreHarness) -> None:
     sizes = []
-    for does in (harness.start, harness.query, harness.step, harness.finish):
+    for does in (harness.start, harness.begin_query, harness.step, harness.finish):
         before = len(harness.records)
         does()
         sizes.append(len(harness.records) - before)
@@ -121,7 +121,9 @@ def test_each_append_is_told_recorded_once_and_in_order(harness: Kept) -> None:
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(harness: Kept, durable: bool) -> None:
+def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(
+    harness: StoreHarness, durable: bool
+) -> None:
     done: list[int] = []
     on_synced: list[int] = []
 
@@ -143,7 +145,7 @@ def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(harness: Kept, dur
     assert done == on_synced == list(range(20))
 
 
-def test_a_run_is_given_back_whole(harness: Kept) -> None:
+def test_a_run_is_given_back_whole(harness: StoreHarness) -> None:
     event, asked, said = whole_run(harness)
     history = harness.history()
     # What debug messages and commits add to a header's numbers is the debugger's to count.
@@ -153,16 +155,16 @@ def test_a_run_is_given_back_whole(harness: Kept) -> None:
         EventKind.DEBUG_MESSAGE,
         EventKind.TOOL_INVOCATION,
     ]
-    assert history.events[0] == harness.event(event)
+    assert history.events[0] == harness.find_event(event)
     assert [point.seq for point in history.halt_points] == [1, 2, 4]
     assert history.halt_points[0].id == asked
     assert history.events[1].id == said
     assert [commit.id for commit in history.commits] == ["c-run"]
 
 
-def test_a_breakpoint_is_given_back_as_it_stands(harness: Kept) -> None:
+def test_a_breakpoint_is_given_back_as_it_stands(harness: StoreHarness) -> None:
     harness.start()
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     pending = harness.message(asked)
     assert isinstance(pending, HaltPoint)
     assert (pending.data, pending.edit, pending.answer) == ('"hello"', None, None)
@@ -179,27 +181,27 @@ def test_a_breakpoint_is_given_back_as_it_stands(harness: Kept) -> None:
     )
 
 
-def test_a_debug_message_is_given_back(harness: Kept) -> None:
+def test_a_debug_message_is_given_back(harness: StoreHarness) -> None:
     harness.start()
-    said = harness.say('"look"')
+    said = harness.post_debug_message('"look"')
     found = harness.message(said)
     assert isinstance(found, Event)
     assert found.data == '"look"'
 
 
-def test_what_is_not_there_is_none(harness: Kept) -> None:
+def test_what_is_not_there_is_none(harness: StoreHarness) -> None:
     harness.start()
     assert harness.message("none") is None
     assert harness.loop.run(harness.store.commit("run", "none")) is None
 
 
-def test_a_commit_is_given_back_with_its_contents(harness: Kept) -> None:
+def test_a_commit_is_given_back_with_its_contents(harness: StoreHarness) -> None:
     harness.perform(harness.debugger.commands.import_run(recorded("mine")))
     commit = harness.loop.run(harness.store.commit("mine", recorded("mine").commits[1].id))
     assert commit == recorded("mine").commits[1]
 
 
-def test_runs_are_kept_apart(harness: Kept) -> None:
+def test_runs_are_kept_apart(harness: StoreHarness) -> None:
     whole_run(harness, "one")
     whole_run(harness, "two")
     for run in ("one", "two"):
@@ -208,7 +210,7 @@ def test_runs_are_kept_apart(harness: Kept) -> None:
         assert len(history.halt_points) == 3
 
 
-def test_a_renamed_run(harness: Kept) -> None:
+def test_a_renamed_run(harness: StoreHarness) -> None:
     whole_run(harness)
     harness.rename("mine")
     assert harness.history().run.name == "mine"
@@ -217,13 +219,13 @@ def test_a_renamed_run(harness: Kept) -> None:
     assert harness.history().run.name == "again"
 
 
-def test_an_imported_run_is_given_back_to_the_letter(harness: Kept) -> None:
+def test_an_imported_run_is_given_back_to_the_letter(harness: StoreHarness) -> None:
     history = recorded("mine")
     harness.perform(harness.debugger.commands.import_run(history))
     assert harness.history("mine") == history
 
 
-def test_a_run_that_ended_is_idle(harness: Kept) -> None:
+def test_a_run_that_ended_is_idle(harness: StoreHarness) -> None:
     whole_run(harness)
     harness.finish()
     history = harness.history()
@@ -232,10 +234,10 @@ def test_a_run_that_ended_is_idle(harness: Kept) -> None:
     assert history.halt_points[-1].kind is EventKind.PROGRAM_FINISHED
 
 
-def test_notes_are_kept_replaced_and_taken_back(harness: Kept) -> None:
+def test_notes_are_kept_replaced_and_taken_back(harness: StoreHarness) -> None:
     harness.start()
-    _, asked = harness.query()
-    said = harness.say('"look"')
+    _, asked = harness.begin_query()
+    said = harness.post_debug_message('"look"')
     harness.note(asked, "why?")
     harness.note(said, "here")
     harness.note(asked, "ah")
@@ -247,17 +249,19 @@ def test_notes_are_kept_replaced_and_taken_back(harness: Kept) -> None:
     assert [note.message for note in harness.history().notes] == [said]
 
 
-def test_tags_are_kept(harness: Kept) -> None:
+def test_tags_are_kept(harness: StoreHarness) -> None:
     harness.start()
     harness.tag("slow", "fine")
     assert harness.history().run.tags == ("slow", "fine")
 
 
-def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(harness: Kept) -> None:
+def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(
+    harness: StoreHarness,
+) -> None:
     whole_run(harness)
     point, commit = harness.history().halt_points[0], harness.history().commits[0]
-    harness.sentence(point, "It greets.")
-    harness.sentence(commit, "It fixes.")
+    harness.record_summary(point, "It greets.")
+    harness.record_summary(commit, "It fixes.")
     history = harness.history()
     assert history.halt_points[0] == replace(point, model_summary="It greets.")
     assert history.commits[0] == replace(commit, model_summary="It fixes.")
@@ -266,25 +270,25 @@ def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(harness
     assert harness.loop.run(harness.store.find_model_summary("another")) is None
 
 
-def test_words_are_found_in_all_that_was_appended(harness: Kept) -> None:
+def test_words_are_found_in_all_that_was_appended(harness: StoreHarness) -> None:
     _, asked, said = whole_run(harness, "one")
     whole_run(harness, "two")
     harness.finish("two")
     harness.note(said, "Schmetterling", run="one")
-    assert harness.found("schmetter") == [said]
-    assert asked in harness.found("hello", run="one")
-    assert len(harness.found("hello")) == 2
-    assert harness.found("hello schmetterling") == []
+    assert harness.search_ids("schmetter") == [said]
+    assert asked in harness.search_ids("hello", run="one")
+    assert len(harness.search_ids("hello")) == 2
+    assert harness.search_ids("hello schmetterling") == []
     harness.delete("two")
-    assert harness.found("hello") == [asked]
+    assert harness.search_ids("hello") == [asked]
 
 
-def test_words_that_nobody_said_are_refused(harness: Kept) -> None:
+def test_words_that_nobody_said_are_refused(harness: StoreHarness) -> None:
     with pytest.raises(ProtocolError, match="word"):
-        harness.found("  ")
+        harness.search_ids("  ")
 
 
-def test_a_run_that_was_deleted_is_gone(harness: Kept) -> None:
+def test_a_run_that_was_deleted_is_gone(harness: StoreHarness) -> None:
     whole_run(harness)
     harness.finish()
     harness.delete()
@@ -292,18 +296,18 @@ def test_a_run_that_was_deleted_is_gone(harness: Kept) -> None:
         harness.history()
 
 
-def test_what_is_told_of_a_store(kind: Kind, harness: Kept) -> None:
+def test_what_is_told_of_a_store(kind: StoreKind, harness: StoreHarness) -> None:
     info = harness.loop.run(harness.store.info())
     assert info.kind == ("sqlite" if kind.lasts else "memory")
     assert info.trouble is None
 
 
-def test_closing_twice_does_no_harm(harness: Kept) -> None:
+def test_closing_twice_does_no_harm(harness: StoreHarness) -> None:
     harness.store.close()
     harness.store.close()
 
 
-def test_what_outlives_the_store(kind: Kind, harness: Kept, tmp_path: Path) -> None:
+def test_what_outlives_the_store(kind: StoreKind, harness: StoreHarness, tmp_path: Path) -> None:
     whole_run(harness, "ended")
     harness.finish("ended")
     whole_run(harness, "deleted")

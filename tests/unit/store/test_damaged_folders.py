@@ -73,7 +73,7 @@ def test_where_the_list_of_runs_is_lost_the_search_names_them(
     about = check_damage_is_reported(
         built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size]
     )
-    assert list_named_runs(about) == set(built.truth)
+    assert list_named_runs(about) == set(built.histories)
 
 
 @pytest.mark.parametrize("word", [b"runs", b"header", b"UNIQUE", b"CREATE INDEX"])
@@ -117,7 +117,7 @@ def test_a_header_that_is_hurt(
     assert about.unopenable_store is not None or at == 36
     back = histories(tmp_path / "data")
     if readable is not None:
-        assert back == (built.truth if readable else {})
+        assert back == (built.histories if readable else {})
 
 
 def test_a_store_that_was_not_harmed_is_as_it_was(
@@ -131,4 +131,4 @@ def test_a_store_that_was_not_harmed_is_as_it_was(
             (),
             None,
         )
-        assert about.runs == len(built.truth) == 5
+        assert about.runs == len(built.histories) == 5

@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
 from tests.helpers.debugger_harness import DebuggerHarness
-from tests.helpers.histories import make_full_history, records_by_chance, rows_of
+from tests.helpers.histories import make_full_history, make_random_records, rows_of
 from tests.helpers.store_tables import StoreTables, open_store_tables
 
 KINDS: dict[str, Callable[[Path], Store]] = {
@@ -56,7 +56,7 @@ def standing(history: RunHistory, first: int, last: int) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
-    with on_a_loop(store, records_by_chance(seed, steps=40)) as loop:
+    with on_a_loop(store, make_random_records(seed, steps=40)) as loop:
         history = loop.run(store.history("run"))
         rows = rows_of(history)
         bare = {commit.id: strip_contents(commit) for commit in history.commits}
@@ -75,7 +75,7 @@ def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
 
 
 def test_rows_are_shown_one_by_one(store: Store) -> None:
-    with on_a_loop(store, records_by_chance(1, steps=40)) as loop:
+    with on_a_loop(store, make_random_records(1, steps=40)) as loop:
         whole = loop.run(store.page("run", 3, 20))
         shown: list[HaltPoint | Event] = []
         commits = loop.run(store.visit_rows("run", 3, 20, shown.append, lambda point: True))
@@ -115,10 +115,10 @@ def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> 
 def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
     harness = DebuggerHarness()
     harness.start()
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     harness.edit(asked, "null")
     harness.step()
-    harness.say('"then"')
+    harness.post_debug_message('"then"')
     with on_a_loop(store, harness.records) as loop:
         first, then = loop.run(store.page("run", 1, 9)).rows
         assert isinstance(first, HaltPoint)
@@ -143,7 +143,7 @@ def hurt(tmp_path: Path) -> Iterator[StoreTables]:
         harness.reach(event, EventSide.END, data=f'"answer {turn}"')
     harness.commit(id="c")
     with open_store_tables(tmp_path) as store:
-        store.keep(harness.records)
+        store.write(harness.records)
         yield store
 
 

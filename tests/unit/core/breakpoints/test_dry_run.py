@@ -124,7 +124,10 @@ def test_what_cannot_be_set_cannot_be_tried(fields: dict[str, Any], why: str) ->
     with pytest.raises(ProtocolError, match=why) as refused:
         dry_run(breakpoint(**fields), history())
     assert refused.value.code == "invalid_stop"
-    assert not told([STARTED, call(), RESULT], [breakpoint(**fields)]).said or "condition" in fields
+    assert (
+        not told([STARTED, call(), RESULT], [breakpoint(**fields)]).verdicts
+        or "condition" in fields
+    )
 
 
 @pytest.mark.parametrize("kind", [None, LLM, TOOL, CUSTOM])
@@ -198,22 +201,22 @@ several = st.lists(some_stop, max_size=4).map(
 
 
 @dataclass
-class Live:
+class LiveRun:
     """A run while it goes on: breakpoints are told of it, and it is recorded."""
 
     breakpoints: BreakpointEngine
     seq: int = 0
     halt_points: list[HaltPoint] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
-    said: list[tuple[int, tuple[str, ...], bool]] = field(default_factory=list)
+    verdicts: list[tuple[int, tuple[str, ...], bool]] = field(default_factory=list)
 
-    def tell(self, step: ObservedPoint | set[str] | int) -> None:
+    def apply(self, step: ObservedPoint | set[str] | int) -> None:
         if isinstance(step, ObservedPoint):
             self.seq += 1
             verdict = self.breakpoints.evaluate(step)
             self.halt_points.append(recorded(self.seq, step))
             if verdict.hits or verdict.halts:
-                self.said.append((self.seq, verdict.hits, verdict.halts))
+                self.verdicts.append((self.seq, verdict.hits, verdict.halts))
         elif isinstance(step, set):
             self.commits.append(commit(self.seq, *sorted(step), id=f"c{len(self.commits)}-"))
             self.breakpoints.record_changed_paths(list_changed_paths(self.commits[-1].changes))
@@ -224,10 +227,10 @@ class Live:
         return history(*self.halt_points, commits=tuple(self.commits))
 
 
-def told(steps: list[Any], breakpoints: list[BreakpointRule]) -> Live:
-    live = Live(BreakpointEngine("coder", breakpoints))
+def told(steps: list[Any], breakpoints: list[BreakpointRule]) -> LiveRun:
+    live = LiveRun(BreakpointEngine("coder", breakpoints))
     for step in steps:
-        live.tell(step)
+        live.apply(step)
     return live
 
 
@@ -236,10 +239,10 @@ def check_hits(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     live = told(steps[:cut], [one])
     live.breakpoints.set([replace(one)])
     for step in steps[cut:]:
-        live.tell(step)
-    assert live.said == told(steps, [one]).said
+        live.apply(step)
+    assert live.verdicts == told(steps, [one]).verdicts
     trial = dry_run(one, live.history())
-    where = [seq for seq, _, _ in live.said]
+    where = [seq for seq, _, _ in live.verdicts]
     assert list(trial.hits) == where[: trial.total]
     assert trial.error is not None or trial.total == len(where)
 
@@ -266,8 +269,8 @@ def test_setting_the_same_breakpoints_again_changes_nothing(
     live = told(steps[:cut], breakpoints)
     live.breakpoints.set([replace(each) for each in breakpoints])
     for step in steps[cut:]:
-        live.tell(step)
-    assert live.said == told(steps, breakpoints).said
+        live.apply(step)
+    assert live.verdicts == told(steps, breakpoints).verdicts
 
 
 @given(runs, several, several, st.integers(0, 30))
@@ -279,13 +282,13 @@ def test_breakpoints_do_not_know_of_each_other(
     live = told(steps[:cut], [*breakpoints, *more])
     live.breakpoints.set(breakpoints)
     for step in steps[cut:]:
-        live.tell(step)
+        live.apply(step)
     ids = {each.id for each in breakpoints}
-    together = {(seq, id) for seq, hits, _ in live.said for id in hits if id in ids}
+    together = {(seq, id) for seq, hits, _ in live.verdicts for id in hits if id in ids}
     alone = {
         (seq, id)
         for each in breakpoints
-        for seq, hits, _ in told(steps, [each]).said
+        for seq, hits, _ in told(steps, [each]).verdicts
         for id in hits
     }
     assert together == alone

@@ -107,7 +107,7 @@ async def test_what_is_listed_is_read_in_the_order_of_an_index(name: str) -> Non
 # ---- how much of it, counted ----------------------------------------------------------------------
 
 
-class Meter:
+class InstructionCounter:
     """Counts the instructions of SQLite's machine: no clock, and the same each time."""
 
     def __init__(self, store: SqliteRuntimeStore) -> None:
@@ -118,7 +118,7 @@ class Meter:
         self.count += 1
         return 0
 
-    async def __aenter__(self) -> Meter:
+    async def __aenter__(self) -> InstructionCounter:
         await inside(self._store, lambda c: c.set_progress_handler(self._tick, 1))
         return self
 
@@ -175,7 +175,7 @@ async def cost(
     await fill(store, number)  # type: ignore[misc]
     for n in range(3):
         await store.enqueue(EnqueueActions(actions=(make_action(f"more {n}", urgency=5),)))
-    async with Meter(store) as meter:
+    async with InstructionCounter(store) as meter:
         ask = ClaimAction(owner=claimer, now=START_TIME, lease_until=START_TIME + 10)
         found = (await store.claim(ask)).action
         assert found is not None and found.session_id == "s"

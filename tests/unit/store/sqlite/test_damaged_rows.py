@@ -40,8 +40,8 @@ DAMAGE = {
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two")
     with open_store_tables(folder) as kept:
-        kept.keep(make_full_run("one").records)
-        kept.keep(make_full_run("two").records)
+        kept.write(make_full_run("one").records)
+        kept.write(make_full_run("two").records)
         kept.journal.checkpoint()
     return folder / STORE_FILE
 
@@ -81,10 +81,10 @@ def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: StoreTables) 
     before = len(stage.records)
     stage.rename("another", "one")
     with pytest.raises(LookupError, match="damaged"):
-        damaged.keep(stage.records[before:])
+        damaged.write(stage.records[before:])
     stage.finish("one")
     stage.delete("one")
-    damaged.keep(stage.records[-1:])
+    damaged.write(stage.records[-1:])
     assert [run.id for run in damaged.reader.list_headers()] == ["two"]
 
 

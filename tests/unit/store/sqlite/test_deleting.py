@@ -24,7 +24,7 @@ from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
-from tests.helpers.growing_agent import grow, size
+from tests.helpers.growing_agent import append_growing_run, folder_size_bytes
 from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import append_records, make_full_run
 
@@ -76,23 +76,23 @@ def test_deleting_gives_room_back(tmp_path: Path) -> None:
         empty = kept.path.stat().st_size
         stage = make_full_run()
         for number in range(30):
-            stage.say(f'"{number} {os.urandom(20_000).hex()}"')
+            stage.post_debug_message(f'"{number} {os.urandom(20_000).hex()}"')
         stage.finish()
-        kept.keep(stage.records)
+        kept.write(stage.records)
         assert kept.journal.checkpoint()
         assert kept.path.stat().st_size > empty + 600_000
         stage.delete()
-        kept.keep(stage.records[-1:])
+        kept.write(stage.records[-1:])
         assert kept.journal.checkpoint()
         assert kept.path.stat().st_size == empty
 
 
 def test_what_is_asked_again_and_again_is_kept_once(tmp_path: Path) -> None:
     store = open_store(tmp_path, Durability.RELAXED)
-    new = asyncio.run(grow(store, 60))
+    new = asyncio.run(append_growing_run(store, 60))
     store.close()
     # Search has a file of its own. What is in every store counts as well: some 100 KB.
-    assert size(tmp_path, "store.sqlite*") < 2 * new
+    assert folder_size_bytes(tmp_path, "store.sqlite*") < 2 * new
 
 
 def files_with(folder: Path, data: bytes) -> list[str]:

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.records import EndedRunLoaded, Record
 from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.store_tables import open_store_tables
-from tests.unit.core.test_state_invariants import Anything
+from tests.unit.core.test_state_invariants import RandomDebugging
 
 
 def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
@@ -24,7 +24,7 @@ def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
     with open_store_tables(folder) as store:
         while records:
             some = chance.randint(1, 8)
-            store.keep(records[:some])
+            store.write(records[:some])
             records = records[some:]
         return restarted(store.reader)
 
@@ -35,7 +35,7 @@ def restarted(reader: StoreReader) -> RunStates:
     return debugger._runs
 
 
-class Restarted(Anything):
+class RandomDebuggingRestarted(RandomDebugging):
     """Whatever agents and people do, it is kept."""
 
     def teardown(self) -> None:
@@ -51,7 +51,7 @@ class Restarted(Anything):
             assert list(runs.status[run].open_events) == list(status.open_events)
 
 
-TestRestarted = Restarted.TestCase
+TestRestarted = RandomDebuggingRestarted.TestCase
 TestRestarted.settings = settings(
     max_examples=25,
     stateful_step_count=40,
@@ -64,8 +64,8 @@ def test_which_run_was_active_is_kept(tmp_path: Path) -> None:
     harness = DebuggerHarness()
     for run in ("one", "two", "three"):
         harness.start(run)
-    harness.query("two")
-    harness.query("one")
+    harness.begin_query("two")
+    harness.begin_query("one")
     harness.step(run="one")
     assert harness.debugger._runs.active == "one"
     runs = kept_in_parts(harness.records, tmp_path)
@@ -76,11 +76,11 @@ def test_which_run_was_active_is_kept(tmp_path: Path) -> None:
 def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
     harness = DebuggerHarness()
     harness.start()
-    event, asked = harness.query()
+    event, asked = harness.begin_query()
     harness.step(asked)
-    harness.query()
+    harness.begin_query()
     with open_store_tables(tmp_path) as store:
-        store.keep(harness.records)
+        store.write(harness.records)
         debugger = Debugger()
         records = list(read_restart_records(store.reader, store.reader.list_runs()))
         debugger.restore(records)
@@ -97,10 +97,10 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
     harness = DebuggerHarness()
     for run in ("hurt", "well"):
         harness.start(run)
-        harness.query(run)
+        harness.begin_query(run)
         harness.commit(run)
     with open_store_tables(tmp_path) as store:
-        store.keep(harness.records)
+        store.write(harness.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
         records = list(read_restart_records(store.reader, store.reader.list_runs()))

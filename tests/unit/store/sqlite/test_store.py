@@ -72,8 +72,8 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     if ended:
         harness.finish()
     with open_store_tables(tmp_path) as kept:
-        kept.keep(harness.records)
-        kept.keep(make_full_run("other").records)
+        kept.write(harness.records)
+        kept.write(make_full_run("other").records)
     marks = TransactionCounters(tmp_path / "marks")
     marks.set("run", 3)
     marks.set("other", 1)
@@ -91,7 +91,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
 
 def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
     with open_store_tables(tmp_path) as kept:
-        kept.keep(make_full_run().records)
+        kept.write(make_full_run().records)
         ((root,),) = kept.connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'"
         )

@@ -34,12 +34,12 @@ SHOWN = {
 }
 
 
-class Heard:
+class WriterHarness:
     """A writer, and what became of what it was given, in order."""
 
     def __init__(self, folder: Path, durability: Durability) -> None:
         self.path = folder / STORE_FILE
-        self.said: list[str] = []
+        self.events: list[str] = []
         self.troubles: list[str | None] = []
         self.in_trouble: Callable[[str | None], None] = lambda trouble: None
         self.sizes: list[int] = []  # of the journal, whenever it is said to be empty
@@ -50,31 +50,31 @@ class Heard:
         self.connection = open_writer(self.path)
         self.connection.set_trace_callback(self._trace)
         ears = WriterCallbacks(
-            run_callbacks=self._tell,
-            on_transaction=self._kept,
+            run_callbacks=self._run_callbacks,
+            on_transaction=self._on_written,
             on_checkpoint=self._emptied,
-            on_write_trouble=self._trouble,
+            on_write_trouble=self._on_trouble,
             on_close=lambda: None,
         )
         self._hold.set()
         self.writer = StoreWriter(self.connection, self.path, durability, ears)
         self.settle()
 
-    def put(self, name: str, records: list[Record], *, durable: bool = False) -> None:
+    def write(self, name: str, records: list[Record], *, durable: bool = False) -> None:
         self.writer.put(
             AppendRequest(
                 records,
-                partial(self.said.append, name),
+                partial(self.events.append, name),
                 durable=durable,
-                on_synced=partial(self.said.append, f"{name} synced"),
+                on_synced=partial(self.events.append, f"{name} synced"),
             )
         )
 
-    def together(self, put: Callable[[], None]) -> None:
+    def write_together(self, put: Callable[[], None]) -> None:
         """What is put meanwhile waits, and then is taken at once."""
         self._hold.clear()
         self._held.clear()
-        self.put("before", [run("before")])
+        self.write("before", [run("before")])
         assert self._held.wait(20)
         put()
         self._hold.set()
@@ -85,8 +85,8 @@ class Heard:
         self.writer.put(AppendRequest(durable=durable, on_synced=done.set))
         assert done.wait(20)
 
-    def said_since(self, name: str) -> list[str]:
-        return self.said[self.said.index(name) + 1 :]
+    def events_since(self, name: str) -> list[str]:
+        return self.events[self.events.index(name) + 1 :]
 
     def history(self, run: str) -> list[str]:
         reader = StoreReader(self.path)
@@ -97,30 +97,30 @@ class Heard:
 
     def _trace(self, statement: str) -> None:
         if statement in SHOWN:
-            self.said.append(SHOWN[statement])
+            self.events.append(SHOWN[statement])
 
-    def _kept(self, records: list[Record], touched: TransactionChanges) -> None:
+    def _on_written(self, records: list[Record], touched: TransactionChanges) -> None:
         self._held.set()
         self._hold.wait()
 
-    def _tell(self, calls: list[writer.Callback]) -> None:
+    def _run_callbacks(self, calls: list[writer.Callback]) -> None:
         for call in calls:
             call()
 
     def _emptied(self) -> None:
         self.sizes.append(self.path.with_name(STORE_FILE + "-wal").stat().st_size)
-        if self.awaited in self.said:
+        if self.awaited in self.events:
             self.emptied.set()
 
-    def _trouble(self, trouble: str | None) -> None:
+    def _on_trouble(self, trouble: str | None) -> None:
         self.troubles.append(trouble)
         self.in_trouble(trouble)
 
 
 @pytest.fixture
-def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heard]:
+def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriterHarness]:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 3600.0)  # nothing happens by itself
-    heard = Heard(tmp_path, Durability.DURABLE)
+    heard = WriterHarness(tmp_path, Durability.DURABLE)
     yield heard
     heard.writer.close()
 
@@ -135,43 +135,43 @@ def event(id: str, run: str = "run", data: str | None = None) -> Record:
     )
 
 
-def test_all_that_waits_is_one_transaction(heard: Heard) -> None:
+def test_all_that_waits_is_one_transaction(heard: WriterHarness) -> None:
     def put() -> None:
         for name in "abcd":
-            heard.put(name, [run(name)])
+            heard.write(name, [run(name)])
 
-    heard.together(put)
+    heard.write_together(put)
     heard.settle()
-    since = heard.said_since("before")
+    since = heard.events_since("before")
     assert [said for said in since if said in "abcd"] == [*"abcd"]
     assert since[: since.index("d")].count("commit") == 1
 
 
 def test_what_is_recorded_is_synced_soon_after(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
-    heard.said.clear()
-    heard.put("one", [run("one")])
+    heard.events.clear()
+    heard.write("one", [run("one")])
     heard.settle(durable=False)
-    assert heard.said == ["normal", "commit", "one", "full", "commit", "one synced"]
+    assert heard.events == ["normal", "commit", "one", "full", "commit", "one synced"]
 
 
-def test_what_is_to_be_durable_is_told_when_it_is_synced(heard: Heard) -> None:
-    heard.said.clear()
-    heard.put("one", [run("one")], durable=True)
+def test_what_is_to_be_durable_is_told_when_it_is_synced(heard: WriterHarness) -> None:
+    heard.events.clear()
+    heard.write("one", [run("one")], durable=True)
     heard.settle()
-    assert heard.said == ["commit", "one", "one synced"]  # it is set to FULL from before
+    assert heard.events == ["commit", "one", "one synced"]  # it is set to FULL from before
 
 
-def test_one_that_is_durable_makes_all_with_it_durable(heard: Heard) -> None:
+def test_one_that_is_durable_makes_all_with_it_durable(heard: WriterHarness) -> None:
     def put() -> None:
-        heard.put("one", [run("one")])
-        heard.put("two", [run("two")], durable=True)
+        heard.write("one", [run("one")])
+        heard.write("two", [run("two")], durable=True)
 
-    heard.together(put)
+    heard.write_together(put)
     heard.settle()
-    assert heard.said_since("before") == [
+    assert heard.events_since("before") == [
         "full",
         "commit",
         "before synced",
@@ -183,46 +183,46 @@ def test_one_that_is_durable_makes_all_with_it_durable(heard: Heard) -> None:
 
 
 def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None:
-    heard = Heard(tmp_path, Durability.SYNC)
-    heard.said.clear()
-    heard.put("one", [run("one")])
+    heard = WriterHarness(tmp_path, Durability.SYNC)
+    heard.events.clear()
+    heard.write("one", [run("one")])
     heard.settle()
-    assert heard.said == ["commit", "one", "one synced"]
+    assert heard.events == ["commit", "one", "one synced"]
     heard.writer.close()
 
 
 def test_an_event_shares_the_transaction_of_its_breakpoint(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "BATCH_WINDOW_S", 3600.0)
-    heard.put("run", [run("run")])
+    heard.write("run", [run("run")])
     heard.settle()
-    heard.said.clear()
-    heard.put("event", [event("e"), MessagesReceived(run="run", n=1)])
-    heard.put("one", [run("one")])
+    heard.events.clear()
+    heard.write("event", [event("e"), MessagesReceived(run="run", n=1)])
+    heard.write("one", [run("one")])
     heard.settle()
-    assert heard.said[: heard.said.index("one") + 1] == ["commit", "event", "one"]
+    assert heard.events[: heard.events.index("one") + 1] == ["commit", "event", "one"]
 
 
-def test_a_lonely_event_waits_shortly(heard: Heard) -> None:
-    heard.put("run", [run("run")])
+def test_a_lonely_event_waits_shortly(heard: WriterHarness) -> None:
+    heard.write("run", [run("run")])
     done = threading.Event()
     heard.writer.put(AppendRequest([event("e")], done.set))
     assert done.wait(20)
 
 
 def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
-    heard.said.clear()
+    heard.events.clear()
     on_synced = threading.Event()
     heard.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
     assert on_synced.wait(20)
-    assert heard.said == ["commit"]  # it is set to FULL from before
+    assert heard.events == ["commit"]  # it is set to FULL from before
 
 
-def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
+def test_who_reads_does_not_wait_for_what_is_gathered(heard: WriterHarness) -> None:
     heard.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
     heard.writer.put(AppendRequest(on_recorded=done.set, has_waiting_reader=True))
@@ -230,38 +230,40 @@ def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
     assert heard.history("one") == []
 
 
-def test_what_waits_for_nothing_is_told_without_a_transaction(heard: Heard) -> None:
-    heard.said.clear()
-    heard.put("one", [])
-    heard.put("two", [], durable=True)
+def test_what_waits_for_nothing_is_told_without_a_transaction(heard: WriterHarness) -> None:
+    heard.events.clear()
+    heard.write("one", [])
+    heard.write("two", [], durable=True)
     heard.settle()
-    assert [said for said in heard.said if "synced" not in said] == ["one", "two"]
+    assert [said for said in heard.events if "synced" not in said] == ["one", "two"]
 
 
 def test_the_journal_is_emptied_when_nothing_comes(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.001)
-    heard.put("one", [run("one")])
+    heard.write("one", [run("one")])
     assert heard.emptied.wait(20)
     assert set(heard.sizes) == {0}
 
 
-def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_journal_is_emptied_at_once(
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 3600.0)
     monkeypatch.setattr(database, "LARGE_JOURNAL_BYTES", 1 << 16)
-    heard.put(
+    heard.write(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
     assert heard.emptied.wait(20)
 
 
-def test_who_reads_only_delays_that(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_reads_only_delays_that(heard: WriterHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.001)
     reader = sqlite3.connect(heard.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM runs").fetchone()
-    heard.put("one", [run("one")])
+    heard.write("one", [run("one")])
     heard.settle()
     assert not heard.emptied.is_set()
     reader.execute("COMMIT")
@@ -269,73 +271,73 @@ def test_who_reads_only_delays_that(heard: Heard, monkeypatch: pytest.MonkeyPatc
     reader.close()
 
 
-def fill(heard: Heard) -> None:
+def fill(heard: WriterHarness) -> None:
     """Let the disk be as full as the file is now."""
     ((pages,),) = heard.connection.execute("PRAGMA page_count")
     heard.connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "RETRY_S", 0.001)
-    heard.put("run", [run("run")])
+    heard.write("run", [run("run")])
     heard.settle()
     fill(heard)
     told: list[str] = []
 
     def trouble(why: str | None) -> None:
-        told[:] = [said for said in heard.said if said.startswith("big") or said == "small"]
+        told[:] = [said for said in heard.events if said.startswith("big") or said == "small"]
         if len(heard.troubles) == 1:
-            heard.put("small", [event("small"), MessagesReceived(run="run", n=1)])
+            heard.write("small", [event("small"), MessagesReceived(run="run", n=1)])
             heard.writer.put(
                 AppendRequest(
-                    on_recorded=partial(heard.said.append, "reading"), has_waiting_reader=True
+                    on_recorded=partial(heard.events.append, "reading"), has_waiting_reader=True
                 )
             )
-        if "reading" in heard.said and why is not None:
+        if "reading" in heard.events and why is not None:
             heard.connection.execute("PRAGMA max_page_count = 1000000")
 
     heard.in_trouble = trouble
-    heard.put("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    heard.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
     heard.settle()
     assert heard.troubles[0] is not None
     assert "database or disk is full" in heard.troubles[0]
     assert heard.troubles[-1] is None
     assert told == []  # nobody was released before
-    assert heard.said.index("big") < heard.said.index("small")
+    assert heard.events.index("big") < heard.events.index("small")
     assert heard.history("run") == ["big", "small"]
 
 
 def test_what_cannot_be_kept_does_not_stop_the_others(
-    heard: Heard, caplog: pytest.LogCaptureFixture
+    heard: WriterHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     nothing = HaltPointAnswered(run="run", halt_point="none", answer=AnswerKind.RESUME, at=0)
 
     def put() -> None:
-        heard.put("run", [run("run"), event("one")])
-        heard.put("wrong", [event("lost"), nothing])
-        heard.put("twice", [run("run")])
-        heard.put("other", [event("two")])
+        heard.write("run", [run("run"), event("one")])
+        heard.write("wrong", [event("lost"), nothing])
+        heard.write("twice", [run("run")])
+        heard.write("other", [event("two")])
 
-    heard.together(put)
+    heard.write_together(put)
     heard.settle()
     assert heard.history("run") == ["one", "two"]
-    assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {*heard.said}
-    assert "wrong synced" not in heard.said
+    assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {*heard.events}
+    assert "wrong synced" not in heard.events
     assert len(heard.troubles) == 2
     assert "could not be written" in (heard.troubles[0] or "")
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:
-    heard = Heard(tmp_path, Durability.RELAXED)
-    heard.put("run", [run("run")])
+    heard = WriterHarness(tmp_path, Durability.RELAXED)
+    heard.write("run", [run("run")])
     for number in range(50):
-        heard.put(f"{number}", [event(f"e{number}")])
+        heard.write(f"{number}", [event(f"e{number}")])
     heard.writer.close()
     heard.writer.close()
-    assert heard.said[-1] == "49 synced"
+    assert heard.events[-1] == "49 synced"
     assert not heard.path.with_name(STORE_FILE + "-wal").exists()
     assert heard.history("run") == [f"e{number}" for number in range(50)]
 
@@ -343,11 +345,11 @@ def test_closing_writes_what_waits(tmp_path: Path) -> None:
 def test_closing_on_a_full_disk_says_what_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heard = Heard(tmp_path, Durability.DURABLE)
-    heard.put("run", [run("run")])
+    heard = WriterHarness(tmp_path, Durability.DURABLE)
+    heard.write("run", [run("run")])
     heard.settle()
     fill(heard)
-    heard.put("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    heard.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
     heard.writer.close()
     assert "1 records could not be written" in caplog.text
-    assert "big" not in heard.said
+    assert "big" not in heard.events
