@@ -341,10 +341,12 @@ def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> Answer:
         return StopAnswer()
     if answer is AnswerKind.DENY:
         return DenyAnswer(reason=halt_point.reason or "")
-    # Without data the agent's own sticky edit would stand, which was taken back.
-    is_told = halt_point.edit is not None or halt_point.sticky is not UNSET
+    data = halt_point.edit
+    if data is None and halt_point.sticky is not UNSET:
+        # Without data the agent's own sticky edit would stand, which was taken back.
+        data = halt_point.data
     return ResumeAnswer(
-        data=Raw(halt_point.current.encode()) if is_told else UNSET,
+        data=UNSET if data is None else Raw(data.encode()),
         sticky=halt_point.sticky is True,
         approved=halt_point.approval is not None,
         always=halt_point.always,

@@ -8,7 +8,6 @@ from ..core import LeaseGranted
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol.data_model import AnswerKind, Commit, HaltPoint
-from .agent_messages import PendingEditChecks
 from .connection import Connection
 from .error_replies import make_error_reply
 from .run_service import RunService

@@ -158,7 +158,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             try:
                 outputs = self._execute(run, message, id, text)
             finally:  # a message that is refused was received, too
-                size = max(len(text), agent_codec.count_content_bytes(message))
+                size = max(len(text), agent_messages.count_content_bytes(message))
                 self._record(run, outputs, size)
 
     def _dispatch_without_run(self, n: int, message: object, id: str | None, text: str) -> None:

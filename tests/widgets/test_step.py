@@ -388,7 +388,8 @@ def test_interrupt(kernel: Kernel, person: Person, how: str) -> None:
 def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     """The cell gives up on a call of C; that the thread goes on, and where, is said."""
     kernel.run(
-        "import os, agentstepper_nb.magics.cell_thread as w\nw.INTERRUPT_TIMEOUT_S = 0.01\nr, p = os.pipe()"
+        "import os, agentstepper_nb.magics.cell_thread as w\n"
+        "w.INTERRUPT_TIMEOUT_S = 0.01\nr, p = os.pipe()"
     )
     code = "%%step\nprint('READY')\nos.read(r, 1)\nprint('late')"
     ran = kernel.run(code, kernel.interrupt)
