@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 )
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
+from tests.helpers.killed_process import kill_writer
 
 SESSIONS = ("one", "two", "three")
 LEASE = 10.0
@@ -110,7 +111,7 @@ async def run_forever(store: RuntimeStore, owner: str, now: float) -> None:
         )
 
 
-async def write(folder: Path, reported: int, now: float) -> None:
+async def write(folder: Path, now: float, reported: int) -> None:
     """Write until killed."""
     store = open_runtime_store(folder)
     await asyncio.gather(*(session(store, name, reported, now) for name in SESSIONS))
@@ -151,37 +152,14 @@ async def check_rows(store: RuntimeStore, reported: dict[str, int]) -> dict[str,
     return kept
 
 
-def kill_one(folder: Path, lines: int, now: float) -> dict[str, int]:
-    """Fork one that writes, kill it after so many lines, and give what it told."""
-    read, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        try:
-            asyncio.run(write(folder, write_end, now))
-        finally:
-            os._exit(1)
-    os.close(write_end)
-    reported: dict[str, int] = {}
-    with os.fdopen(read) as pipe:
-        for _ in range(lines):
-            name, n = pipe.readline().split()
-            reported[name] = int(n)
-        os.kill(pid, signal.SIGKILL)
-        for line in pipe:  # what it told before it died counts as well
-            name, n = line.split()
-            reported[name] = int(n)
-    os.waitpid(pid, 0)
-    return reported
-
-
 def main(folder: Path, rounds: int, seed: int) -> None:
     """Kill so many times, and tell how many steps are there at the end."""
     chance = random.Random(seed)
     kept: dict[str, int] = {}
     for number in range(rounds):
         # Each has the leases of the one before behind it.
-        reported = kill_one(folder, chance.randint(1, 40), 1_000.0 + number * 2 * LEASE)
+        now = 1_000.0 + number * 2 * LEASE
+        reported = kill_writer(partial(write, folder, now), chance.randint(1, 40))
         last = {name: number_ - 1 for name, number_ in kept.items()}
         kept = asyncio.run(check(folder, {**last, **reported}))
     print(sum(kept.values()))

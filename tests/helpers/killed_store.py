@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from agentstepper_nb.protocol.data_model import Event, EventKind, EventSide, HaltPoint, Run
@@ -23,6 +23,7 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
+from tests.helpers.killed_process import kill_writer
 
 AGENTS = ("one", "two", "three")
 
@@ -84,38 +85,14 @@ async def check(folder: Path, reported: dict[str, int]) -> dict[str, int]:
     return heard
 
 
-def kill_one(folder: Path, durability: Durability, lines: int) -> dict[str, int]:
-    """Fork one that writes, kill it after so many lines, and give what it told."""
-    read, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        try:
-            asyncio.run(write(folder, durability, write_end))
-        finally:
-            os._exit(1)
-    os.close(write_end)
-    reported: dict[str, int] = {}
-    with os.fdopen(read) as pipe:
-        for _ in range(lines):
-            run, n = pipe.readline().split()
-            reported[run] = int(n)
-        os.kill(pid, signal.SIGKILL)
-        for line in pipe:  # what it told before it died counts as well
-            run, n = line.split()
-            reported[run] = int(n)
-    os.waitpid(pid, 0)
-    return reported
-
-
 def main(folder: Path, rounds: int, seed: int) -> None:
     """Kill so many times, and tell how many messages are there at the end."""
     chance = random.Random(seed)
     kept: dict[str, int] = {}
     for _ in range(rounds):
         durability = chance.choice([Durability.DURABLE, Durability.SYNC])
-        reported = {**kept, **kill_one(folder, durability, chance.randint(1, 60))}
-        kept = asyncio.run(check(folder, reported))
+        reported = kill_writer(partial(write, folder, durability), chance.randint(1, 60))
+        kept = asyncio.run(check(folder, kept | reported))
     print(sum(kept.values()))
 
 
