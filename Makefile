@@ -32,7 +32,7 @@ PARALLEL_FAST := -n $(shell expr $$(nproc) + 2) --maxprocesses=4 --dist=loadfile
 export PYTHONDONTWRITEBYTECODE :=
 # What meets our dependencies: the wire, its sockets and a Core of its own. The schemas are made by the newest msgspec.
 LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py --ignore tests/unit/protocol/test_error_codes.py \
-    $(addprefix tests/hub/test_,$(addsuffix .py,golden_session originals_agents resume standalone versions)) \
+    $(addprefix tests/hub/test_,$(addsuffix .py,golden_session originals_agents resume standalone standalone_control versions)) \
     $(addprefix tests/sdk/test_,$(addsuffix .py,link live_core opening version1))
 
 .DEFAULT_GOAL := help
