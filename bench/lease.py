@@ -102,8 +102,8 @@ def measure(size: int, effort: Effort) -> LeaseCost:
         size=size,
         version_1=Spread.of(trips),
         seconds=Spread.of(halt_points),
-        cheaper=Spread.of([trip / own for trip, own in zip(trips, halt_points, strict=True)]),
-        steady=Spread.of(steady),
+        speedup=Spread.of([trip / own for trip, own in zip(trips, halt_points, strict=True)]),
+        long_block=Spread.of(steady),
     )
 
 

@@ -87,7 +87,7 @@ def _measure_round(arms: list[MeasuredAgent], index: int, effort: Effort) -> lis
 
 def _summarize(index: int, size: int, rounds: list[list[float]]) -> RoundTrip:
     return RoundTrip(
-        arm=SETUPS[index].name,
+        setup=SETUPS[index].name,
         size=size,
         seconds=Spread.of([medians[index] for medians in rounds]),
         ratio=Spread.of([medians[index] / medians[0] for medians in rounds]),

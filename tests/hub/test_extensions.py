@@ -83,14 +83,14 @@ def scene(new_socket_harness: NewStand) -> TwoRuns:
 
 def test_a_command_that_answers(scene: TwoRuns) -> None:
     run = scene.start()
-    message = scene.ui.result(scene.ui.send_command("shout", run=run))
+    message = scene.ui.receive_result(scene.ui.send_command("shout", run=run))
     assert (message["type"], message["body"]) == ("shout", {"name": "RUN #1 OF SUBJECT"})
     assert scene.ui.runs[run]["name"] == "RUN #1 OF SUBJECT"
     scene.check_isolation()
 
 
 def test_a_command_without_an_answer(scene: TwoRuns) -> None:
-    message = scene.ui.result(scene.ui.send_command("whisper", run=scene.start()))
+    message = scene.ui.receive_result(scene.ui.send_command("whisper", run=scene.start()))
     assert (message["type"], message["body"]) == ("ok", {})
 
 
