@@ -35,7 +35,7 @@ from bench.round_trip import RoundTrip, Spread
 from bench.store_cost import DiskUsage, FolderOpening, StoreCosts
 from bench.workspace_steps import SnapshotCost
 from tests.helpers.core_announcement import announce_core
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 
 @pytest.mark.soak
@@ -63,7 +63,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "kind", [measured_server.FLOOR, measured_server.VERSION_1[1], measured_server.VERSION_2[2]]
 )
-def test_an_arm_goes_through_its_turns(kind: measured_server.Kind) -> None:
+def test_an_arm_goes_through_its_turns(kind: measured_server.Setup) -> None:
     with measured_server.start_agent(kind, 1_000) as arm:
         # So many that an acknowledgement is among the answers.
         assert len(arm.measure_block(70)) == 70
@@ -107,8 +107,8 @@ def test_queries_by_the_seam_are_recorded_and_timed(
         port = core.client_port
         dbg = stack.enter_context(AgentStepper("bench", "127.0.0.1", port, token=TOKENS.agent))
         rounds = [agent.measure_round(index, 2, dbg) for index in range(2)]
-        person = stack.enter_context(Person(core.ui_port))
-        queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+        person = stack.enter_context(LiveView(core.ui_port))
+        queries = [row for row in person.list_rows() if row.kind is EventKind.LLM_QUERY]
     assert len(queries) == 2 * 2 * (2 + 1)  # rounds, sides, queries of the seam's blocks alone
     assert all(row.failure is None for row in queries)
     assert not instrument.is_enabled()

@@ -22,7 +22,7 @@ from agentstepper_nb.rpc.service_client import ServiceClient
 from agentstepper_nb.runtime.service import create
 from agentstepper_nb.worker.services import ServiceContext
 from tests.runtime.breakable_connection import BreakableConnection
-from tests.runtime.harness import Core, a_core
+from tests.runtime.harness import RuntimeCore, a_core
 
 
 @pytest.fixture(autouse=True)
@@ -32,22 +32,22 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(discover.URL_VARIABLE, raising=False)
 
 
-class Line:
+class InProcessConnection:
     """A client's line to a Core in the same loop."""
 
     url = "ws://core"
 
-    def __init__(self, core: Core) -> None:
-        self._doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.CONTROL))
-        self._doorway.connect()
+    def __init__(self, core: RuntimeCore) -> None:
+        self._breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.CONTROL))
+        self._breakable.connect()
 
     async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
-        return await self._doorway.connection.call("runtime", method.name, request, method.result)
+        return await self._breakable.connection.call("runtime", method.name, request, method.result)
 
     def stream_items(
         self, method: RuntimeMethod[Request, Result], request: Request
     ) -> AsyncGenerator[Result, None]:
-        return self._doorway.connection.stream("runtime", method.name, request, method.result)
+        return self._breakable.connection.stream("runtime", method.name, request, method.result)
 
     async def close(self) -> None:
         pass
@@ -65,12 +65,14 @@ class QueueChat:
         said: What was said in the newest turn.
     """
 
-    def __init__(self, core: Core | None, queue: BackgroundAgent, folder: Path) -> None:
+    def __init__(self, core: RuntimeCore | None, queue: BackgroundAgent, folder: Path) -> None:
         self.queue = queue
         if core is not None:
             self.core = core
-            self.agents = queue._agents = AsyncAgents(cast(ServiceClient, Line(core)))
-        self.said: list[Item] = []
+            self.agents = queue._agents = AsyncAgents(
+                cast(ServiceClient, InProcessConnection(core))
+            )
+        self.outputs: list[Item] = []
         self.turn = Turn(
             session_id="c1",
             window=(),
@@ -83,25 +85,25 @@ class QueueChat:
     async def send(
         self, text: str, role: Any = "user", chat: str = "c1", *, is_continuation: bool = False
     ) -> list[Item]:
-        self.said = []
+        self.outputs = []
         message = Message(id="m", session_id=chat, role=role, content=text, created_at=0)
         answer = self.queue.chat(
             message, replace(self.turn, session_id=chat, is_continuation=is_continuation)
         )
         async with aclosing(answer) as items:
             async for item in items:
-                self.said.append(item)
-        return self.said
+                self.outputs.append(item)
+        return self.outputs
 
-    async def next(self) -> list[Item]:
+    async def continue_automatically(self) -> list[Item]:
         """As AutoChat asks."""
         assert self.queue.continuation_prompt is not None
         return await self.send(self.queue.continuation_prompt, "system", is_continuation=True)
 
-    def begins(self, text: str) -> asyncio.Task[list[Item]]:
+    def start_sending(self, text: str) -> asyncio.Task[list[Item]]:
         return asyncio.create_task(self.send(text))
 
-    async def told(self, text: str) -> AgentState:
+    async def wait_for_input(self, text: str) -> AgentState:
         """Wait until the session was told something."""
         async with aclosing(self.agents.watch("session:s")) as notices:
             async for notice in notices:
@@ -112,15 +114,15 @@ class QueueChat:
 
 
 @asynccontextmanager
-async def counting(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
+async def counting_chat(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
     """A chat with the session `s`, whose steps a test lets go, and which say what they are told."""
     async with a_core(folder) as core, core.worker():
-        await core.done(await core.create("s"))
+        await core.wait_until_done(await core.create("s"))
         yield QueueChat(core, BackgroundAgent("s", **options), folder)
 
 
 @asynccontextmanager
-async def working(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
+async def worker_chat(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
     """A chat whose sessions live in a worker with all that is installed."""
     async with a_core(folder) as core:
         breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))

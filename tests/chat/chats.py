@@ -29,14 +29,14 @@ from agentstepper_nb.protocol.chat import (
     State,
 )
 from agentstepper_nb.sdk.async_stepper import AsyncAgentStepper
-from tests.chat.harness import Actor, Gate
+from tests.chat.harness import GatedAnswer, ScriptedAgent
 
 T = TypeVar("T")
 
 Say = Callable[[Message, Turn], AsyncGenerator[Item, None]]
 
 
-class Agent(Actor):
+class FunctionTestAgent(ScriptedAgent):
     """Says what a function says.
 
     Args:
@@ -52,7 +52,7 @@ async def _echo(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
     yield f"You said: {message.content}"
 
 
-class HeldAnswer(Gate):
+class HeldAnswer(GatedAnswer):
     """An agent's function that begins to say something, and goes on when it is let."""
 
     def __init__(self, *pieces: Item) -> None:
@@ -65,7 +65,7 @@ async def interpreter(
 ) -> AsyncIterator[Interpreter]:
     """An interpreter that keeps its transcripts in a folder, and isn't debugged."""
     made = Interpreter(
-        agents or (Agent(),),
+        agents or (FunctionTestAgent(),),
         data_dir=tmp_path,
         allowed=AllowedPaths([tmp_path]),
         **{"debugger": False, "store": False, **how},
@@ -83,17 +83,17 @@ async def served(
     """An interpreter, its service for who talks, a session, and the stream of that session."""
     async with interpreter(tmp_path, *agents, **how) as here:
         service, session = ChatService(here, ChatRight.TALK), str(here.create_session())
-        async with aclosing(watch(service, session)) as stream:
+        async with aclosing(watch_session(service, session)) as stream:
             yield here, service, session, stream
 
 
-async def ask(service: ChatService, method: str, /, **params: Any) -> Any:
+async def request(service: ChatService, method: str, /, **params: Any) -> Any:
     """Ask a service once, as a line does; gives the answer as who asked reads it."""
     answer = await service.call(method, msgspec.Raw(msgspec.json.encode(params)))
     return answer
 
 
-def watch(service: ChatService, session: str) -> AsyncGenerator[Any, None]:
+def watch_session(service: ChatService, session: str) -> AsyncGenerator[Any, None]:
     """A service's stream of a session."""
     return service.stream("watch", msgspec.Raw(msgspec.json.encode({"session": session})))
 
@@ -108,7 +108,7 @@ async def read_until(stream: AsyncGenerator[Any, None], done: Callable[[Any], bo
     raise AssertionError(f"it ended before: {items}")
 
 
-async def soon(work: Awaitable[T]) -> T:
+async def within_timeout(work: Awaitable[T]) -> T:
     """What is awaited, which has to come."""
     async with asyncio.timeout(20):
         return await work
@@ -120,7 +120,7 @@ def is_turn_end(told: NumberedChatEvent) -> bool:
     return isinstance(event, ChatSessionChanged) and event.session.state is State.STATE_STOP
 
 
-def content_of(events: list[NumberedChatEvent]) -> list[tuple[str, str]]:
+def list_contents(events: list[NumberedChatEvent]) -> list[tuple[str, str]]:
     """Who said what, as a reader of the events has it in the end."""
     found: dict[str, Message] = {}
     for told in events:
@@ -151,7 +151,9 @@ def chats(folder: Path) -> Iterator[Make]:
     made: list[Chat] = []
 
     def make(*agents: Any, **how: Any) -> Chat:
-        chat = Chat(*(agents or (Agent(),)), **{"debugger": False, "data_dir": folder, **how})
+        chat = Chat(
+            *(agents or (FunctionTestAgent(),)), **{"debugger": False, "data_dir": folder, **how}
+        )
         made.append(chat)
         return chat
 
@@ -171,7 +173,7 @@ def make_user_message(content: str = "Hello.", **fields: Any) -> Message:
     return Message(content=content, **given)
 
 
-class Person:
+class ScriptedChoices:
     """Chooses what a test says, and keeps what was asked; None never answers.
 
     Attributes:
@@ -180,14 +182,14 @@ class Person:
     """
 
     def __init__(self, *choices: str | None) -> None:
-        self.asked: list[tuple[str, tuple[str, ...], Any]] = []
+        self.questions: list[tuple[str, tuple[str, ...], Any]] = []
         self.waits, self.withdrawn = asyncio.Event(), asyncio.Event()
         self._choices = list(choices)
 
     async def __call__(
         self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
     ) -> str:
-        self.asked.append((text, tuple(choices), details))
+        self.questions.append((text, tuple(choices), details))
         choice = self._choices.pop(0)
         if choice is not None:
             return choice
@@ -199,9 +201,9 @@ class Person:
         raise AssertionError
 
 
-def a_turn(
+def make_turn(
     *window: Message,
-    person: Person | None = None,
+    person: ScriptedChoices | None = None,
     dbg: AsyncAgentStepper | None = None,
     agents: Sequence[ChatAgentInfo] = (),
 ) -> Turn:
@@ -209,7 +211,7 @@ def a_turn(
     return Turn(
         session_id="s",
         window=window,
-        confirm=person or Person(),
+        confirm=person or ScriptedChoices(),
         dbg=dbg,
         workspace=None,
         data_dir=Path("nowhere"),
@@ -227,7 +229,7 @@ async def record_answer(
     """What it yields, to its end; each yield gives it the choice."""
     message = make_user_message(message) if isinstance(message, str) else message
     got: list[Any] = []
-    async with aclosing(iterate_answer(lambda: agent.chat(message, turn or a_turn()))) as answer:
+    async with aclosing(iterate_answer(lambda: agent.chat(message, turn or make_turn()))) as answer:
         sent = None
         while True:
             try:

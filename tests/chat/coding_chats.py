@@ -13,8 +13,8 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from tests.chat.chats import Person
-from tests.coding.scripted_parts import FakeProvider, calls, says
+from tests.chat.chats import ScriptedChoices
+from tests.coding.scripted_parts import FakeProvider, make_text_answer, make_tool_calls
 
 
 class CodingConversation:
@@ -29,17 +29,17 @@ class CodingConversation:
     def __init__(self, folder: Path, model: Any, *choices: str | None, **options: Any) -> None:
         self.workspace = folder / "ws"
         self.workspace.mkdir(exist_ok=True)
-        self.person = Person(*choices)
+        self.choices = ScriptedChoices(*choices)
         self.agent = CodingAgent(provider=model, model="m", **options)
         self.turn = Turn(
             session_id="5d6a",
             window=(),
-            confirm=self.person,
+            confirm=self.choices,
             dbg=None,
             workspace=self.workspace,
             data_dir=folder / "data",
         )
-        self.said: list[Item] = []
+        self.outputs: list[Item] = []
 
     def message(self, text: str) -> Message:
         return Message(
@@ -48,12 +48,12 @@ class CodingConversation:
 
     async def send(self, text: str = "Go.", **turn: Any) -> list[Item]:
         """Say something; what it answers, with text that belongs together in one."""
-        self.said = []
+        self.outputs = []
         answer = self.agent.chat(self.message(text), replace(self.turn, **turn))
         async with aclosing(answer) as items:
             async for item in items:
-                self.said.append(item)
-        return join_outputs(self.said)
+                self.outputs.append(item)
+        return join_outputs(self.outputs)
 
 
 @asynccontextmanager
@@ -89,18 +89,20 @@ def prompts(request: ModelRequest) -> list[str]:
 text, result, output = outputs.text, outputs.result, outputs.console
 
 
-def call(id: str, name: str, arguments: Any) -> AgentOutput:
+def tool_call_output(id: str, name: str, arguments: Any) -> AgentOutput:
     return outputs.call(name, arguments, call_id=id)
 
 
-def command(line: str) -> AgentOutput:
+def code_output(line: str) -> AgentOutput:
     return outputs.code(line, "bash")
 
 
 RISKY = {"command": "rm -rf build"}
 
 
-def risky(*more: Any) -> FakeProvider:
+def make_risky_model(*more: Any) -> FakeProvider:
     return FakeProvider(
-        calls(("1", "run_command", RISKY), text="I clean up."), says("Done."), *more
+        make_tool_calls(("1", "run_command", RISKY), text="I clean up."),
+        make_text_answer("Done."),
+        *more,
     )

@@ -11,9 +11,9 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.rpc import persistent_connection
 from tests.chat.chats import Make, chats, no_debugger
-from tests.chat.remote_harness import found, no_core, running
+from tests.chat.remote_harness import announce_to_chat, make_core, no_core
 from tests.chat.terminals import Start, terminals
-from tests.coding.debugged_agent import View
+from tests.coding.debugged_agent import AsyncLiveView
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
+def view(core: AgentStepperCore) -> Iterator[AsyncLiveView]:
+    with AsyncLiveView(core.ui_port) as view:
         yield view
 
 
@@ -34,8 +34,8 @@ def worker_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Age
     """A Core that is found by who looks for one that takes workers, and chats with them."""
     monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     no_core(monkeypatch, tmp_path)
-    with running(tmp_path) as core:
-        found(monkeypatch, core)
+    with make_core(tmp_path) as core:
+        announce_to_chat(monkeypatch, core)
         yield core
 
 

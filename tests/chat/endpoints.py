@@ -14,11 +14,11 @@ from agentstepper_nb.llm_wire.sse import split_words
 from tests.coding.scripted_parts import USAGE, Answer, FakeProvider
 
 
-def says(text: str) -> Answer:
+def make_text_answer(text: str) -> Answer:
     return [*map(TextDelta, split_words(text)), ResponseCompleted("stop", USAGE)]
 
 
-def look(at: str, lines: int = 10) -> list[str]:
+def read_file(at: str, lines: int = 10) -> list[str]:
     """Look at a file."""
     return [at] * lines
 
@@ -34,12 +34,12 @@ def fail() -> None:
     raise OSError("no such file")
 
 
-def an_endpoint(*answers: Any, **options: Any) -> tuple[EndpointAgent, FakeProvider]:
+def make_endpoint(*answers: Any, **options: Any) -> tuple[EndpointAgent, FakeProvider]:
     model = FakeProvider(*answers)
     return EndpointAgent("m", provider=model, **options), model
 
 
-def results(model: FakeProvider) -> list[tuple[str, bool]]:
+def last_results(model: FakeProvider) -> list[tuple[str, bool]]:
     """What the model was told of its calls, last."""
     last = model.requests[-1].messages
     return [(each.content, each.ok) for each in last if isinstance(each, ToolResultMessage)]

@@ -37,7 +37,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.coding.debugged_agent import View
+from tests.coding.debugged_agent import AsyncLiveView
 
 #: Seconds that a test waits for what should be there at once.
 TIMEOUT_S: Final = 20.0
@@ -48,7 +48,7 @@ NOWHERE: Final = Path("nowhere")
 Answers = Callable[[Message, Turn], AnswerItems]
 
 
-class Actor(InterpreterABC):
+class ScriptedAgent(InterpreterABC):
     """An agent that answers as a test says.
 
     Args:
@@ -91,7 +91,7 @@ class Actor(InterpreterABC):
         self.closes += 1
 
 
-class Gate:
+class GatedAnswer:
     """An answer that waits where it is told to.
 
     Attributes:
@@ -172,7 +172,7 @@ class EventCollector:
                 self._messages[id] = replace(known, content=known.content + text)
 
 
-class Harness:
+class ChatHarness:
     """An interpreter, one session of it, and who listens to that.
 
     Attributes:
@@ -216,7 +216,7 @@ class Harness:
         """End the turn."""
         await self.interpreter.stop(self.session)
 
-    async def until(self, so: Callable[[ChatSessionInfo], object]) -> ChatSessionInfo:
+    async def wait_until(self, so: Callable[[ChatSessionInfo], object]) -> ChatSessionInfo:
         """Wait until the session is so."""
         changed = asyncio.Event()
         detach = self.interpreter.attach(self.session, lambda event: changed.set())
@@ -229,16 +229,18 @@ class Harness:
             detach()
         return self.info
 
-    async def is_awaiting_user(self, ending: TurnEnding | None = None) -> ChatSessionInfo:
+    async def wait_for_user_turn(self, ending: TurnEnding | None = None) -> ChatSessionInfo:
         """Wait until no turn is under way, and none will be."""
 
-        info = await self.until(lambda info: info.state is State.STATE_STOP)
+        info = await self.wait_until(lambda info: info.state is State.STATE_STOP)
         assert ending in (None, info.ending)
         return info
 
 
 @asynccontextmanager
-async def harness(folder: Path, *agents: InterpreterABC, **options: Any) -> AsyncIterator[Harness]:
+async def harness(
+    folder: Path, *agents: InterpreterABC, **options: Any
+) -> AsyncIterator[ChatHarness]:
     """An interpreter with a session, without a debugger unless it is asked for."""
     numbers = count(1)
     given = {
@@ -248,19 +250,19 @@ async def harness(folder: Path, *agents: InterpreterABC, **options: Any) -> Asyn
         "new_id": lambda: f"m{next(numbers)}",
         **options,
     }
-    interpreter = Interpreter(agents or (Actor(),), **given)
+    interpreter = Interpreter(agents or (ScriptedAgent(),), **given)
     try:
-        yield Harness(interpreter)
+        yield ChatHarness(interpreter)
     finally:
         await interpreter.close()
 
 
-def unstored_harness(*agents: Actor, **options: Any) -> Any:
+def unstored_harness(*agents: ScriptedAgent, **options: Any) -> Any:
     """An interpreter that writes nothing."""
     return harness(NOWHERE, *agents, store=False, **options)
 
 
-def refused(code: str, match: str | None = None) -> Any:
+def expect_refusal(code: str, match: str | None = None) -> Any:
     """What a refusal is like."""
     refusals = (CommandError, ProtocolError)
     return pytest.raises(refusals, match=match, check=lambda error: error.code == code)
@@ -270,16 +272,16 @@ def refused(code: str, match: str | None = None) -> Any:
 SAME = ...
 
 
-def debugged(*agents: Actor, **options: Any) -> Any:
+def debugged_harness(*agents: ScriptedAgent, **options: Any) -> Any:
     """An interpreter whose turns are halted one by one."""
     return harness(NOWHERE, *agents, store=False, **{"debugger": True, "step": True, **options})
 
 
-async def step_through_turn(view: View, *edits: Any) -> None:
+async def step_through_turn(view: AsyncLiveView, *edits: Any) -> None:
     """Step through a turn: its beginning and its end, with edits."""
     for edit in edits:
-        await view.at()
-        await view.steps(edit)
+        await view.wait_for_halt()
+        await view.step_async(edit)
 
 
 def make_shown_message(content: str, role: str = "assistant", **fields: Any) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from agentstepper_nb.protocol.chat import (
     OptionChosen,
     State,
 )
-from tests.chat.chats import interpreter, soon
-from tests.chat.harness import Harness
+from tests.chat.chats import interpreter, within_timeout
+from tests.chat.harness import ChatHarness
 
 
 def no_core(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -43,7 +43,7 @@ def no_core(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
 
 
-def running(home: Path, port: int = 0) -> AgentStepperCore:
+def make_core(home: Path, port: int = 0) -> AgentStepperCore:
     """A Core to be started.
 
     Args:
@@ -53,7 +53,7 @@ def running(home: Path, port: int = 0) -> AgentStepperCore:
     return AgentStepperCore("127.0.0.1", port, None, data=home / "kept", token="the-agents-own")
 
 
-def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
+def announce_to_chat(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
     """Let whoever looks for a Core that takes workers find this one."""
     monkeypatch.setenv(
         "AGENTSTEPPER_WORKER_URL", to_worker_url(f"ws://127.0.0.1:{core.client_port}")
@@ -61,7 +61,7 @@ def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", core.tokens.worker)
 
 
-class RemoteHarness(Harness):
+class RemoteHarness(ChatHarness):
     """A chat with a way in.
 
     Args:
@@ -77,17 +77,19 @@ class RemoteHarness(Harness):
 
     async def client(self, *scope: str, **how: Any) -> AsyncChatClient:
         """Somebody from outside, with a token."""
-        return await self.enter(self.tokens.issue(self.session, scope or ("talk",), **how))
+        return await self.connect_client(self.tokens.issue(self.session, scope or ("talk",), **how))
 
-    async def enter(self, token: str, **how: Any) -> AsyncChatClient:
+    async def connect_client(self, token: str, **how: Any) -> AsyncChatClient:
         """Somebody from outside with this token."""
-        client = await soon(AsyncChatClient.connect(await self.remote_access.open(), token, **how))
+        client = await within_timeout(
+            AsyncChatClient.connect(await self.remote_access.open(), token, **how)
+        )
         self.clients.append(client)
         return client
 
-    async def has(self, *agents: str) -> None:
+    async def wait_for_agents(self, *agents: str) -> None:
         """Wait until the session has these agents."""
-        await self.until(lambda info: {each.name for each in info.agents} == set(agents))
+        await self.wait_until(lambda info: {each.name for each in info.agents} == set(agents))
 
 
 @asynccontextmanager
@@ -110,7 +112,7 @@ async def remote_harness(
             await found.remote_access.close()
 
 
-class DirectHarness(Harness):
+class DirectHarness(ChatHarness):
     """The way in, and tokens for it.
 
     Args:
@@ -130,18 +132,18 @@ class DirectHarness(Harness):
         return self.tokens.issue(self.session, scope, **how)
 
     async def ask(self, token: str, method: str, /, **params: Any) -> Any:
-        return await self.service.call(method, forwarded(token, params))
+        return await self.service.call(method, with_token(token, params))
 
     def stream(self, token: str, method: str, /, **params: Any) -> AsyncGenerator[Any, None]:
-        return self.service.stream(method, forwarded(token, {"session": self.session, **params}))
+        return self.service.stream(method, with_token(token, {"session": self.session, **params}))
 
-    async def until_stop(self) -> tuple[Message, ...]:
+    async def wait_until_stopped(self) -> tuple[Message, ...]:
         """What was said, once nobody answers any more."""
-        await self.until(lambda info: info.state is State.STATE_STOP)
+        await self.wait_until(lambda info: info.state is State.STATE_STOP)
         return self.messages
 
 
-def forwarded(token: str, params: dict[str, Any]) -> Raw:
+def with_token(token: str, params: dict[str, Any]) -> Raw:
     """What a request is, with its token."""
     return Raw(
         msgspec.json.encode(ForwardedRequest(token=token, params=Raw(msgspec.json.encode(params))))
@@ -162,9 +164,9 @@ async def read_error_code(call: Awaitable[Any]) -> str:
     return str(caught.value.code)
 
 
-def stream_refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
+def read_stream_refusal(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
     """What a stream is refused with."""
-    return read_error_code(soon(anext(stream)))
+    return read_error_code(within_timeout(anext(stream)))
 
 
 class RemotePoetAgent:
@@ -178,48 +180,52 @@ class RemotePoetAgent:
     def __init__(self, harness: DirectHarness, *scope: str, **attend: Any) -> None:
         self.harness = harness
         self.token = harness.token("answer", *scope)
-        self.asked = harness.stream(self.token, "attend", **attend)
+        self.turns = harness.stream(self.token, "attend", **attend)
         self._next: asyncio.Future[AgentTurnRequest] | None = None
 
-    async def comes(self) -> None:
+    async def join(self) -> None:
         """It is an agent of the session from now on."""
-        self._next = asyncio.ensure_future(anext(self.asked))
-        await self.harness.until(lambda info: "poet" in [each.name for each in info.agents])
+        self._next = asyncio.ensure_future(anext(self.turns))
+        await self.harness.wait_until(lambda info: "poet" in [each.name for each in info.agents])
 
-    async def waits(self) -> None:
+    async def wait_for_question(self) -> None:
         """A person is asked from now on."""
-        await self.harness.until(lambda info: info.waiting is not None)
+        await self.harness.wait_until(lambda info: info.waiting is not None)
 
     @property
     def info(self) -> ChatSessionInfo:
         return self.harness.info
 
-    async def next(self) -> AgentTurnRequest:
-        coming, self._next = self._next or asyncio.ensure_future(anext(self.asked)), None
-        return await soon(coming)
+    async def receive_turn(self) -> AgentTurnRequest:
+        coming, self._next = self._next or asyncio.ensure_future(anext(self.turns)), None
+        return await within_timeout(coming)
 
-    async def is_asked(self, content: str = "A poem") -> AgentTurnRequest:
+    async def send_user_message(self, content: str = "A poem") -> AgentTurnRequest:
         """Somebody says something to it."""
         self.harness.interpreter.post(
             self.harness.session, UserInput(content=content, agent_name="poet")
         )
-        return await self.next()
+        return await self.receive_turn()
 
-    async def give(self, asked: AgentTurnRequest, piece: AgentOutput | str) -> OptionChosen | None:
+    async def send_output(
+        self, asked: AgentTurnRequest, piece: AgentOutput | str
+    ) -> OptionChosen | None:
         given = outputs.text(piece) if isinstance(piece, str) else piece
         built = msgspec.to_builtins(given)
-        answer = await soon(self.harness.ask(self.token, "give", turn=asked.turn, piece=built))
+        answer = await within_timeout(
+            self.harness.ask(self.token, "give", turn=asked.turn, piece=built)
+        )
         assert answer is None or isinstance(answer, OptionChosen)
         return answer
 
-    async def done(self, asked: AgentTurnRequest, **how: Any) -> None:
-        await soon(self.harness.ask(self.token, "done", turn=asked.turn, **how))
+    async def end_turn(self, asked: AgentTurnRequest, **how: Any) -> None:
+        await within_timeout(self.harness.ask(self.token, "done", turn=asked.turn, **how))
 
-    async def leaves(self) -> None:
+    async def leave(self) -> None:
         if self._next is not None:
             self._next.cancel()
             await asyncio.wait((self._next,))
-        await self.asked.aclose()
+        await self.turns.aclose()
 
 
 @asynccontextmanager
@@ -229,6 +235,6 @@ async def open_asking_client(
     """A chat in which somebody from outside is asked for a poem, and leaves at the end."""
     async with way(folder) as harness:
         poet = RemotePoetAgent(harness, *scope, **attend)
-        await poet.comes()
-        yield harness, poet, await poet.is_asked()
-        await poet.leaves()
+        await poet.join()
+        yield harness, poet, await poet.send_user_message()
+        await poet.leave()

@@ -15,10 +15,10 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.terminal.repl import Repl
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import ChatEvent, Message
-from tests.chat.chats import Agent
+from tests.chat.chats import FunctionTestAgent
 
 
-class Terminal:
+class ChatTerminal:
     """A terminal with a chat: what stands on it, and how somebody types."""
 
     def __init__(self, chat: Chat, *, terminal: bool = True) -> None:
@@ -33,20 +33,20 @@ class Terminal:
         """Show all that happens until it is a person's turn."""
         self.show()
         while not self.repl.is_awaiting_user:
-            self.next()
+            self.show_next()
             self.show()
 
     def show(self) -> None:
         """Show what has happened by now."""
         while not self._events.empty():
-            self.next()
+            self.show_next()
         self.repl.update_prompt()
 
-    def next(self) -> None:
+    def show_next(self) -> None:
         """Show the next thing that happens."""
         self.repl.show(self._events.get(timeout=20))
 
-    def type(self, line: str) -> str:
+    def type_line(self, line: str) -> str:
         """Type a line; gives what is shown until it is a person's turn again."""
         begin = len(self.out.getvalue())
         self.out.write(f"{line}\n")  # as terminals do
@@ -60,21 +60,21 @@ class Terminal:
         return self.out.getvalue()
 
     @property
-    def last(self) -> str:
+    def last_line(self) -> str:
         """What stands on the last line."""
         return self.text.split("\n")[-1]
 
 
-Start = Callable[..., Terminal]
+Start = Callable[..., ChatTerminal]
 
 
 def terminals(tmp_path: Path) -> Iterator[Start]:
     """Starts chats in terminals, and closes them at the end: a fixture's body."""
-    started: list[Terminal] = []
+    started: list[ChatTerminal] = []
 
-    def start(*agents: Agent, terminal: bool = True, **how: Any) -> Terminal:
+    def start(*agents: FunctionTestAgent, terminal: bool = True, **how: Any) -> ChatTerminal:
         how = {"debugger": False, "data_dir": tmp_path, "workspace": tmp_path, **how}
-        made = Terminal(Chat(*(agents or (Agent(),)), **how), terminal=terminal)
+        made = ChatTerminal(Chat(*(agents or (FunctionTestAgent(),)), **how), terminal=terminal)
         started.append(made)
         return made
 
@@ -84,7 +84,7 @@ def terminals(tmp_path: Path) -> Iterator[Start]:
         each.chat.close()
 
 
-async def asks(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+async def confirm_deletion(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
     choice = await turn.confirm("Delete all?", ["Yes, all", "Yes, some", "No"])
     yield f"So: {choice}."
 
@@ -93,7 +93,7 @@ class BlockingAgent:
     def __init__(self) -> None:
         self.reached = threading.Event()
 
-    async def say(self, asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+    async def answer(self, asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield "One moment"
         self.reached.set()
         await asyncio.Event().wait()

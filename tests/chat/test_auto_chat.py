@@ -11,25 +11,33 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import State, TurnEnding
-from tests.chat.harness import NOWHERE, SAME, Actor, Gate, debugged, harness, step_through_turn
-from tests.chat.harness import refused as house_refused
-from tests.coding.debugged_agent import View
+from tests.chat.harness import (
+    NOWHERE,
+    SAME,
+    GatedAnswer,
+    ScriptedAgent,
+    debugged_harness,
+    expect_refusal,
+    harness,
+    step_through_turn,
+)
+from tests.coding.debugged_agent import AsyncLiveView
 
 
-def going(*agents: Actor, **options: Any) -> Any:
+def going(*agents: ScriptedAgent, **options: Any) -> Any:
     """An interpreter whose sessions go on by themselves."""
     return harness(NOWHERE, *agents, store=False, **{"auto_chat": True, **options})
 
 
 def refused(why: str) -> Any:
-    return house_refused("auto_chat_refused", why)
+    return expect_refusal("auto_chat_refused", why)
 
 
 async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> None:
     """AutoChat begins turns in STATE_STOP alone, and no more of them than its bound."""
-    async with going(Actor(), auto_chat_max=3) as home:
+    async with going(ScriptedAgent(), auto_chat_max=3) as home:
         home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.said == [
             ("user", "Go."),
             ("assistant", "Yes."),
@@ -45,37 +53,37 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
 
 
 async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> None:
-    actor = Actor()
+    actor = ScriptedAgent()
     async with going(actor, auto_chat_max=1) as home:
         home.send("Continue.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [turn.is_continuation for _, turn in actor.given] == [False, True]
 
 
-async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
-    actor = Actor()
-    async with debugged(actor, auto_chat=True, auto_chat_max=2) as home:
+async def test_what_a_person_edits_is_not_said_by_autochat(view: AsyncLiveView) -> None:
+    actor = ScriptedAgent()
+    async with debugged_harness(actor, auto_chat=True, auto_chat_max=2) as home:
         home.send("Go.")
         await step_through_turn(view, SAME, SAME, SAME, SAME)
-        call = await view.at()
+        call = await view.wait_for_halt()
         call["Argument"]["message"]["content"] = "Be brief."
-        await view.steps(call)
+        await view.step_async(call)
         await step_through_turn(view, SAME)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [turn.is_continuation for _, turn in actor.given] == [False, True, False]
 
 
 async def test_a_users_message_begins_the_count_anew() -> None:
-    async with going(Actor(), auto_chat_max=1) as home:
+    async with going(ScriptedAgent(), auto_chat_max=1) as home:
         for _ in range(2):
             home.send("Go.")
-            await home.is_awaiting_user(TurnEnding.DONE)
+            await home.wait_for_user_turn(TurnEnding.DONE)
             assert home.info.auto_turns == 1
         assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
 
 
 async def test_it_is_off_unless_it_is_switched_on() -> None:
-    async with going(Actor(), auto_chat=False) as home:
+    async with going(ScriptedAgent(), auto_chat=False) as home:
         await home.ask()
         assert home.info.auto_turns == 0
         assert home.info.state is State.STATE_STOP
@@ -83,9 +91,9 @@ async def test_it_is_off_unless_it_is_switched_on() -> None:
 
 async def test_it_stops_at_an_error() -> None:
     answers = iter([["One."], [outputs.text("Two."), 3]])
-    async with going(Actor(lambda message, turn: iter(next(answers)))) as home:
+    async with going(ScriptedAgent(lambda message, turn: iter(next(answers)))) as home:
         home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.ERROR)
+        await home.wait_for_user_turn(TurnEnding.ERROR)
         assert home.info.auto_turns == 1
         with refused("the last turn failed"):
             home.interpreter.auto_chat(home.session)
@@ -95,19 +103,19 @@ async def test_it_stops_at_a_confirmation() -> None:
     async def asks(message: Any, turn: Any) -> Any:
         yield outputs.confirmation("Sure?")
 
-    async with going(Actor(asks)) as home:
+    async with going(ScriptedAgent(asks)) as home:
         home.send("Go.")
-        info = await home.until(lambda info: info.waiting)
+        info = await home.wait_until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("asked you a question"):
             home.interpreter.auto_chat(home.session)
 
 
 async def test_it_stops_at_stop() -> None:
-    gate = Gate(["One"])
-    async with going(Actor(gate)) as home:
+    gate = GatedAnswer(["One"])
+    async with going(ScriptedAgent(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         with refused("a turn is under way"):
@@ -119,14 +127,14 @@ async def test_it_stops_at_stop() -> None:
 
 
 async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
-    gate = Gate()
+    gate = GatedAnswer()
     gates = iter([["One."], gate])
 
     def answer(message: Any, turn: Any) -> Any:
         mine = next(gates)
-        return mine(message, turn) if isinstance(mine, Gate) else iter(mine)
+        return mine(message, turn) if isinstance(mine, GatedAnswer) else iter(mine)
 
-    async with going(Actor(answer)) as home:
+    async with going(ScriptedAgent(answer)) as home:
         home.send("Go.")
         await gate.reached.wait()
         await home.stop()
@@ -136,23 +144,23 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
 
 @pytest.mark.parametrize("prompt", [None, ""])
 async def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
-    async with going(Actor(go_on=prompt)) as home:
+    async with going(ScriptedAgent(go_on=prompt)) as home:
         home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("nothing to continue"):
             home.interpreter.auto_chat(home.session)
 
 
 async def test_it_begins_no_conversation() -> None:
-    async with going(Actor()) as home:
+    async with going(ScriptedAgent()) as home:
         with refused("the conversation is empty"):
             home.interpreter.auto_chat(home.session)
         assert home.info.state is State.STATE_INIT
 
 
 async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
-    actor = Actor(go_on="And then?")
+    actor = ScriptedAgent(go_on="And then?")
     async with going(actor, auto_chat=False, auto_chat_max=1) as home:
         await home.ask("Go.")
         stream = home.interpreter.auto_chat(home.session)
@@ -169,29 +177,29 @@ async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
 
 
 async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
-    async with going(Actor(), auto_chat=False, auto_chat_max=1) as home:
+    async with going(ScriptedAgent(), auto_chat=False, auto_chat_max=1) as home:
         await home.ask("Go.")
         info = home.interpreter.update_session(home.session, auto_chat=True)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         info = home.interpreter.update_session(home.session, auto_chat_max=2)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 2)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
 
 
 async def test_switched_off_it_ends_after_the_turn() -> None:
-    gate = Gate()
-    async with going(Actor(gate)) as home:
+    gate = GatedAnswer()
+    async with going(ScriptedAgent(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         home.interpreter.update_session(home.session, auto_chat=False)
         gate.opened.set()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.info.auto_turns == 0
 
 
 async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
-    async with going(Actor(), auto_chat_max=20) as home:
+    async with going(ScriptedAgent(), auto_chat_max=20) as home:
         home.send("Go.")
         said, busy = 1, 0
         while home.info.auto_turns < 20:
@@ -212,21 +220,21 @@ async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
 
 
 async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
-    leads = Actor([Handoff("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
-    worker = Actor(["Done."], "worker", go_on="Not asked.")
+    leads = ScriptedAgent([Handoff("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
+    worker = ScriptedAgent(["Done."], "worker", go_on="Not asked.")
     async with going(leads, worker, auto_chat_max=1) as home:
         home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each.content for each, _ in leads.given] == ["Go.", "What next?"]
 
 
 async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
-    one, two = Actor(name="one"), Actor(name="two", go_on="Two, please.")
+    one, two = ScriptedAgent(name="one"), ScriptedAgent(name="two", go_on="Two, please.")
     async with going(one, two, auto_chat=False) as home:
         await home.ask()
         home.interpreter.remove_agent(home.session, "one")
         home.interpreter.auto_chat(home.session)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert two.given[0][0].content == "Two, please."
         home.interpreter.remove_agent(home.session, "two")
         with refused("has no agent"):

@@ -16,8 +16,14 @@ from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
-from tests.chat.background_agent_chats import QueueChat, counting, nobody, text, working
-from tests.chat.harness import harness, refused
+from tests.chat.background_agent_chats import (
+    QueueChat,
+    counting_chat,
+    nobody,
+    text,
+    worker_chat,
+)
+from tests.chat.harness import expect_refusal, harness
 from tests.runtime.harness import a_core
 from tests.runtime.manual_worker import ManualWorker
 
@@ -28,9 +34,9 @@ __all__ = ["nobody"]
 
 
 async def test_the_step_that_is_given_the_message_answers(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        answer = talk.begins("Hello.")
-        await talk.told("Hello.")  # while a step is under way that wasn't
+    async with counting_chat(tmp_path) as talk:
+        answer = talk.start_sending("Hello.")
+        await talk.wait_for_input("Hello.")  # while a step is under way that wasn't
         talk.core.monikers.permit("s", 2)
         assert await answer == [text("Hello.")]
         rows = await talk.core.steps("s")
@@ -38,21 +44,25 @@ async def test_the_step_that_is_given_the_message_answers(tmp_path: Path) -> Non
 
 
 async def test_what_it_was_told_before_isnt_answered_again(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        await talk.core.done(await talk.core.act(ActionKind.INPUT, "s", payload={"text": "One."}))
+    async with counting_chat(tmp_path) as talk:
+        await talk.core.wait_until_done(
+            await talk.core.enqueue(ActionKind.INPUT, "s", payload={"text": "One."})
+        )
         talk.core.monikers.permit("s", 1)
-        await talk.core.until("s", iteration=1)  # a step that was told "One." is under way
-        answer = talk.begins("Two.")
-        await talk.told("Two.")
+        await talk.core.wait_for_state("s", iteration=1)  # a step that was told "One." is under way
+        answer = talk.start_sending("Two.")
+        await talk.wait_for_input("Two.")
         talk.core.monikers.permit("s", 2)
         assert await answer == [text("Two.")]
 
 
 async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        answer = talk.begins("Two.")
-        await talk.told("Two.")
-        await talk.core.done(await talk.core.act(ActionKind.INPUT, "s", payload={"text": "More."}))
+    async with counting_chat(tmp_path) as talk:
+        answer = talk.start_sending("Two.")
+        await talk.wait_for_input("Two.")
+        await talk.core.wait_until_done(
+            await talk.core.enqueue(ActionKind.INPUT, "s", payload={"text": "More."})
+        )
         talk.core.monikers.permit("s", 2)
         assert await answer == [text("Two.\n\nMore.")]
 
@@ -61,23 +71,23 @@ async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_pa
     def nothing(number: int) -> AgentOutput:
         return AgentOutput(role="system", content=f"Step {number} returned no text.")
 
-    async with counting(tmp_path) as talk:
-        answer = talk.begins("Hello.")
-        await talk.told("Hello.")
+    async with counting_chat(tmp_path) as talk:
+        answer = talk.start_sending("Hello.")
+        await talk.wait_for_input("Hello.")
         talk.core.monikers.permit("s", 4)
         await answer
-        await talk.core.until("s", iteration=4)
-        assert await talk.next() == [nothing(2), nothing(3)]
-        answer = asyncio.create_task(talk.next())
+        await talk.core.wait_for_state("s", iteration=4)
+        assert await talk.continue_automatically() == [nothing(2), nothing(3)]
+        answer = asyncio.create_task(talk.continue_automatically())
         talk.core.monikers.permit("s", 1)
         assert await answer == [nothing(4)]
         assert len(await talk.agents.actions(kind="agent_input")) == 1
 
 
 async def test_autochat_tells_what_it_is_given_to_tell(tmp_path: Path) -> None:
-    async with counting(tmp_path, continuation_prompt="And?") as talk:
-        answer = asyncio.create_task(talk.next())
-        await talk.told("And?")
+    async with counting_chat(tmp_path, continuation_prompt="And?") as talk:
+        answer = asyncio.create_task(talk.continue_automatically())
+        await talk.wait_for_input("And?")
         talk.core.monikers.permit("s", 2)
         assert await answer == [text("And?")]
 
@@ -88,11 +98,11 @@ async def test_autochat_tells_what_it_is_given_to_tell(tmp_path: Path) -> None:
 async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
     tmp_path: Path,
 ) -> None:
-    async with counting(tmp_path) as talk:
-        await talk.core.done(await talk.core.act(ActionKind.PAUSE, "s"))
-        answer = talk.begins("Hello.")
-        await talk.told("Hello.")
-        await talk.core.done(await talk.core.act(ActionKind.RESUME, "s"))
+    async with counting_chat(tmp_path) as talk:
+        await talk.core.wait_until_done(await talk.core.enqueue(ActionKind.PAUSE, "s"))
+        answer = talk.start_sending("Hello.")
+        await talk.wait_for_input("Hello.")
+        await talk.core.wait_until_done(await talk.core.enqueue(ActionKind.RESUME, "s"))
         talk.core.monikers.permit("s", 2)
         note, said = await answer
         assert isinstance(note, AgentOutput)
@@ -101,28 +111,30 @@ async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
 
 
 async def test_a_session_that_has_ended_says_so(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        await talk.core.done(
-            await talk.core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
+    async with counting_chat(tmp_path) as talk:
+        await talk.core.wait_until_done(
+            await talk.core.enqueue(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
         )
-        for turn in (talk.send("Hello."), talk.next()):
-            with refused("session_over", r"session s of a has ended \(stopped\).* Create another"):
+        for turn in (talk.send("Hello."), talk.continue_automatically()):
+            with expect_refusal(
+                "session_over", r"session s of a has ended \(stopped\).* Create another"
+            ):
                 await turn
         assert await talk.agents.actions(kind="agent_input") == []
 
 
 async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        answer = talk.begins("Hello.")
-        await talk.told("Hello.")
-        await talk.core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
-        with refused("session_over", "has ended"):
+    async with counting_chat(tmp_path) as talk:
+        answer = talk.start_sending("Hello.")
+        await talk.wait_for_input("Hello.")
+        await talk.core.enqueue(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
+        with expect_refusal("session_over", "has ended"):
             await answer
 
 
 async def test_a_session_that_isnt_there_says_so(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             await QueueChat(core, BackgroundAgent("gone"), tmp_path).send("Hello.")
 
 
@@ -132,17 +144,17 @@ async def test_without_a_core_it_says_so(tmp_path: Path) -> None:
 
 
 async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> None:
-    async with counting(tmp_path) as talk:
-        answer = talk.begins("Hello.")
-        await talk.told("Hello.")
+    async with counting_chat(tmp_path) as talk:
+        answer = talk.start_sending("Hello.")
+        await talk.wait_for_input("Hello.")
         answer.cancel()
         await asyncio.wait({answer})
         assert answer.cancelled()
         talk.core.monikers.permit("s", 2)
-        await talk.core.until("s", iteration=2)
+        await talk.core.wait_for_state("s", iteration=2)
         assert (await talk.core.state("s")).status is SessionStatus.RUNNING
-        answer = talk.begins("Still there?")
-        await talk.told("Still there?")
+        answer = talk.start_sending("Still there?")
+        await talk.wait_for_input("Still there?")
         talk.core.monikers.permit("s", 2)
         assert await answer == [text("Still there?")]
 
@@ -152,7 +164,7 @@ async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> No
 
 async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 3600}}
-    async with working(tmp_path, create=joker) as talk:
+    async with worker_chat(tmp_path, create=joker) as talk:
         assert (talk.queue.name, talk.queue.run_id("c1")) == ("joker", None)
         (said,) = await talk.send("Cats.")
         assert isinstance(said, AgentOutput) and "Cats" in said.content
@@ -169,14 +181,16 @@ async def test_where_the_created_one_has_ended_the_next_message_creates_another(
     tmp_path: Path,
 ) -> None:
     joker = ("joker", "joke", {"interval_s": 3600})
-    async with working(tmp_path, create=joker, name="j") as talk:
+    async with worker_chat(tmp_path, create=joker, name="j") as talk:
         await talk.send("Cats.")
         (first,) = await talk.agents.states()
-        await talk.core.done(
-            await talk.core.act(ActionKind.DESTROY, first.session_id, payload={"timeout_s": 0.0})
+        await talk.core.wait_until_done(
+            await talk.core.enqueue(
+                ActionKind.DESTROY, first.session_id, payload={"timeout_s": 0.0}
+            )
         )
-        with refused("session_over"):
-            await talk.next()
+        with expect_refusal("session_over"):
+            await talk.continue_automatically()
         note, said = await talk.send("Dogs.")
         assert isinstance(note, AgentOutput) and isinstance(said, AgentOutput)
         assert (note.role, "begins anew" in note.content) == ("system", True)
@@ -188,13 +202,13 @@ async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
         manual_worker, url = ManualWorker(core), core.url(core.client_port)
         queue = BackgroundAgent(create={"agent_id": "a", "moniker": "joke"}, url=url)
-        answer = QueueChat(None, queue, tmp_path).begins("Cats.")
+        answer = QueueChat(None, queue, tmp_path).start_sending("Cats.")
         async with AsyncAgents.connect(url) as agents:
             session = await _first(agents, "sessions", lambda n: [s.session_id for s in n.states])
-            await asyncio.to_thread(manual_worker.take)
+            await asyncio.to_thread(manual_worker.finish_next_action)
             topic = f"session:{session}"
             await _first(agents, topic, lambda n: [a for a in n.actions if a.kind == "agent_input"])
-        await asyncio.to_thread(manual_worker.take)
+        await asyncio.to_thread(manual_worker.finish_next_action)
         for _ in range(2):  # a first step may have been under way
             await asyncio.to_thread(manual_worker.step, session, "A joke.")
         assert await answer == [text("A joke.")]
@@ -212,10 +226,10 @@ async def _first(agents: AsyncAgents, topic: str, find: Callable[[TopicEvent], l
 
 async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
-    async with working(tmp_path, create=joker) as talk, harness(tmp_path, talk.queue) as home:
+    async with worker_chat(tmp_path, create=joker) as talk, harness(tmp_path, talk.queue) as home:
         home.interpreter.update_session(home.session, auto_chat=True, auto_chat_max=2)
         await home.ask("Cats.")
-        info = await home.is_awaiting_user(TurnEnding.DONE)
+        info = await home.wait_for_user_turn(TurnEnding.DONE)
         assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
         said = [each for each in home.messages if each.role == "assistant"]
         assert "Cats" in said[0].content

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
 from tests.chat.background_agent_chats import QueueChat, nobody, text
-from tests.chat.harness import refused
+from tests.chat.harness import expect_refusal
 
 __all__ = ["nobody"]
 
@@ -62,7 +62,7 @@ def test_a_step_that_says_nothing_or_ends_the_session_is_told() -> None:
 
 
 def test_a_step_that_failed_is_an_error() -> None:
-    with refused("session_over", "Step 4 failed.*No key"):
+    with expect_refusal("session_over", "Step 4 failed.*No key"):
         describe_step(a_step(status="error", error="No key."))
 
 
@@ -92,7 +92,7 @@ DONE = Action(
 )
 
 
-class Told:
+class ScriptedAgents:
     """Agents that tell what a test says.
 
     Attributes:
@@ -127,7 +127,9 @@ def notice(event: Any, **given: Any) -> TopicEvent:
     return TopicEvent(topic="session:s", n=0, event=event, **given)
 
 
-async def answered(agents: Told, text: str | None = "Hi.", heard: int | None = None) -> list[Any]:
+async def answered(
+    agents: ScriptedAgents, text: str | None = "Hi.", heard: int | None = None
+) -> list[Any]:
     waiting = StepWaiter(cast(AsyncAgents, agents), a_state(iteration=3), text, heard)
     return [step async for step in waiting.steps()]
 
@@ -146,28 +148,30 @@ def step(iteration: int, guidance: str | None) -> TopicEvent:
 
 async def test_where_a_person_edits_what_the_step_is_given_it_answers_all_the_same() -> None:
     idle = state(iteration=3, guidance="Hi.")
-    (found,) = await answered(Told(BEGIN, idle, TOLD, step(3, "Edited.")))
+    (found,) = await answered(ScriptedAgents(BEGIN, idle, TOLD, step(3, "Edited.")))
     assert found.iteration == 3
     busy = state(iteration=3, guidance="Hi.", context={"given": "Another."})
-    (found,) = await answered(Told(BEGIN, busy, TOLD, step(3, "Another."), step(4, "Edited.")))
+    (found,) = await answered(
+        ScriptedAgents(BEGIN, busy, TOLD, step(3, "Another."), step(4, "Edited."))
+    )
     assert found.iteration == 4
-    (found,) = await answered(Told(BEGIN, idle, TOLD, step(3, None), step(4, None)))
+    (found,) = await answered(ScriptedAgents(BEGIN, idle, TOLD, step(3, None), step(4, None)))
     assert found.iteration == 4  # a step was under way that was told nothing
 
 
 async def test_what_was_missed_while_the_connection_was_gone_is_asked_for() -> None:
     before = (a_step(iteration=2, guidance="Hi."), a_step(iteration=3, guidance="Hi."))
     again = notice("begin", states=(a_state(iteration=9),))
-    (found,) = await answered(Told(BEGIN, again, steps=before))
+    (found,) = await answered(ScriptedAgents(BEGIN, again, steps=before))
     assert found.iteration == 3
-    all_since = await answered(Told(BEGIN, steps=before), text=None, heard=2)
+    all_since = await answered(ScriptedAgents(BEGIN, steps=before), text=None, heard=2)
     assert [each.iteration for each in all_since] == [2, 3]
 
 
 async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) -> None:
     queue = BackgroundAgent("s")
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))
-    queue._agents = cast(AsyncAgents, Told(BEGIN, begun, TOLD, step(3, "Hi.")))
+    queue._agents = cast(AsyncAgents, ScriptedAgents(BEGIN, begun, TOLD, step(3, "Hi.")))
     assert await QueueChat(None, queue, tmp_path).send("Hi.") == [
         AgentOutput(role="system", content="Step 3 returned no text.")
     ]

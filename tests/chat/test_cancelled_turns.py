@@ -14,8 +14,8 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
 from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
-from tests.chat.harness import NOWHERE, Actor, Harness, harness
-from tests.coding.debugged_agent import View
+from tests.chat.harness import NOWHERE, ChatHarness, ScriptedAgent, harness
+from tests.coding.debugged_agent import AsyncLiveView
 
 
 async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
@@ -45,11 +45,11 @@ async def says_last(message: Message, turn: Turn) -> AsyncIterator[Any]:
     yield "was all."
 
 
-def actors() -> tuple[Actor, ...]:
-    return Actor(says_all, "first", role="SUPERVISOR"), Actor(says_last, "last")
+def actors() -> tuple[ScriptedAgent, ...]:
+    return ScriptedAgent(says_all, "first", role="SUPERVISOR"), ScriptedAgent(says_last, "last")
 
 
-def agreeing(home: Harness) -> Callable[[], None]:
+def agreeing(home: ChatHarness) -> Callable[[], None]:
     """Says yes to whatever is asked."""
 
     def agree(event: Any) -> None:
@@ -59,7 +59,7 @@ def agreeing(home: Harness) -> Callable[[], None]:
     return home.interpreter.attach(home.session, agree)
 
 
-async def steps_of(home: Harness) -> int:
+async def steps_of(home: ChatHarness) -> int:
     """The steps of the loop that a turn takes that nobody stops."""
     detach = agreeing(home)
     home.send("Go.")
@@ -73,7 +73,7 @@ async def steps_of(home: Harness) -> int:
     return steps
 
 
-def check_ended(home: Harness) -> None:
+def check_ended(home: ChatHarness) -> None:
     """Nothing is left of a turn."""
     info = home.info
     assert (info.state, info.speaking, info.waiting) == (State.STATE_STOP, None, None)
@@ -84,26 +84,26 @@ def check_ended(home: Harness) -> None:
     assert {agent.phase.value for agent in info.agents} <= {"created", "ended"}
 
 
-async def stop(home: Harness, stream: Any) -> None:
+async def stop(home: ChatHarness, stream: Any) -> None:
     await home.stop()
 
 
-async def close_stream(home: Harness, stream: Any) -> None:
+async def close_stream(home: ChatHarness, stream: Any) -> None:
     await stream.aclose()
-    await home.is_awaiting_user()
+    await home.wait_for_user_turn()
 
 
-async def stop_beside_others(home: Harness, stream: Any) -> None:
+async def stop_beside_others(home: ChatHarness, stream: Any) -> None:
     """Several at once, of which one loses its patience."""
     stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
     await asyncio.sleep(0)
     stops[0].cancel()
     await asyncio.gather(*stops, stream.aclose(), return_exceptions=True)
-    await home.is_awaiting_user()
+    await home.wait_for_user_turn()
 
 
 @pytest.mark.parametrize("end", [stop, close_stream, stop_beside_others])
-async def test_a_turn_is_stopped_at_each_step(end: Callable[[Harness, Any], Any]) -> None:
+async def test_a_turn_is_stopped_at_each_step(end: Callable[[ChatHarness, Any], Any]) -> None:
     async with harness(NOWHERE, *actors(), store=False) as home:
         steps = await steps_of(home)
     assert steps > 20
@@ -173,7 +173,7 @@ async def in_the_debugger(message: Message, turn: Turn) -> AsyncIterator[Any]:
 
 
 async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepperCore) -> None:
-    acting = Actor(in_the_debugger, "first", role="CREW"), Actor(says_last, "last")
+    acting = ScriptedAgent(in_the_debugger, "first", role="CREW"), ScriptedAgent(says_last, "last")
     async with harness(NOWHERE, *acting, store=False, debugger=True) as home:
         before = asyncio.all_tasks()
         await home.ask("Are you there?", "last")
@@ -192,7 +192,7 @@ async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepper
             assert home.info.run_id is not None and home.info.no_debugger is None
         again = await home.ask("Again.", "last")
         assert [each.content for each in again] == ["That was all."]
-    with View(core.ui_port) as view:
-        run = await asyncio.to_thread(view.over)
+    with AsyncLiveView(core.ui_port) as view:
+        run = await asyncio.to_thread(view.wait_until_ended)
     assert run.ending is RunEnding.FINISHED
     assert not run.pending

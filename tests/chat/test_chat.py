@@ -26,8 +26,8 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.chats import Agent, Make, contents
-from tests.chat.harness import refused
+from tests.chat.chats import FunctionTestAgent, Make, contents
+from tests.chat.harness import expect_refusal
 
 
 async def ask_twice(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
@@ -56,15 +56,15 @@ def test_what_was_said_is_there(make: Make) -> None:
 
 
 def test_a_message_goes_to_the_agent_that_is_named(make: Make) -> None:
-    chat = make(Agent(name="one"), Agent(name="two"), default_agent="two")
+    chat = make(FunctionTestAgent(name="one"), FunctionTestAgent(name="two"), default_agent="two")
     assert [each.agent_name for each in chat.send("Hi")] == ["two"]
     assert [each.agent_name for each in chat.send("Hi", agent="one")] == ["one"]
-    with refused("unknown_agent"):
+    with expect_refusal("unknown_agent"):
         chat.send("Hi", agent="three")
 
 
 def test_send_comes_back_where_a_confirmation_waits(make: Make) -> None:
-    chat = make(Agent(ask_twice))
+    chat = make(FunctionTestAgent(ask_twice))
     said = chat.send("Go")
     assert [(each.type, each.content) for each in said] == [
         (MessageType.MESSAGE, "Two questions."),
@@ -73,12 +73,12 @@ def test_send_comes_back_where_a_confirmation_waits(make: Make) -> None:
     assert chat.pending_confirmation == said[-1]
     assert chat.state is State.STATE_RUNNING and chat.is_awaiting_user
     assert "waits for a choice" in repr(chat)
-    with refused("session_busy"):
+    with expect_refusal("session_busy"):
         chat.send("And?")
     assert contents(chat.choose("Yes")) == ["Question 1?", "You chose Yes.", "Question 2?"]
     assert contents(chat.choose("No"))[-1] == "You chose No."
     assert chat.pending_confirmation is None
-    with refused("not_waiting", "No confirmation waits"):
+    with expect_refusal("not_waiting", "No confirmation waits"):
         chat.choose("Yes")
 
 
@@ -99,7 +99,7 @@ def test_a_turn_that_fails_says_so(make: Make) -> None:
         yield "I try"
         raise ZeroDivisionError("too small")
 
-    chat = make(Agent(fail))
+    chat = make(FunctionTestAgent(fail))
     *_, error = chat.send("Go")
     assert error.format == "error" and "too small" in error.content
     assert chat.info.ending is TurnEnding.ERROR
@@ -112,7 +112,7 @@ class BlockingAgent:
         self.reached = threading.Event()
         self.ended = threading.Event()
 
-    async def say(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+    async def answer(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         try:
             yield "One moment"
             self.reached.set()
@@ -123,7 +123,7 @@ class BlockingAgent:
 
 def test_without_waiting_the_program_goes_on(make: Make) -> None:
     stuck = BlockingAgent()
-    chat = make(Agent(stuck.say))
+    chat = make(FunctionTestAgent(stuck.answer))
     assert chat.send("Hello", wait=False) == []
     stuck.reached.wait()
     assert chat.state is State.STATE_RUNNING and not chat.is_awaiting_user
@@ -135,7 +135,7 @@ def test_without_waiting_the_program_goes_on(make: Make) -> None:
 
 def test_an_interrupt_stops_the_turn(make: Make) -> None:
     stuck = BlockingAgent()
-    chat = make(Agent(stuck.say))
+    chat = make(FunctionTestAgent(stuck.answer))
 
     def interrupt() -> None:
         stuck.reached.wait()
@@ -164,7 +164,7 @@ def test_its_own_agent_can_read_it_but_not_wait_for_it(make: Make) -> None:
         yield outputs.text(f" in {chat.info.title}")
         chat.send("Hello, me")
 
-    chat = make(Agent(reach), title="Loops")
+    chat = make(FunctionTestAgent(reach), title="Loops")
     said = contents(chat.send("Hello"))
     assert said[0] == "1 messages in Loops"
     assert "A chat can't wait for an answer on its own event loop" in said[-1]
@@ -257,7 +257,7 @@ def test_conversations_are_kept_and_opened_again(make: Make) -> None:
     assert contents(again.messages) == ["Hello", "You said: Hello"]
     again.send("Again")
     assert again.info.messages == 4
-    with refused("unknown_session"):
+    with expect_refusal("unknown_session"):
         again.open("nobody's")
     assert again.session_id == first
 
@@ -312,13 +312,13 @@ def test_tokens_are_made_for_its_conversations(make: Make) -> None:
     chat.rotate_keys()
     assert chat_tokens.check(token).scope == {"watch", "talk"}
     chat.revoke(token)
-    with refused("invalid_token"):
+    with expect_refusal("invalid_token"):
         chat_tokens.check(token)
     other = chat.issue_token("answer", agent_name="friend")
     chat.revoke()
     with pytest.raises(CommandError):
         chat_tokens.check(other)
-    with refused("unknown_session"):
+    with expect_refusal("unknown_session"):
         chat.issue_token(session="nobody's")
 
 

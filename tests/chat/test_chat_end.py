@@ -18,7 +18,7 @@ from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.protocol.chat import Message
 from agentstepper_nb.rpc import loop_thread
-from tests.chat.chats import Agent, Make
+from tests.chat.chats import FunctionTestAgent, Make
 
 
 def test_closed_it_says_so(make: Make) -> None:
@@ -30,7 +30,7 @@ def test_closed_it_says_so(make: Make) -> None:
 
 
 def test_the_last_reference_ends_it(tmp_path: Path) -> None:
-    chat = Chat(Agent(), debugger=False, data_dir=tmp_path)
+    chat = Chat(FunctionTestAgent(), debugger=False, data_dir=tmp_path)
     thread, gone = chat._thread._thread, weakref.ref(chat)
     chat.send("Hello")
     del chat
@@ -50,7 +50,7 @@ def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
         let_go.wait()
         yield "At last."
 
-    chat = make(Agent(hold))
+    chat = make(FunctionTestAgent(hold))
     thread = chat._thread._thread._thread
     chat.send("Hello", wait=False)
     reached.wait()

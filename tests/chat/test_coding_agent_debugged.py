@@ -13,9 +13,18 @@ from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.errors import AgentStopped, ToolDeniedError
 from agentstepper_nb.protocol.data_model import EventKind
-from tests.chat.coding_chats import RISKY, call, command, open_chat, output, result, risky, text
-from tests.coding.debugged_agent import View
-from tests.coding.scripted_parts import FakeProvider, calls, says
+from tests.chat.coding_chats import (
+    RISKY,
+    code_output,
+    make_risky_model,
+    open_chat,
+    output,
+    result,
+    text,
+    tool_call_output,
+)
+from tests.coding.debugged_agent import AsyncLiveView
+from tests.coding.scripted_parts import FakeProvider, make_text_answer, make_tool_calls
 
 Run = Callable[..., AsyncAgentStepper]
 
@@ -30,13 +39,15 @@ def run(core: AgentStepperCore) -> Run:
     return made
 
 
-async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: View) -> None:
-    async with open_chat(tmp_path, risky(), "Allow", "Yes, call it") as talk:
+async def test_its_turn_stands_in_the_chats_run(
+    tmp_path: Path, run: Run, view: AsyncLiveView
+) -> None:
+    async with open_chat(tmp_path, make_risky_model(), "Allow", "Yes, call it") as talk:
         async with run() as dbg, dbg.tool("coder", {}) as turn:
             assert (await talk.send(dbg=dbg))[-1] == text("Done.")
             turn.result = "Done."
-        await asyncio.to_thread(view.over)
-    rows = await asyncio.to_thread(view.rows)
+        await asyncio.to_thread(view.wait_until_ended)
+    rows = await asyncio.to_thread(view.list_rows)
     assert len(view.runs) == 1
     names = [row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION]
     assert names == ["coder", "run_command", "run_command", "coder"]
@@ -44,10 +55,11 @@ async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: 
 
 
 async def test_an_answer_that_a_person_edits_is_what_is_said(
-    tmp_path: Path, run: Run, view: View
+    tmp_path: Path, run: Run, view: AsyncLiveView
 ) -> None:
     model = FakeProvider(
-        calls(("1", "list_files", {}), ("2", "run_command", RISKY), text="Both."), says("Bye.")
+        make_tool_calls(("1", "list_files", {}), ("2", "run_command", RISKY), text="Both."),
+        make_text_answer("Bye."),
     )
     mine = {
         "role": "assistant",
@@ -64,63 +76,67 @@ async def test_an_answer_that_a_person_edits_is_what_is_said(
         (talk.workspace / "a").write_text("x\n")
         async with run("step") as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
-            await view.at()
-            await view.steps()  # the question
-            await view.at()
-            await view.steps(mine)
-            await view.at()
-            await asyncio.to_thread(view.go_on)
+            await view.wait_for_halt()
+            await view.step_async()  # the question
+            await view.wait_for_halt()
+            await view.step_async(mine)
+            await view.wait_for_halt()
+            await asyncio.to_thread(view.resume)
             said = await turn
     assert said == [
         text("Both."),
         TextReplacement("Only this."),
-        call("2", "read_file", {"path": "a"}),
+        tool_call_output("2", "read_file", {"path": "a"}),
         result("2", "1\tx\n"),
         text("Bye."),
     ]
 
 
-async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, view: View) -> None:
-    async with open_chat(tmp_path, risky(), None) as talk:
+async def test_calls_are_shown_as_a_person_made_them(
+    tmp_path: Path, run: Run, view: AsyncLiveView
+) -> None:
+    async with open_chat(tmp_path, make_risky_model(), None) as talk:
         async with run() as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
-            await view.at()
-            await talk.person.waits.wait()
+            await view.wait_for_halt()
+            await talk.choices.waits.wait()
             made = {"Tool": "run_command", "Argument": {"command": "echo no"}}
-            await view.approves(made)  # and who answers in the chat is too late
+            await view.approve_async(made)  # and who answers in the chat is too late
             said = await turn
-        assert talk.person.withdrawn.is_set()
-    assert said == [text("I clean up."), command("echo no"), output("no"), text("Done.")]
+        assert talk.choices.withdrawn.is_set()
+    assert said == [text("I clean up."), code_output("echo no"), output("no"), text("Done.")]
 
 
 async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
-    tmp_path: Path, run: Run, view: View
+    tmp_path: Path, run: Run, view: AsyncLiveView
 ) -> None:
-    async with open_chat(tmp_path, risky(says("Again."), says("Bye.")), None) as talk:
+    async with open_chat(
+        tmp_path, make_risky_model(make_text_answer("Again."), make_text_answer("Bye.")), None
+    ) as talk:
         dbg = run()
         with pytest.raises(AgentStopped):
             async with dbg:
                 turn = asyncio.create_task(talk.send(dbg=dbg))
-                await view.at()
+                await view.wait_for_halt()
                 await asyncio.to_thread(view.stop)
                 await turn
         async with run() as again:
             assert await talk.send(dbg=again) == [text("Done.")]
             run_id = again.run_id
-        await asyncio.to_thread(view.over)
-        rows = await asyncio.to_thread(view.rows)
+        await asyncio.to_thread(view.wait_until_ended)
+        rows = await asyncio.to_thread(view.list_rows)
         assert view.run.id == run_id
         assert EventKind.LLM_QUERY in {row.kind for row in rows}
         assert await talk.send(dbg=None) == [text("Again.")]  # and where there is none any more
 
 
 async def test_a_denied_question_to_the_model_ends_the_turn(
-    tmp_path: Path, run: Run, view: View
+    tmp_path: Path, run: Run, view: AsyncLiveView
 ) -> None:
-    async with open_chat(tmp_path, risky()) as talk:
+    async with open_chat(tmp_path, make_risky_model()) as talk:
         async with run("step") as dbg:
             turn = asyncio.create_task(talk.send(dbg=dbg))
-            await view.at()
-            await view.denies("Not now.")
+            await view.wait_for_halt()
+            await view.deny_async("Not now.")
             with pytest.raises(ToolDeniedError, match=r"denied the query: Not now\."):
                 await turn

@@ -12,8 +12,17 @@ import pytest
 
 from agentstepper_nb.chat.connector import Item
 from agentstepper_nb.protocol.chat import AgentOutput
-from tests.chat.coding_chats import RISKY, call, command, open_chat, output, result, risky, text
-from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
+from tests.chat.coding_chats import (
+    RISKY,
+    code_output,
+    make_risky_model,
+    open_chat,
+    output,
+    result,
+    text,
+    tool_call_output,
+)
+from tests.coding.scripted_parts import HANGS, FakeProvider, make_text_answer, make_tool_calls
 
 # ---- what it asks ------------------------------------------------------------------------------------
 
@@ -21,11 +30,11 @@ from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
 async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) -> None:
     said_before: list[Item] = []
     asked: list[tuple[str, Sequence[str]]] = []
-    async with open_chat(tmp_path, risky()) as talk:
+    async with open_chat(tmp_path, make_risky_model()) as talk:
         (talk.workspace / "build").mkdir()
 
         async def confirm(question: str, choices: Sequence[str], *, details: Any = None) -> str:
-            said_before[:] = talk.said
+            said_before[:] = talk.outputs
             assert "\n\n```bash\nrm -rf build\n```" in question
             assert (details["tool"], details["args"], details["call_id"]) == (
                 "run_command",
@@ -46,7 +55,7 @@ async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) ->
             ("The risk is high. Call `run_command` anyway", ("Deny", "Yes, call it")),
         ]
         assert said[1:] == [
-            command("rm -rf build"),
+            code_output("rm -rf build"),
             output("It ended with exit code 0, and said nothing."),
             text("Done."),
         ]
@@ -57,26 +66,26 @@ async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) ->
 async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
     tmp_path: Path, choices: tuple[str, str]
 ) -> None:
-    again = calls(("2", "run_command", RISKY))
-    model = risky(again, says("Done."))
+    again = make_tool_calls(("2", "run_command", RISKY))
+    model = make_risky_model(again, make_text_answer("Done."))
     async with open_chat(tmp_path, model, *choices, "Allow", "Yes, call it") as talk:
         (talk.workspace / "build").mkdir()
         _, _, denied, _ = await talk.send()
         assert denied == result("1", "A person denied this.", ok=False)
         assert (talk.workspace / "build").exists()
-        first, second = (choices for _, choices, _ in talk.person.asked)
+        first, second = (choices for _, choices, _ in talk.choices.questions)
         assert first[0] == "Allow"
         assert second[0] == "Deny", "the same number or place twice denies"
         await talk.send()
-        assert len(talk.person.asked) == 4, "nothing is allowed from now on"
+        assert len(talk.choices.questions) == 4, "nothing is allowed from now on"
 
 
 async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
-    async with open_chat(tmp_path, risky(), "Deny") as talk:
+    async with open_chat(tmp_path, make_risky_model(), "Deny") as talk:
         (talk.workspace / "build").mkdir()
         assert await talk.send() == [
             text("I clean up."),
-            call("1", "run_command", RISKY),
+            tool_call_output("1", "run_command", RISKY),
             result("1", "A person denied this.", ok=False),
             text("Done."),
         ]
@@ -84,27 +93,27 @@ async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
 
 
 async def test_always_isnt_asked_again(tmp_path: Path) -> None:
-    again = calls(("2", "run_command", RISKY))
-    model = risky(again, says("Done."))
+    again = make_tool_calls(("2", "run_command", RISKY))
+    model = make_risky_model(again, make_text_answer("Done."))
     async with open_chat(tmp_path, model, "Always allow here", "Yes, call it") as talk:
         await talk.send()
         await talk.send()
-        assert len(talk.person.asked) == 2
+        assert len(talk.choices.questions) == 2
 
 
 async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
-    async with open_chat(tmp_path, risky(), None, approval_timeout=0.01) as talk:
+    async with open_chat(tmp_path, make_risky_model(), None, approval_timeout=0.01) as talk:
         _, _, denied, _ = await talk.send()
         assert isinstance(denied, AgentOutput)
         assert "Nobody answered within 0.01 seconds." in denied.result
-        assert talk.person.withdrawn.is_set()
+        assert talk.choices.withdrawn.is_set()
 
 
 # ---- cancelling --------------------------------------------------------------------------------------
 
 
 async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> None:
-    model = FakeProvider([*says("Well, …")[:1], HANGS], says("Here."))
+    model = FakeProvider([*make_text_answer("Well, …")[:1], HANGS], make_text_answer("Here."))
     async with open_chat(tmp_path, model) as talk:
         answer = talk.agent.chat(talk.message("Go."), talk.turn)
         assert await anext(answer) == text("Well,")
@@ -115,7 +124,7 @@ async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> N
 
 async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
     line = "exec 3> pipe; echo here >&3; while true; do sleep 1; done"
-    model = FakeProvider(calls(("1", "run_command", {"command": line})))
+    model = FakeProvider(make_tool_calls(("1", "run_command", {"command": line})))
     async with open_chat(tmp_path, model, auto_approve=True) as talk:
         pipe = talk.workspace / "pipe"
         os.mkfifo(pipe)
@@ -129,9 +138,9 @@ async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
 
 
 async def test_cancelling_withdraws_what_it_asks(tmp_path: Path) -> None:
-    async with open_chat(tmp_path, risky(), None) as talk:
+    async with open_chat(tmp_path, make_risky_model(), None) as talk:
         turn = asyncio.create_task(talk.send())
-        await talk.person.waits.wait()
+        await talk.choices.waits.wait()
         turn.cancel()
         await asyncio.wait({turn})
-        assert talk.person.withdrawn.is_set()
+        assert talk.choices.withdrawn.is_set()

@@ -18,9 +18,9 @@ from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.data_model import EventKind
-from tests.chat.harness import Harness, harness
-from tests.coding.debugged_agent import View
-from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
+from tests.chat.harness import ChatHarness, harness
+from tests.coding.debugged_agent import AsyncLiveView
+from tests.coding.scripted_parts import HANGS, FakeProvider, make_text_answer, make_tool_calls
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 RISKY = ("1", "run_command", {"command": "rm -rf build"})
@@ -50,22 +50,22 @@ def chat(workspace: Path, model: FakeProvider, agent: Any = None, **options: Any
     )
 
 
-def shown(home: Harness) -> list[tuple[str, str, str]]:
+def shown(home: ChatHarness) -> list[tuple[str, str, str]]:
     return [(each.role, each.type, each.content) for each in home.messages]
 
 
-async def waits(home: Harness) -> str:
+async def waits(home: ChatHarness) -> str:
     """Wait until a question does; its message's id."""
-    found = (await home.until(lambda info: info.waiting)).waiting
+    found = (await home.wait_until(lambda info: info.waiting)).waiting
     assert found is not None
     return found
 
 
-async def allows(home: Harness) -> None:
+async def allows(home: ChatHarness) -> None:
     """Allow what is of high risk, which is asked twice."""
     first = await waits(home)
     home.interpreter.choose(home.session, first, "Allow")
-    info = await home.until(lambda info: info.waiting not in (None, first))
+    info = await home.wait_until(lambda info: info.waiting not in (None, first))
     assert info.waiting is not None
     home.interpreter.choose(home.session, info.waiting, "Yes, call it")
 
@@ -73,13 +73,15 @@ async def allows(home: Harness) -> None:
 async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> None:
     (workspace / "a.png").write_bytes(PNG)
     model = FakeProvider(
-        calls(RISKY, ("2", "show_image", {"path": "a.png"}), ("3", "list_files", {}), text="So:"),
-        says("Done."),
+        make_tool_calls(
+            RISKY, ("2", "show_image", {"path": "a.png"}), ("3", "list_files", {}), text="So:"
+        ),
+        make_text_answer("Done."),
     )
     async with chat(workspace, model) as home:
         home.send("Clean up.")
         await allows(home)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each[:2] for each in shown(home)] == [
             ("user", "MESSAGE"),
             ("assistant", "MESSAGE"),
@@ -103,21 +105,25 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
 async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
     workspace: Path,
 ) -> None:
-    async with chat(workspace, FakeProvider(says("Hello.")), {"sandbox": "none"}) as home:
+    async with chat(
+        workspace, FakeProvider(make_text_answer("Hello.")), {"sandbox": "none"}
+    ) as home:
         assert home.info.agents[0].notice == ""  # nothing was begun yet
         home.send("Hello.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.info.agents[0].notice.startswith("No sandbox: ")
         assert home.fold.info is not None
         assert home.fold.info.agents == home.info.agents  # whoever listens is told
 
 
 async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) -> None:
-    async with chat(workspace, FakeProvider(calls(RISKY, text="So:"), says("I'm here."))) as home:
+    async with chat(
+        workspace, FakeProvider(make_tool_calls(RISKY, text="So:"), make_text_answer("I'm here."))
+    ) as home:
         home.send("Clean up.")
         await waits(home)
         await home.stop()
-        info = await home.is_awaiting_user(TurnEnding.STOPPED)
+        info = await home.wait_for_user_turn(TurnEnding.STOPPED)
         asked = home.messages[-1]
         assert (info.waiting, asked.type, asked.chosen, asked.final) == (
             None,
@@ -130,7 +136,7 @@ async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) 
     assert (workspace / "build").exists()
 
 
-class Tough(FakeProvider):
+class UncancellableProvider(FakeProvider):
     """A model whose answers don't end before they may, however often they are cancelled."""
 
     def __init__(self, *answers: Any) -> None:
@@ -147,14 +153,14 @@ class Tough(FakeProvider):
                     await self.may_end.wait()
 
 
-class Listening:
+class RecordingOutputs:
     """Keeps what an answer says."""
 
     def __init__(self) -> None:
-        self.said: list[AgentOutput] = []
+        self.outputs: list[AgentOutput] = []
 
     def send(self, piece: AgentOutput) -> None:
-        self.said.append(piece)
+        self.outputs.append(piece)
 
     def replace_text(self, text: str) -> None:
         raise AssertionError(text)
@@ -164,28 +170,34 @@ class Listening:
 
 
 async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspace: Path) -> None:
-    model = Tough([HANGS], says("Here."))
+    model = UncancellableProvider([HANGS], make_text_answer("Here."))
     chats = CodingConversations(provider=model, model="m")
     conversation = await chats.open("c", workspace=workspace, data_dir=workspace.parent / "data")
-    first = asyncio.create_task(conversation.answer("Wait.", Listening(), None))
+    first = asyncio.create_task(conversation.answer("Wait.", RecordingOutputs(), None))
     await model.hanging.wait()
     first.cancel()
-    listening = Listening()
+    listening = RecordingOutputs()
     second = asyncio.create_task(conversation.answer("And now?", listening, None))
     assert not (await asyncio.wait({first, second}, timeout=0.05))[0]
     model.may_end.set()
     await second
-    assert [piece.content for piece in listening.said if piece.role != "system"][-1:] == ["Here."]
+    assert [piece.content for piece in listening.outputs if piece.role != "system"][-1:] == [
+        "Here."
+    ]
     await conversation.close()
 
 
 async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
-    model = FakeProvider(calls(("1", "list_files", {})), says("Done."), says("Nothing more."))
+    model = FakeProvider(
+        make_tool_calls(("1", "list_files", {})),
+        make_text_answer("Done."),
+        make_text_answer("Nothing more."),
+    )
     async with chat(
         workspace, model, {"max_iterations": 1}, auto_chat=True, auto_chat_max=2
     ) as home:
         await home.ask("Look.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each for each in shown(home) if each[1] == "MESSAGE" and each[0] != "user"] == [
             (
                 "system",
@@ -204,77 +216,89 @@ async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
 
 
 async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
-    workspace: Path, view: View
+    workspace: Path, view: AsyncLiveView
 ) -> None:
     write = ("1", "write_file", {"path": "a.txt", "content": "a\n"})
     again = ("2", "write_file", {"path": "a.txt", "content": "b\n"})
-    model = FakeProvider(calls(write), says("One."), calls(again), says("Two."))
+    model = FakeProvider(
+        make_tool_calls(write),
+        make_text_answer("One."),
+        make_tool_calls(again),
+        make_text_answer("Two."),
+    )
     async with chat(workspace, model, {"auto_approve": True}, debugger=True) as home:
         await home.ask("First.")
         await home.ask("Second.")
         run_id = home.info.run_id
-    await asyncio.to_thread(view.over)
+    await asyncio.to_thread(view.wait_until_ended)
     assert list(view.runs) == [run_id]
-    rows = await asyncio.to_thread(view.rows)
+    rows = await asyncio.to_thread(view.list_rows)
     tools = [row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION]
     assert tools == ["coder", "write_file", "write_file", "coder"] * 2
-    commits = await asyncio.to_thread(view.commits)
+    commits = await asyncio.to_thread(view.list_commits)
     made = {row.event for row in rows if row.name == "write_file"}
     assert [commit.snapshot for commit in commits] == [False, True, True]  # and the first state
     assert {commit.event for commit in commits[1:]} == made
 
 
 async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
-    workspace: Path, view: View
+    workspace: Path, view: AsyncLiveView
 ) -> None:
-    model = FakeProvider(says("The model's."))
+    model = FakeProvider(make_text_answer("The model's."))
     async with chat(workspace, model, debugger=True, step=True) as home:
         answer = asyncio.create_task(home.ask("Hello."))
-        await view.at()
-        await view.steps()  # the turn
-        await view.at()
-        await view.steps()  # the question
-        await view.at()
+        await view.wait_for_halt()
+        await view.step_async()  # the turn
+        await view.wait_for_halt()
+        await view.step_async()  # the question
+        await view.wait_for_halt()
         assert shown(home)[-1] == ("assistant", "MESSAGE", "Themodel's.")
-        await view.steps({"role": "assistant", "content": "The person's."})
-        await view.at()
-        await asyncio.to_thread(view.go_on)
+        await view.step_async({"role": "assistant", "content": "The person's."})
+        await view.wait_for_halt()
+        await asyncio.to_thread(view.resume)
         await answer
         assert shown(home)[1:] == [("assistant", "MESSAGE", "The person's.")]
         assert home.fold.messages == home.messages
 
 
-async def test_whoever_answers_first_decides(workspace: Path, view: View) -> None:
-    model = FakeProvider(calls(RISKY), says("Done."), calls(RISKY), says("Done."))
+async def test_whoever_answers_first_decides(workspace: Path, view: AsyncLiveView) -> None:
+    model = FakeProvider(
+        make_tool_calls(RISKY),
+        make_text_answer("Done."),
+        make_tool_calls(RISKY),
+        make_text_answer("Done."),
+    )
     async with chat(workspace, model, debugger=True) as home:
         answer = asyncio.create_task(home.ask("Clean up."))
-        await view.at()
+        await view.wait_for_halt()
         await waits(home)
-        await view.denies("Not that.")
+        await view.deny_async("Not that.")
         await answer
         asked, denied = home.messages[1:3]
         assert (asked.final, asked.chosen) == (True, None)  # withdrawn
         assert (denied.type, denied.result) == ("FUNCTION", "A person denied this: Not that.")
         answer = asyncio.create_task(home.ask("Clean up!"))
-        await view.at()
+        await view.wait_for_halt()
         await allows(home)
         await answer
     assert not (workspace / "build").exists()
 
 
-async def test_after_stop_the_next_turn_has_a_run_of_its_own(workspace: Path, view: View) -> None:
-    model = FakeProvider(calls(RISKY), says("Again."))
+async def test_after_stop_the_next_turn_has_a_run_of_its_own(
+    workspace: Path, view: AsyncLiveView
+) -> None:
+    model = FakeProvider(make_tool_calls(RISKY), make_text_answer("Again."))
     async with chat(workspace, model, debugger=True) as home:
         answer = asyncio.create_task(home.ask("Clean up."))
-        await view.at()
+        await view.wait_for_halt()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
         await answer
-        await home.is_awaiting_user(TurnEnding.STOPPED)
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
         await home.ask("And now?")
         assert home.info.run_id not in (None, first)
         assert shown(home)[-1] == ("assistant", "MESSAGE", "Again.")
-    await asyncio.to_thread(view.over)
-    rows = await asyncio.to_thread(view.rows)
+    await asyncio.to_thread(view.wait_until_ended)
+    rows = await asyncio.to_thread(view.list_rows)
     assert EventKind.LLM_QUERY in {row.kind for row in rows}
     assert len(view.runs) == 2

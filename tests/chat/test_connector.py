@@ -18,10 +18,10 @@ from agentstepper_nb.models.scripted import Script, ScriptRule, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.chats import record_answer
-from tests.chat.harness import refused
+from tests.chat.harness import expect_refusal
 
 
-class Parrot(InterpreterABC):
+class EchoAgent(InterpreterABC):
     """As in the interface's own docstring."""
 
     name = "parrot"
@@ -34,7 +34,7 @@ class Parrot(InterpreterABC):
         yield f"You said: {message.content}"
 
 
-class Duck:
+class DuckTypedAgent:
     """Has the method, and not the interface."""
 
     name = "duck"
@@ -45,12 +45,12 @@ class Duck:
 
 async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
     """Whatever is given, what a chat gets implements `InterpreterABC`; all else is refused."""
-    for given in (Parrot(), Parrot, lambda message: f"You said: {message}"):
+    for given in (EchoAgent(), EchoAgent, lambda message: f"You said: {message}"):
         agent = make_connector(given)
         assert isinstance(agent, InterpreterABC)
         assert await record_answer(agent, "Hi.") == ["You said: Hi."]
-    for wrong in (Duck(), Duck, 7, None, object()):
-        with refused("invalid_message", "is not an agent: subclass"):
+    for wrong in (DuckTypedAgent(), DuckTypedAgent, 7, None, object()):
+        with expect_refusal("invalid_message", "is not an agent: subclass"):
             make_connector(wrong)  # type: ignore[arg-type]
 
 
@@ -65,18 +65,18 @@ def test_inv_connector_001_an_interface_without_chat_can_not_be_made() -> None:
 
 
 def test_options_are_the_connectors() -> None:
-    assert make_connector(Parrot, name="polly").name == "polly"
+    assert make_connector(EchoAgent, name="polly").name == "polly"
     assert make_connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
     with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
-        make_connector(Parrot, is_coloured="green")
+        make_connector(EchoAgent, is_coloured="green")
     with pytest.raises(CommandError, match="parrot is an agent object"):
-        make_connector(Parrot(), name="polly")
+        make_connector(EchoAgent(), name="polly")
 
 
 @pytest.mark.parametrize("name", ["", "a" * 101, 7])
 def test_a_name_that_is_none_is_refused(name: Any) -> None:
     with pytest.raises(ProtocolError, match="needs a name"):
-        make_connector(Parrot(name))
+        make_connector(EchoAgent(name))
 
 
 def test_a_role_that_is_none_is_refused() -> None:
@@ -100,7 +100,7 @@ def test_installed_ones_are_found_by_name() -> None:
         make_connector("endpont")
 
 
-class Points:
+class FakeEntryPoints:
     """Entry points of packages that aren't installed."""
 
     def __init__(self, **values: str) -> None:
@@ -113,21 +113,21 @@ class Points:
         return self._points
 
 
-def make_parrot(name: str = "made") -> Parrot:
-    return Parrot(name)
+def make_parrot(name: str = "made") -> EchoAgent:
+    return EchoAgent(name)
 
 
 def make_nothing() -> None:
     return None
 
 
-def make_failing() -> Parrot:
+def make_failing() -> EchoAgent:
     raise OSError("no seeds")
 
 
 def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
     here = "tests.chat.test_connector"
-    found = Points(
+    found = FakeEntryPoints(
         parrot=f"{here}:Parrot",
         made=f"{here}:make_parrot",
         nothing=f"{here}:make_nothing",
@@ -137,7 +137,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(entry_point_loader, "entry_points", found)
     assert sorted(list_connectors()) == ["failing", "made", "nothing", "parrot"]
-    assert isinstance(make_connector("parrot"), Parrot)
+    assert isinstance(make_connector("parrot"), EchoAgent)
     assert make_connector("made", name="mine").name == "mine"
     for name, why in {
         "nothing": "None is not an agent",

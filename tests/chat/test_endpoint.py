@@ -24,17 +24,17 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import AgentOutput
-from tests.chat.chats import a_turn, build_messages, make_user_message, record_answer
-from tests.chat.endpoints import an_endpoint, look, says
-from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails
+from tests.chat.chats import build_messages, make_turn, make_user_message, record_answer
+from tests.chat.endpoints import make_endpoint, make_text_answer, read_file
+from tests.coding.scripted_parts import HANGS, FakeProvider, make_failure, make_tool_calls
 
 # ---- text --------------------------------------------------------------------------------------------
 
 
 async def test_text_is_told_as_it_comes() -> None:
-    endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
+    endpoint, model = make_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
     async with aclosing(
-        iterate_answer(lambda: endpoint.chat(make_user_message(), a_turn()))
+        iterate_answer(lambda: endpoint.chat(make_user_message(), make_turn()))
     ) as answer:
         assert [await anext(answer), await anext(answer)] == ["Good ", "day."]
         await model.hanging.wait()
@@ -60,8 +60,8 @@ async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
             ok=True,
         ),
     ]
-    endpoint, model = an_endpoint(says("Fine."), role="LLM_PLANNER")
-    await record_answer(endpoint, "And now?", a_turn(*window))
+    endpoint, model = make_endpoint(make_text_answer("Fine."), role="LLM_PLANNER")
+    await record_answer(endpoint, "And now?", make_turn(*window))
     (request,) = model.requests
     assert request.system is not None
     assert "You are assistant" in request.system
@@ -79,9 +79,9 @@ async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
 
 
 async def test_a_conversation_begins_with_the_person() -> None:
-    endpoint, model = an_endpoint(says("Fine."), system="Be brief.")
+    endpoint, model = make_endpoint(make_text_answer("Fine."), system="Be brief.")
     window = [make_user_message("Hm.", id="1", role="assistant", agent_name="assistant")]
-    await record_answer(endpoint, "Well?", a_turn(*window))
+    await record_answer(endpoint, "Well?", make_turn(*window))
     assert model.requests[0].system == "Be brief."
     roles = [type(each).__name__ for each in model.requests[0].messages]
     assert roles == ["UserMessage", "AssistantMessage", "UserMessage"]
@@ -90,20 +90,20 @@ async def test_a_conversation_begins_with_the_person() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (fails("The key is wrong."), "The key is wrong"),
-        (says(""), "was empty"),
+        (make_failure("The key is wrong."), "The key is wrong"),
+        (make_text_answer(""), "was empty"),
         ([TextDelta("Half"), ResponseCompleted("length")], "cut at the model's limit"),
         ([TextDelta("Half")], "before it was complete"),
     ],
 )
 async def test_no_answer_ends_the_turn(answer: Any, why: str) -> None:
-    endpoint, _ = an_endpoint(answer)
+    endpoint, _ = make_endpoint(answer)
     with pytest.raises(ModelError, match=why):
         await record_answer(endpoint)
 
 
 async def test_a_model_that_falls_silent_is_given_up() -> None:
-    endpoint, model = an_endpoint([HANGS], idle_timeout_s=0.01)
+    endpoint, model = make_endpoint([HANGS], idle_timeout_s=0.01)
     with pytest.raises(ModelError, match="sent nothing for"):
         await record_answer(endpoint)
     assert model.closed_early.is_set()
@@ -124,8 +124,8 @@ def unnameable() -> Callable[..., Any]:
         ({"provider": "opnai"}, "There is no provider 'opnai'; there are openai"),
         ({"provider": "local", "base_url": "http://x"}, "they belong to openai"),
         ({"provider": FakeProvider(), "api_key": "k"}, "beside a provider object"),
-        ({"tools": [look, look]}, "Two tools are called 'look'"),
-        ({"tools": [look], "confirm_tools": ["loo"]}, "unknown tools: loo"),
+        ({"tools": [read_file, read_file]}, "Two tools are called 'look'"),
+        ({"tools": [read_file], "confirm_tools": ["loo"]}, "unknown tools: loo"),
         ({"tools": [unnameable()]}, "is not a valid tool name"),
         ({"tools": [lambda x: x, lambda y: y]}, "Two tools are called 'function'"),
         ({"agent_type": "OTHER"}, "OTHER"),
@@ -159,9 +159,11 @@ async def test_tools_of_every_form() -> None:
             return [*words, anything]
 
     counter = Counter()
-    endpoint, model = an_endpoint(
-        calls(("1", "Counter", {"by": 2, "twice": True}), ("2", "default", {"anything": [1]})),
-        says("Well."),
+    endpoint, model = make_endpoint(
+        make_tool_calls(
+            ("1", "Counter", {"by": 2, "twice": True}), ("2", "default", {"anything": [1]})
+        ),
+        make_text_answer("Well."),
         tools=[counter, counter.default],
     )
     first, second, _ = build_messages(await record_answer(endpoint))
@@ -179,7 +181,7 @@ SCRIPT = Script(
 
 
 async def test_over_http() -> None:
-    endpoint = EndpointAgent("m", provider=ScriptedProvider(SCRIPT), tools=[look])
+    endpoint = EndpointAgent("m", provider=ScriptedProvider(SCRIPT), tools=[read_file])
     messages = build_messages(await record_answer(endpoint))
     await endpoint.close()
     assert [message.content for message in messages] == ["Let me look. ", "", "It is there."]
@@ -188,7 +190,9 @@ async def test_over_http() -> None:
 @pytest.mark.parametrize("provider", ["openai", "openai-responses"])
 async def test_at_an_address_of_ones_own(provider: str) -> None:
     with ScriptedServer(SCRIPT) as server:
-        endpoint = EndpointAgent("m", provider=provider, base_url=server.base_url, tools=[look])
+        endpoint = EndpointAgent(
+            "m", provider=provider, base_url=server.base_url, tools=[read_file]
+        )
         messages = build_messages(await record_answer(endpoint))
         await endpoint.close()
     assert messages[-1].content == "It is there."
@@ -202,6 +206,6 @@ async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_no_text_is_replaced_that_was_not_edited() -> None:
-    endpoint, _ = an_endpoint(says("Good day to you."))
+    endpoint, _ = make_endpoint(make_text_answer("Good day to you."))
     got = await record_answer(endpoint)
     assert not any(isinstance(item, TextReplacement | AgentOutput) for item in got)

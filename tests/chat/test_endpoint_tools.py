@@ -16,20 +16,33 @@ from agentstepper_nb.chat.connectors.function_tools import MAX_VALUE_CHARS
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.protocol.chat import AgentType, ChatAgentInfo, MessageType
-from tests.chat.chats import Person, a_turn, build_messages, make_user_message, record_answer
-from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
-from tests.coding.scripted_parts import calls
+from tests.chat.chats import (
+    ScriptedChoices,
+    build_messages,
+    make_turn,
+    make_user_message,
+    record_answer,
+)
+from tests.chat.endpoints import (
+    fail,
+    greet,
+    last_results,
+    make_endpoint,
+    make_text_answer,
+    read_file,
+)
+from tests.coding.scripted_parts import make_tool_calls
 
 TIMEOUT_S = 30
 
 
 async def test_tools_are_called_and_told_of() -> None:
-    endpoint, model = an_endpoint(
-        calls(
+    endpoint, model = make_endpoint(
+        make_tool_calls(
             ("1", "look", {"at": "a", "lines": 2}), ("2", "greet", {"name": "Ann"}), text="Wait. "
         ),
-        says("Done."),
-        tools=[look, greet],
+        make_text_answer("Done."),
+        tools=[read_file, greet],
     )
     got = await record_answer(endpoint)
     messages = build_messages(got)
@@ -42,7 +55,7 @@ async def test_tools_are_called_and_told_of() -> None:
         True,
     )
     assert (second.name, second.result) == ("greet", "a:Ann")
-    assert results(model) == [('["a","a"]', True), ("a:Ann", True)]
+    assert last_results(model) == [('["a","a"]', True), ("a:Ann", True)]
     specs = {tool.name: tool for tool in model.requests[0].tools}
     assert specs["look"].description == "Look at a file."
     assert specs["look"].input_schema == {
@@ -68,10 +81,12 @@ async def test_tools_are_called_and_told_of() -> None:
     ],
 )
 async def test_what_goes_wrong_with_a_call_is_told_to_the_model(call: Any, why: str) -> None:
-    endpoint, model = an_endpoint(calls(call), says("I see."), tools=[look, fail])
+    endpoint, model = make_endpoint(
+        make_tool_calls(call), make_text_answer("I see."), tools=[read_file, fail]
+    )
     message, answer = build_messages(await record_answer(endpoint))
     assert (message.ok, answer.content) == (False, "I see.")
-    ((told, ok),) = results(model)
+    ((told, ok),) = last_results(model)
     assert (why in told, ok, message.result) == (True, False, told)
 
 
@@ -83,9 +98,11 @@ async def test_a_tool_that_ends_the_process_only_fails() -> None:
         raise SystemExit(3)
 
     for tool, name in ((leave, "leave"), (aleave, "aleave")):
-        endpoint, model = an_endpoint(calls(("1", name, {})), says("Well."), tools=[tool])
+        endpoint, model = make_endpoint(
+            make_tool_calls(("1", name, {})), make_text_answer("Well."), tools=[tool]
+        )
         await record_answer(endpoint)
-        assert "SystemExit(3)" in results(model)[0][0]
+        assert "SystemExit(3)" in last_results(model)[0][0]
 
 
 async def test_what_a_tool_gives_is_json_and_bounded() -> None:
@@ -98,9 +115,9 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     def long() -> str:
         return "a" * 300_000
 
-    endpoint, model = an_endpoint(
-        calls(("1", "odd", {}), ("2", "plain", {}), ("3", "long", {})),
-        says("Well."),
+    endpoint, model = make_endpoint(
+        make_tool_calls(("1", "odd", {}), ("2", "plain", {}), ("3", "long", {})),
+        make_text_answer("Well."),
         tools=[odd, plain, long],
     )
     messages = build_messages(await record_answer(endpoint))
@@ -108,7 +125,7 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     assert "half" in messages[0].result
     assert messages[1].result["1"] == {"n": None}
     assert "200000 characters left out" in messages[2].result
-    assert len(results(model)[2][0]) < MAX_VALUE_CHARS + 100
+    assert len(last_results(model)[2][0]) < MAX_VALUE_CHARS + 100
 
 
 @pytest.mark.parametrize(
@@ -126,7 +143,9 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     ids=range(8),
 )
 async def test_whatever_a_model_calls_can_be_told(id: str, name: str, args: str) -> None:
-    endpoint, _ = an_endpoint(calls((id, name, args)), says("Well."), tools=[look])
+    endpoint, _ = make_endpoint(
+        make_tool_calls((id, name, args)), make_text_answer("Well."), tools=[read_file]
+    )
     call, answer = build_messages(await record_answer(endpoint))
     assert (call.final, call.type, answer.content) == (True, "FUNCTION", "Well.")
 
@@ -139,7 +158,7 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
         leave.wait(TIMEOUT_S)
         out.set()
 
-    endpoint, _ = an_endpoint(calls(("1", "wait", {})), tools=[wait])
+    endpoint, _ = make_endpoint(make_tool_calls(("1", "wait", {})), tools=[wait])
     task = asyncio.create_task(record_answer(endpoint))
     await asyncio.to_thread(within.wait, TIMEOUT_S)
     task.cancel()
@@ -150,8 +169,10 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
 
 
 async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
-    endpoint, model = an_endpoint(
-        *(calls(("1", "look", {"at": "a"})) for _ in range(3)), tools=[look], max_rounds=2
+    endpoint, model = make_endpoint(
+        *(make_tool_calls(("1", "look", {"at": "a"})) for _ in range(3)),
+        tools=[read_file],
+        max_rounds=2,
     )
     with pytest.raises(ModelError, match="asked 2 times"):
         await record_answer(endpoint)
@@ -160,22 +181,24 @@ async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
 
 @pytest.mark.parametrize(("choice", "ok"), [("Allow", True), ("Deny", False)])
 async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
-    person = Person(choice)
-    endpoint, model = an_endpoint(
-        calls(("1", "look", {"at": "a", "lines": 1}), ("2", "greet", {"name": "Ann"})),
-        says("Well."),
-        tools=[look, greet],
+    person = ScriptedChoices(choice)
+    endpoint, model = make_endpoint(
+        make_tool_calls(("1", "look", {"at": "a", "lines": 1}), ("2", "greet", {"name": "Ann"})),
+        make_text_answer("Well."),
+        tools=[read_file, greet],
         confirm_tools=["look"],
     )
-    messages = build_messages(await record_answer(endpoint, turn=a_turn(person=person)))
-    ((text, choices, details),) = person.asked
+    messages = build_messages(await record_answer(endpoint, turn=make_turn(person=person)))
+    ((text, choices, details),) = person.questions
     assert text == 'May assistant call look?\n{"at":"a","lines":1}'
     assert (choices, details) == (
         ("Allow", "Deny"),
         {"name": "look", "arguments": {"at": "a", "lines": 1}},
     )
     assert [message.ok for message in messages[:2]] == [ok, True]
-    assert results(model)[0] == (('["a"]', True) if ok else ("The person denied this call.", False))
+    assert last_results(model)[0] == (
+        ('["a"]', True) if ok else ("The person denied this call.", False)
+    )
 
 
 async def test_the_question_comes_after_what_was_said_before() -> None:
@@ -185,13 +208,13 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
         assert [item if isinstance(item, str) else item.name for item in got] == ["Wait.", "look"]
         return "Allow"
 
-    endpoint, _ = an_endpoint(
-        calls(("1", "look", {"at": "a"}), text="Wait."),
-        says("Well."),
-        tools=[look],
+    endpoint, _ = make_endpoint(
+        make_tool_calls(("1", "look", {"at": "a"}), text="Wait."),
+        make_text_answer("Well."),
+        tools=[read_file],
         confirm_tools=True,
     )
-    turn = a_turn(person=confirm)  # type: ignore[arg-type]
+    turn = make_turn(person=confirm)  # type: ignore[arg-type]
     async for item in iterate_answer(lambda: endpoint.chat(make_user_message(), turn)):
         got.append(item)
     assert len(got) == 4
@@ -202,10 +225,10 @@ def does(action: str, action_input: Any) -> str:
 
 
 async def test_a_model_without_tools_says_what_it_wants() -> None:
-    endpoint, model = an_endpoint(
-        says(does("look", {"at": "a", "lines": 1})),
-        says(f"I know now.\n```json\n{does('answer', 'It is a.')}\n```\nSo be it."),
-        tools=[look],
+    endpoint, model = make_endpoint(
+        make_text_answer(does("look", {"at": "a", "lines": 1})),
+        make_text_answer(f"I know now.\n```json\n{does('answer', 'It is a.')}\n```\nSo be it."),
+        tools=[read_file],
         agent_type="STRUCTURED_CHAT",
     )
     call, answer = build_messages(await record_answer(endpoint))
@@ -232,23 +255,27 @@ async def test_a_model_without_tools_says_what_it_wants() -> None:
     ],
 )
 async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
-    endpoint, model = an_endpoint(
-        says(bad), says(does("answer", {"n": 1})), agent_type="STRUCTURED_CHAT"
+    endpoint, model = make_endpoint(
+        make_text_answer(bad),
+        make_text_answer(does("answer", {"n": 1})),
+        agent_type="STRUCTURED_CHAT",
     )
     assert await record_answer(endpoint) == ['{"n":1}']
     last = model.requests[1].messages[-1]
     assert why in last.content
-    again, _ = an_endpoint(says(bad), says(bad), agent_type="STRUCTURED_CHAT")
+    again, _ = make_endpoint(
+        make_text_answer(bad), make_text_answer(bad), agent_type="STRUCTURED_CHAT"
+    )
     with pytest.raises(ModelError, match="answered twice without"):
         await record_answer(again)
 
 
 async def test_a_failed_action_is_told_to_the_model() -> None:
-    endpoint, model = an_endpoint(
-        says(does("look", None)),
-        says(does("fail", {})),
-        says(does("answer", "Well.")),
-        tools=[look, fail],
+    endpoint, model = make_endpoint(
+        make_text_answer(does("look", None)),
+        make_text_answer(does("fail", {})),
+        make_text_answer(does("answer", "Well.")),
+        tools=[read_file, fail],
         agent_type="STRUCTURED_CHAT",
     )
     await record_answer(endpoint)
@@ -275,12 +302,12 @@ OTHERS = [
 async def test_a_supervisor_may_hand_on(kind: str) -> None:
     told = {"agent_name": "coder", "text": "Write it."}
     answer = (
-        calls(("1", "hand_on", told))
+        make_tool_calls(("1", "hand_on", told))
         if kind == "TOOL_CALLING"
-        else says(json.dumps({"action": "hand_on", "action_input": told}))
+        else make_text_answer(json.dumps({"action": "hand_on", "action_input": told}))
     )
-    endpoint, model = an_endpoint(answer, role="SUPERVISOR", agent_type=kind)
-    got = await record_answer(endpoint, turn=a_turn(agents=OTHERS))
+    endpoint, model = make_endpoint(answer, role="SUPERVISOR", agent_type=kind)
+    got = await record_answer(endpoint, turn=make_turn(agents=OTHERS))
     assert got[-1] == Handoff("coder", "Write it.")
     (message,) = build_messages(got[:-1])
     assert (message.name, message.arguments, message.ok) == ("hand_on", told, True)
@@ -296,12 +323,14 @@ async def test_a_supervisor_may_hand_on(kind: str) -> None:
 
 
 async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
-    endpoint, model = an_endpoint(
-        calls(("1", "hand_on", {"agent_name": "assistant", "text": "x"}), ("2", "hand_on", "{")),
-        says("Well."),
+    endpoint, model = make_endpoint(
+        make_tool_calls(
+            ("1", "hand_on", {"agent_name": "assistant", "text": "x"}), ("2", "hand_on", "{")
+        ),
+        make_text_answer("Well."),
         role="CREW",
     )
-    got = await record_answer(endpoint, turn=a_turn(agents=OTHERS))
+    got = await record_answer(endpoint, turn=make_turn(agents=OTHERS))
     assert texts(got) == "Well."
     # In the conversation, too: what is said before and after is not one text.
     assert [(each.type, each.ok) for each in build_messages(got)] == [
@@ -309,13 +338,13 @@ async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
         ("FUNCTION", False),
         ("MESSAGE", None),
     ]
-    first, second = results(model)
+    first, second = last_results(model)
     assert first == ("There is no such agent; there are: coder.", False)
     assert "can't be used" in second[0]
 
 
 async def test_others_have_nobody_to_hand_on_to() -> None:
     for role, agents in (("OTHER", OTHERS), ("SUPERVISOR", OTHERS[:1])):
-        endpoint, model = an_endpoint(says("Well."), role=role)
-        await record_answer(endpoint, turn=a_turn(agents=agents))
+        endpoint, model = make_endpoint(make_text_answer("Well."), role=role)
+        await record_answer(endpoint, turn=make_turn(agents=agents))
         assert model.requests[0].tools == ()

@@ -23,10 +23,10 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, EventCollector, message, unstored_harness
+from tests.chat.harness import EventCollector, ScriptedAgent, message, unstored_harness
 
 
-class Source:
+class EventSource:
     """Tells a feed what a test says."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ def delta(id: str, text: str) -> ChatMessageDelta:
 
 
 async def test_pieces_of_a_message_that_wait_are_one() -> None:
-    source = Source()
+    source = EventSource()
     events = EventFeed("s", source.attach).read()
     await anext(events)
     source.notify(delta("a", "x"), delta("a", "y"), delta("b", "z"), delta("a", "!"))
@@ -70,7 +70,7 @@ async def test_pieces_of_a_message_that_wait_are_one() -> None:
 
 
 async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
-    source = Source()
+    source = EventSource()
     events = EventFeed("s", source.attach).read()
     begin = await anext(events)
     assert isinstance(begin, ChatSessionSnapshot)
@@ -92,7 +92,7 @@ async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
 async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     bounds: dict[str, int],
 ) -> None:
-    source = Source()
+    source = EventSource()
     events = EventFeed("s", source.attach, **bounds).read()
     await anext(events)
     for number in range(1000):
@@ -106,7 +106,7 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
 
 
 async def test_one_event_may_be_of_any_size() -> None:
-    source = Source()
+    source = EventSource()
     events = EventFeed("s", source.attach, max_waiting_chars=100).read()
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
@@ -119,7 +119,7 @@ async def test_one_event_may_be_of_any_size() -> None:
 
 
 async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_that() -> None:
-    source = Source()
+    source = EventSource()
     fast, slow = (
         EventFeed("s", source.attach).read(),
         EventFeed("s", source.attach, max_events=3).read(),
@@ -156,7 +156,7 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
         late = EventCollector()
         home.interpreter.attach(home.session, late)
         home.send("Hello.")
-        await home.until(
+        await home.wait_until(
             lambda info: info.messages_in_memory == 6 and info.state is State.STATE_STOP
         )
         assert late.states == [
@@ -167,7 +167,7 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
 
 
 async def test_who_comes_while_something_is_told_hears_it_once() -> None:
-    async with unstored_harness(Actor(["One. ", "Two. ", "Three."])) as home:
+    async with unstored_harness(ScriptedAgent(["One. ", "Two. ", "Three."])) as home:
         folds: list[EventCollector] = []
 
         def bring(event: ChatEvent) -> None:
@@ -192,7 +192,7 @@ async def test_who_has_gone_hears_nothing() -> None:
         assert len(fold.events) == 1
 
 
-class Page(Backend[str]):
+class RecordingBackend(Backend[str]):
     """A backend that writes down what it is told."""
 
     def __init__(self) -> None:
@@ -217,11 +217,11 @@ class Page(Backend[str]):
 
 
 async def test_a_backend_is_told_and_closed() -> None:
-    page = Page()
+    page = RecordingBackend()
     async with unstored_harness() as home:
         home.interpreter.attach(home.session, page)
         home.interpreter.process_message(home.session, page.convert_in("Hello."))
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert page.lines == ["user: Hello.", "assistant: Yes."]
         assert not page.over
     assert page.over

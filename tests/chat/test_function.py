@@ -20,8 +20,8 @@ from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.protocol.chat import AgentOutput, Message
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.sdk import set_current_stepper
-from tests.chat.chats import a_turn, make_user_message, record_answer
-from tests.coding.debugged_agent import View
+from tests.chat.chats import make_turn, make_user_message, record_answer
+from tests.coding.debugged_agent import AsyncLiveView
 
 TIMEOUT_S = 30
 BEFORE = make_user_message("Before.", id="b")
@@ -47,7 +47,7 @@ async def async_generator(message: str) -> AsyncIterator[str]:
     yield message
 
 
-class Called:
+class CallableObject:
     """An object that is called like a function."""
 
     def __call__(self, message: str) -> str:
@@ -62,8 +62,8 @@ ALL: list[Callable[..., Any]] = [
     generator,
     coroutine,
     async_generator,
-    Called(),
-    Called().method,
+    CallableObject(),
+    CallableObject().method,
     partial(coroutine),
     lambda message: coroutine(message),
     lambda message: generator(message),
@@ -128,7 +128,7 @@ GIVEN: Final[dict[Callable[..., Any], list[str]]] = {
 
 @pytest.mark.parametrize("function", GIVEN, ids=lambda function: function.__name__)
 async def test_what_a_function_is_given(function: Callable[..., Any]) -> None:
-    assert await record_answer(FunctionAgent(function), "Hi", a_turn(BEFORE)) == GIVEN[function]
+    assert await record_answer(FunctionAgent(function), "Hi", make_turn(BEFORE)) == GIVEN[function]
 
 
 def test_a_parameter_that_nothing_is_known_for_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_what_it_is_called() -> None:
     agent = FunctionAgent(helper)
     assert (agent.name, agent.description, agent.role) == ("helper", "Helps.", "AGENT_EXECUTOR")
     assert FunctionAgent(partial(helper)).name == "helper"
-    assert FunctionAgent(Called()).name == "Called"
+    assert FunctionAgent(CallableObject()).name == "Called"
     assert FunctionAgent(lambda message: message).name == "function"
     named = FunctionAgent(helper, name="h", role="THOUGHT", continuation_prompt=None)
     assert (named.name, named.role, named.continuation_prompt) == ("h", "THOUGHT", None)
@@ -288,7 +288,7 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
 
     agent = FunctionAgent(watched if function is generator else awatched)
     async with aclosing(
-        iterate_answer(lambda: agent.chat(make_user_message(), a_turn()))
+        iterate_answer(lambda: agent.chat(make_user_message(), make_turn()))
     ) as answer:
         assert await anext(answer) == "You said: "
     assert len(ended) == 1
@@ -296,7 +296,7 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
 
 async def test_an_answer_that_nobody_begins_runs_nothing() -> None:
     for function in ALL:
-        answer: Any = FunctionAgent(function).chat(make_user_message(), a_turn())
+        answer: Any = FunctionAgent(function).chat(make_user_message(), make_turn())
         await answer.aclose()
 
 
@@ -330,11 +330,11 @@ ALONE = [(0, "function"), (1, "inner")]
 NESTED = [(0, "function"), (1, "outer"), (2, "inner")]
 
 
-def tools(view: View) -> list[tuple[int, str]]:
+def tools(view: AsyncLiveView) -> list[tuple[int, str]]:
     """The tools that were called: how deep each stands, and its name."""
-    begun = [row for row in view.rows() if row.side is EventSide.BEGIN and row.outcome is None]
+    begun = [row for row in view.list_rows() if row.side is EventSide.BEGIN and row.outcome is None]
     calls = [row for row in begun if row.kind is EventKind.TOOL_INVOCATION]
-    return [(row.depth, view.body(row)["Tool"]) for row in calls]
+    return [(row.depth, view.get_data(row)["Tool"]) for row in calls]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ async def test_its_own_agentstepper_is_the_sessions_run(
 ) -> None:
     with (
         AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core,
-        View(core.ui_port) as view,
+        AsyncLiveView(core.ui_port) as view,
     ):
         dbg = AsyncAgentStepper(
             "chat", "127.0.0.1", core.client_port, stop_on_entry=False, mode="continue"
@@ -357,5 +357,5 @@ async def test_its_own_agentstepper_is_the_sessions_run(
                     got = await record_answer(FunctionAgent(function))
                 turn.result = got
         assert "".join(got) == dbg.run_id
-        await asyncio.to_thread(view.over)
+        await asyncio.to_thread(view.wait_until_ended)
         assert await asyncio.to_thread(tools, view) == shown

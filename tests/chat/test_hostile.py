@@ -14,7 +14,7 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType, TurnEnding
-from tests.chat.harness import NOWHERE, PNG, Actor, Harness, harness
+from tests.chat.harness import NOWHERE, PNG, ChatHarness, ScriptedAgent, harness
 
 
 def deep(levels: int) -> Any:
@@ -24,7 +24,7 @@ def deep(levels: int) -> Any:
     return value
 
 
-class Strange(Mapping[str, Any]):
+class HostileMapping(Mapping[str, Any]):
     """A mapping that fails wherever it is looked at."""
 
     def __getitem__(self, key: str) -> Any:
@@ -37,7 +37,7 @@ class Strange(Mapping[str, Any]):
         return 1
 
 
-class Unhashable(str):
+class UnhashableText(str):
     """A text that isn't quite one."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -46,7 +46,7 @@ class Unhashable(str):
         raise OSError("no")
 
 
-class Broken:
+class BrokenIterator:
     """An iterator that neither goes on nor can be closed."""
 
     def __iter__(self) -> Iterator[str]:
@@ -59,7 +59,7 @@ class Broken:
         raise SystemExit(1)
 
 
-class Own(BaseException):
+class OwnBaseException(BaseException):
     """An error that isn't an `Exception`."""
 
 
@@ -88,25 +88,25 @@ HOSTILE: dict[str, Any] = {
     "huge arguments": [outputs.call("look", ["x" * 1_100_000])],
     "a value that no JSON has": [outputs.call("look", object())],
     "a replacement that is no text": ["x", TextReplacement(5)],  # type: ignore[arg-type]
-    "a strange mapping": [Strange()],
-    "a strange text": [{"type": Unhashable("MESSAGE"), "content": "x"}],
+    "a strange mapping": [HostileMapping()],
+    "a strange text": [{"type": UnhashableText("MESSAGE"), "content": "x"}],
     "a hand-on to nobody": [Handoff(5)],  # type: ignore[arg-type]
     "a hand-on with a strange text": [Handoff("actor", 5)],  # type: ignore[arg-type]
     "no answer at all": gives(object()),
     "a number": gives(5),
-    "an iterator that fails": gives(Broken()),
-    "an own error": raises(Own("mine")),
+    "an iterator that fails": gives(BrokenIterator()),
+    "an own error": raises(OwnBaseException("mine")),
     "an interrupt": raises(KeyboardInterrupt()),
     "the end of a generator": raises(GeneratorExit()),
     "the end of an iterator": raises(StopIteration()),
-    "a group": raises(BaseExceptionGroup("all", [Own("mine"), SystemExit(2)])),
+    "a group": raises(BaseExceptionGroup("all", [OwnBaseException("mine"), SystemExit(2)])),
 }
 
 
 @pytest.mark.parametrize("what", HOSTILE)
 async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> None:
-    bad = Actor(HOSTILE[what], "bad", role="CREW")
-    async with harness(NOWHERE, Actor(), bad, store=False) as home:
+    bad = ScriptedAgent(HOSTILE[what], "bad", role="CREW")
+    async with harness(NOWHERE, ScriptedAgent(), bad, store=False) as home:
         before = asyncio.all_tasks()
         await home.ask(to="bad")
         assert home.info.ending is TurnEnding.ERROR
@@ -117,7 +117,7 @@ async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> Non
         check(home)
 
 
-def check(home: Harness) -> None:
+def check(home: ChatHarness) -> None:
     """What was told is what is there, and nothing of a turn is left."""
     assert home.fold.messages == home.messages
     assert home.fold.info == home.info
@@ -127,7 +127,7 @@ def check(home: Harness) -> None:
 
 async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
     said = ["x" * 600_000, "y" * 5_000_000, "z", outputs.console("w" * 3_000_000)]
-    async with harness(NOWHERE, Actor(said), store=False) as home:
+    async with harness(NOWHERE, ScriptedAgent(said), store=False) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.DONE
         _, text, console = home.messages
@@ -140,7 +140,7 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
 async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> None:
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
     said = [outputs.console(str(n)) if n % 2 else str(n) for n in range(400)]
-    async with harness(NOWHERE, Actor(said), store=False) as home:
+    async with harness(NOWHERE, ScriptedAgent(said), store=False) as home:
         await home.ask()
         assert (home.info.messages_in_memory, home.info.messages) == (100, 401)
         page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id, 3)
@@ -163,7 +163,9 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
                 with suppress(asyncio.CancelledError):
                     await leave.wait()
 
-    async with harness(NOWHERE, Actor(clings, "bad", role="CREW"), Actor(), store=False) as home:
+    async with harness(
+        NOWHERE, ScriptedAgent(clings, "bad", role="CREW"), ScriptedAgent(), store=False
+    ) as home:
         home.send("Go.")
         await hangs.wait()
         await home.stop()
@@ -175,7 +177,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
 
 
 async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
-    class Shy(Actor):
+    class Shy(ScriptedAgent):
         shy = False
 
         @property
@@ -192,7 +194,7 @@ async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
 
 
 async def test_a_session_that_can_not_be_made_again_holds_nothing(tmp_path: Path) -> None:
-    class Moody(Actor):
+    class Moody(ScriptedAgent):
         role_now = "OTHER"
 
         @property
@@ -204,7 +206,7 @@ async def test_a_session_that_can_not_be_made_again_holds_nothing(tmp_path: Path
             pass
 
     moody = Moody()
-    async with harness(tmp_path, Actor()) as home:
+    async with harness(tmp_path, ScriptedAgent()) as home:
         await home.ask()
     async with harness(tmp_path, moody) as other:
         moody.role_now = "NOBODY"

@@ -21,7 +21,7 @@ from agentstepper_nb.chat.message_builder import (
 )
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from tests.chat.harness import refused
+from tests.chat.harness import expect_refusal
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
@@ -298,7 +298,7 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str)
     gathering = a_gathering()
     gathering.add(outputs.call("f", {}, call_id="c"))
     gathering.add("a")
-    with refused("invalid_message", why):
+    with expect_refusal("invalid_message", why):
         gathering.add(item)
     gathering.add("b")
     call, said = gathering.close()

@@ -19,13 +19,13 @@ from agentstepper_nb.protocol.chat import (
     ServeChatAgent,
     TurnEnding,
 )
-from tests.chat.chats import Agent, HeldAnswer, soon
+from tests.chat.chats import FunctionTestAgent, HeldAnswer, within_timeout
 from tests.chat.harness import PNG, message
 from tests.chat.remote_harness import (
     RemotePoetAgent,
     open_asking_client,
     read_error_code,
-    stream_refused,
+    read_stream_refusal,
     way,
 )
 
@@ -37,23 +37,23 @@ def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
 async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         poet = RemotePoetAgent(harness, role="THOUGHT", description="Writes poems.")
-        await poet.comes()
+        await poet.join()
         (_, info) = poet.info.agents
         assert (info.name, info.role, info.description) == ("poet", "THOUGHT", "Writes poems.")
-        asked = await poet.is_asked()
+        asked = await poet.send_user_message()
         assert (asked.message.content, asked.window, asked.cancelled) == ("A poem", (), False)
-        await poet.give(asked, "Roses ")
-        await poet.give(asked, "are red.")
-        await poet.give(asked, outputs.code("print(1)", "python"))
-        await poet.give(asked, outputs.image(PNG))
-        await poet.done(asked)
-        assert said(await harness.until_stop()) == [
+        await poet.send_output(asked, "Roses ")
+        await poet.send_output(asked, "are red.")
+        await poet.send_output(asked, outputs.code("print(1)", "python"))
+        await poet.send_output(asked, outputs.image(PNG))
+        await poet.end_turn(asked)
+        assert said(await harness.wait_until_stopped()) == [
             ("MESSAGE", "poet", "A poem"),
             ("MESSAGE", "poet", "Roses are red."),
             ("CODE", "poet", "print(1)"),
             ("IMAGE", "poet", ""),
         ]
-        again = await poet.is_asked("Another")
+        again = await poet.send_user_message("Another")
         assert [each.content for each in again.window] == [
             "A poem",
             "Roses are red.",
@@ -61,48 +61,48 @@ async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
             "",
         ]
         assert [each.data for each in again.window] == [None] * 4
-        await poet.done(again)
-        await poet.leaves()
+        await poet.end_turn(again)
+        await poet.leave()
         assert [each.name for each in poet.info.agents] == ["parrot"]
 
 
 async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
     async with open_asking_client(tmp_path) as (harness, poet, asked):
         giving = asyncio.ensure_future(
-            poet.give(asked, outputs.confirmation("Rhymed?", ("Y", "N")))
+            poet.send_output(asked, outputs.confirmation("Rhymed?", ("Y", "N")))
         )
-        await poet.waits()
+        await poet.wait_for_question()
         harness.interpreter.choose(harness.session, poet.info.waiting, "N")
         assert await giving == OptionChosen(choice="N")
-        await poet.done(asked)
-        confirmation = (await harness.until_stop())[-1]
+        await poet.end_turn(asked)
+        confirmation = (await harness.wait_until_stopped())[-1]
         assert (confirmation.type, confirmation.chosen) == ("CONFIRMATION", "N")
 
 
 async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
     async with open_asking_client(tmp_path) as (harness, poet, asked):
-        await poet.give(asked, "Roses")
-        await poet.done(asked, error="I am out of rhymes.")
-        messages = await harness.until_stop()
+        await poet.send_output(asked, "Roses")
+        await poet.end_turn(asked, error="I am out of rhymes.")
+        messages = await harness.wait_until_stopped()
         assert [(each.role, each.content) for each in messages[1:]] == [
             ("assistant", "Roses"),
             ("system", "I am out of rhymes."),
         ]
         assert poet.info.ending is TurnEnding.ERROR
-        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
-        assert await read_error_code(poet.done(asked)) == "unknown_turn"
+        assert await read_error_code(poet.send_output(asked, "late")) == "unknown_turn"
+        assert await read_error_code(poet.end_turn(asked)) == "unknown_turn"
 
 
 async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
     async with open_asking_client(tmp_path) as (harness, poet, asked):
         question = outputs.confirmation("Rhymed?")
-        giving = asyncio.ensure_future(poet.give(asked, question))
-        await poet.waits()
-        await soon(harness.interpreter.stop(harness.session))
+        giving = asyncio.ensure_future(poet.send_output(asked, question))
+        await poet.wait_for_question()
+        await within_timeout(harness.interpreter.stop(harness.session))
         assert await read_error_code(giving) == "unknown_turn"
-        back = await poet.next()
+        back = await poet.receive_turn()
         assert (back.turn, back.cancelled) == (asked.turn, True)
-        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(poet.send_output(asked, "late")) == "unknown_turn"
         assert poet.info.ending is TurnEnding.STOPPED
 
 
@@ -110,14 +110,14 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
 async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
     async with way(tmp_path) as harness:
         poet = RemotePoetAgent(harness)
-        await poet.comes()
-        asked = await poet.is_asked()
+        await poet.join()
+        asked = await poet.send_user_message()
         giving = None
         if when == "while a person is asked":
-            giving = asyncio.ensure_future(poet.give(asked, outputs.confirmation("Rhymed?")))
-            await poet.waits()
-        await poet.leaves()
-        last = (await harness.until_stop())[-1]
+            giving = asyncio.ensure_future(poet.send_output(asked, outputs.confirmation("Rhymed?")))
+            await poet.wait_for_question()
+        await poet.leave()
+        last = (await harness.wait_until_stopped())[-1]
         assert last.content == "The remote agent poet has left the chat."
         assert (poet.info.ending, poet.info.waiting) == (TurnEnding.ERROR, None)
         assert [each.phase for each in poet.info.agents] == [ChatAgentPhase.CREATED]
@@ -129,27 +129,27 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
     """As where a connection broke and nobody has noticed yet."""
     async with way(tmp_path) as harness:
         first = RemotePoetAgent(harness)
-        await first.comes()
-        asked = await first.is_asked()
+        await first.join()
+        asked = await first.send_user_message()
         second = RemotePoetAgent(harness)
-        second_asked = asyncio.ensure_future(second.next())
-        last = (await harness.until_stop())[-1]
+        second_asked = asyncio.ensure_future(second.receive_turn())
+        last = (await harness.wait_until_stopped())[-1]
         assert last.content == "Another client attends as poet now, with its token."
-        assert await read_error_code(first.next()) == "stream_taken"
-        assert await read_error_code(first.give(asked, "late")) == "unknown_turn"
+        assert await read_error_code(first.receive_turn()) == "stream_taken"
+        assert await read_error_code(first.send_output(asked, "late")) == "unknown_turn"
         harness.interpreter.update_session(harness.session, default_agent="poet")
         harness.interpreter.post(harness.session, "Another")
         again = await second_asked
-        await second.give(again, "Violets")
-        await second.done(again)
-        assert said(await harness.until_stop())[-1] == ("MESSAGE", "poet", "Violets")
-        await second.leaves()
+        await second.send_output(again, "Violets")
+        await second.end_turn(again)
+        assert said(await harness.wait_until_stopped())[-1] == ("MESSAGE", "poet", "Violets")
+        await second.leave()
 
 
 async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
-    async with way(tmp_path, Agent(name="poet")) as harness:
+    async with way(tmp_path, FunctionTestAgent(name="poet")) as harness:
         token = harness.token("answer")
-        assert await stream_refused(harness.stream(token, "attend")) == "invalid_message"
+        assert await read_stream_refusal(harness.stream(token, "attend")) == "invalid_message"
         assert (
             await read_error_code(harness.ask(token, "give", turn="t", piece={})) == "unknown_turn"
         )
@@ -174,59 +174,59 @@ async def test_what_an_agent_from_outside_may_not_say(
     async with open_asking_client(tmp_path) as (harness, poet, asked):
         giving = harness.ask(poet.token, "give", turn=asked.turn, piece=piece)
         assert await read_error_code(giving) == "invalid_message"
-        await poet.give(asked, "It goes on.")
-        await poet.done(asked)
-        assert said(await harness.until_stop())[1:] == [("MESSAGE", "poet", "It goes on.")]
+        await poet.send_output(asked, "It goes on.")
+        await poet.end_turn(asked)
+        assert said(await harness.wait_until_stopped())[1:] == [("MESSAGE", "poet", "It goes on.")]
 
 
 async def test_handing_on_is_talking(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         poet = RemotePoetAgent(harness, role="SUPERVISOR")
-        await poet.comes()
-        asked = await poet.is_asked()
-        assert await read_error_code(poet.done(asked, hand_on="parrot")) == "out_of_scope"
-        await poet.leaves()
-        await harness.until_stop()
+        await poet.join()
+        asked = await poet.send_user_message()
+        assert await read_error_code(poet.end_turn(asked, hand_on="parrot")) == "out_of_scope"
+        await poet.leave()
+        await harness.wait_until_stopped()
         speaker = RemotePoetAgent(harness, "talk", role="SUPERVISOR")
-        await speaker.comes()
-        asked = await speaker.is_asked()
-        await speaker.done(asked, hand_on="parrot", text="You write it.")
-        messages = await harness.until_stop()
+        await speaker.join()
+        asked = await speaker.send_user_message()
+        await speaker.end_turn(asked, hand_on="parrot", text="You write it.")
+        messages = await harness.wait_until_stopped()
         assert said(messages)[-1] == ("MESSAGE", "parrot", "You said: You write it.")
-        await speaker.leaves()
+        await speaker.leave()
 
 
 async def test_one_piece_at_a_time(tmp_path: Path) -> None:
     async with open_asking_client(tmp_path) as (harness, poet, asked):
-        giving = asyncio.ensure_future(poet.give(asked, outputs.confirmation("Rhymed?")))
-        await poet.waits()
-        assert await read_error_code(poet.give(asked, "and")) == "too_many"
+        giving = asyncio.ensure_future(poet.send_output(asked, outputs.confirmation("Rhymed?")))
+        await poet.wait_for_question()
+        assert await read_error_code(poet.send_output(asked, "and")) == "too_many"
         giving.cancel()
         await asyncio.wait((giving,))
         harness.interpreter.choose(harness.session, poet.info.waiting, "Yes")
-        await poet.give(asked, "It goes on.")
-        await poet.done(asked)
-        assert said(await harness.until_stop())[-1] == ("MESSAGE", "poet", "It goes on.")
+        await poet.send_output(asked, "It goes on.")
+        await poet.end_turn(asked)
+        assert said(await harness.wait_until_stopped())[-1] == ("MESSAGE", "poet", "It goes on.")
 
 
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
     """Who doesn't read is asked no more than it has to answer."""
     held = HeldAnswer()
-    async with way(tmp_path, Agent(held)) as harness:
+    async with way(tmp_path, FunctionTestAgent(held)) as harness:
         poet = RemotePoetAgent(harness)
-        await poet.comes()
-        first = await poet.is_asked()
-        await soon(harness.interpreter.stop(harness.session))
+        await poet.join()
+        first = await poet.send_user_message()
+        await within_timeout(harness.interpreter.stop(harness.session))
         for number in range(50):
             harness.interpreter.update_session(harness.session, default_agent="poet")
             harness.interpreter.post(harness.session, str(number))
             await asyncio.sleep(0)
-            await soon(harness.interpreter.stop(harness.session))
-        back = await poet.next()
+            await within_timeout(harness.interpreter.stop(harness.session))
+        back = await poet.receive_turn()
         assert (back.turn, back.cancelled, back.window) == (first.turn, True, ())
-        last = await poet.is_asked("Now")
+        last = await poet.send_user_message("Now")
         assert last.message.content == "Now"
-        await poet.leaves()
+        await poet.leave()
 
 
 async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
@@ -243,15 +243,15 @@ async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         agent._send(second)
-        assert await soon(waiting) == second
+        assert await within_timeout(waiting) == second
 
 
 async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         poet = RemotePoetAgent(harness)
-        await poet.comes()
-        asked = await poet.is_asked()
-        await soon(harness.interpreter.remove(harness.session))
-        assert await read_error_code(poet.next()) == "unknown_session"
-        assert await read_error_code(poet.give(asked, "late")) == "unknown_turn"
-        assert await stream_refused(harness.stream(poet.token, "attend")) == "unknown_session"
+        await poet.join()
+        asked = await poet.send_user_message()
+        await within_timeout(harness.interpreter.remove(harness.session))
+        assert await read_error_code(poet.receive_turn()) == "unknown_session"
+        assert await read_error_code(poet.send_output(asked, "late")) == "unknown_turn"
+        assert await read_stream_refusal(harness.stream(poet.token, "attend")) == "unknown_session"

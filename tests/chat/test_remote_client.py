@@ -23,8 +23,8 @@ from agentstepper_nb.protocol.chat import (
     ChatSessionSnapshot,
     Message,
 )
-from tests.chat.chats import Agent, HeldAnswer, contents, interpreter, soon
-from tests.chat.harness import PNG, refused
+from tests.chat.chats import FunctionTestAgent, HeldAnswer, contents, interpreter, within_timeout
+from tests.chat.harness import PNG, expect_refusal
 from tests.chat.remote_harness import remote_harness
 
 # ---- scripts ----------------------------------------------------------------------------------------
@@ -35,26 +35,28 @@ async def test_a_script_talks(tmp_path: Path, worker_core: AgentStepperCore) -> 
         yield "Here: "
         yield outputs.image(PNG, alt="a dot")
 
-    async with remote_harness(tmp_path, Agent(), Agent(paint, "painter")) as harness:
+    async with remote_harness(
+        tmp_path, FunctionTestAgent(), FunctionTestAgent(paint, "painter")
+    ) as harness:
         client = await harness.client("talk")
         assert client.session_id == harness.session
         assert (client.scope, client.agent_name) == (("talk",), None)
         assert 0 < client.expires_at - time.time() < 3700
-        assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
-        assert contents(await soon(client.send("Again"))) == ["You said: Again"]
-        _, picture = await soon(client.send("A dot", agent="painter"))
-        assert (await soon(client.read_image(picture.id))).data == PNG
-        assert contents(await soon(client.messages()))[:4] == [
+        assert contents(await within_timeout(client.send("Hello"))) == ["You said: Hello"]
+        assert contents(await within_timeout(client.send("Again"))) == ["You said: Again"]
+        _, picture = await within_timeout(client.send("A dot", agent="painter"))
+        assert (await within_timeout(client.read_image(picture.id))).data == PNG
+        assert contents(await within_timeout(client.messages()))[:4] == [
             "Hello",
             "You said: Hello",
             "Again",
             "You said: Again",
         ]
-        earlier = await soon(client.read_earlier_messages(picture.id, 2))
+        earlier = await within_timeout(client.read_earlier_messages(picture.id, 2))
         assert (contents(earlier.messages), earlier.more) == (["A dot", "Here: "], True)
-        assert (await soon(client.info())).messages == 7
-        with refused("unknown_agent", "no agent called 'nobody'"):
-            await soon(client.send("Hi", agent="nobody"))
+        assert (await within_timeout(client.info())).messages == 7
+        with expect_refusal("unknown_agent", "no agent called 'nobody'"):
+            await within_timeout(client.send("Hi", agent="nobody"))
 
 
 async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStepperCore) -> None:
@@ -64,22 +66,27 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStep
             yield f"{what}: {choice}"
 
     held = HeldAnswer("Wait")
-    async with remote_harness(tmp_path, Agent(careful, "careful"), Agent(held, "slow")) as harness:
+    async with remote_harness(
+        tmp_path, FunctionTestAgent(careful, "careful"), FunctionTestAgent(held, "slow")
+    ) as harness:
         client = await harness.client("talk")
-        assert contents(await soon(client.send("Go"))) == ["Shall I do one?"]
+        assert contents(await within_timeout(client.send("Go"))) == ["Shall I do one?"]
         with pytest.raises(CommandError, match="'Maybe' is not a choice"):
-            await soon(client.choose("Maybe"))
-        assert contents(await soon(client.choose("Yes"))) == ["one: Yes", "Shall I do two?"]
-        waiting = (await soon(client.info())).waiting
-        assert contents(await soon(client.choose("No", waiting))) == ["two: No"]
-        with refused("not_waiting"):
-            await soon(client.choose("Yes"))
+            await within_timeout(client.choose("Maybe"))
+        assert contents(await within_timeout(client.choose("Yes"))) == [
+            "one: Yes",
+            "Shall I do two?",
+        ]
+        waiting = (await within_timeout(client.info())).waiting
+        assert contents(await within_timeout(client.choose("No", waiting))) == ["two: No"]
+        with expect_refusal("not_waiting"):
+            await within_timeout(client.choose("Yes"))
         sending = asyncio.ensure_future(client.send("Go", agent="slow"))
-        await soon(held.reached.wait())
-        with refused("session_busy"):
-            await soon(client.send("Me too"))
-        await soon(client.stop())
-        assert contents(await soon(sending)) == ["Wait"]
+        await within_timeout(held.reached.wait())
+        with expect_refusal("session_busy"):
+            await within_timeout(client.send("Me too"))
+        await within_timeout(client.stop())
+        assert contents(await within_timeout(sending)) == ["Wait"]
 
 
 async def test_who_watches_sees_what_others_say(
@@ -88,14 +95,14 @@ async def test_who_watches_sees_what_others_say(
     async with remote_harness(tmp_path) as harness:
         watcher, talker = await harness.client("watch"), await harness.client("talk")
         async with aclosing(watcher.watch()) as events:
-            assert isinstance(await soon(anext(events)), ChatSessionSnapshot)
-            await soon(talker.send("Hello"))
+            assert isinstance(await within_timeout(anext(events)), ChatSessionSnapshot)
+            await within_timeout(talker.send("Hello"))
             said = set()
             while "You said: Hello" not in said:
-                event = await soon(anext(events))
+                event = await within_timeout(anext(events))
                 said |= {event.message.content} if isinstance(event, ChatMessageChanged) else set()
-        with refused("watch_only", "This login may watch the chat"):
-            await soon(watcher.send("Hello"))
+        with expect_refusal("watch_only", "This login may watch the chat"):
+            await within_timeout(watcher.send("Hello"))
 
 
 def test_a_script_without_a_loop(tmp_path: Path, worker_core: AgentStepperCore) -> None:

@@ -12,7 +12,7 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import ChatMessageChanged, Message
-from tests.chat.chats import HeldAnswer, contents, soon
+from tests.chat.chats import HeldAnswer, contents, within_timeout
 from tests.chat.remote_harness import remote_harness
 
 
@@ -32,24 +32,24 @@ async def test_an_agent_from_outside(tmp_path: Path, worker_core: AgentStepperCo
         attending = asyncio.ensure_future(
             agent.serve_agent(poet, role="THOUGHT", description="Rhymes.")
         )
-        await harness.has("parrot", "poet")
+        await harness.wait_for_agents("parrot", "poet")
         assert harness.interpreter.info(harness.session).agents[1].role == "THOUGHT"
         talker = await harness.client("talk")
-        await soon(talker.send("Hello"))
-        assert contents(await soon(talker.send("A poem", agent="poet"))) == [
+        await within_timeout(talker.send("Hello"))
+        assert contents(await within_timeout(talker.send("A poem", agent="poet"))) == [
             "After 2: ",
             "Rhymed?",
         ]
-        said = await soon(talker.choose("Yes"))
+        said = await within_timeout(talker.choose("Yes"))
         assert [(each.type, each.content) for each in said] == [
             ("MESSAGE", "rhymed Yes, "),
             ("CODE", "print(1)"),
         ]
-        (error,) = await soon(talker.send("Fail", agent="poet"))
+        (error,) = await within_timeout(talker.send("Fail", agent="poet"))
         assert (error.role, error.content) == ("system", "ValueError: no rhyme")
         attending.cancel()
         await asyncio.wait((attending,))
-        await harness.has("parrot")
+        await harness.wait_for_agents("parrot")
 
 
 async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentStepperCore) -> None:
@@ -71,10 +71,10 @@ async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentSteppe
         agent = await harness.client("answer", "talk", agent_name="boss")
         careful = Careful()
         attending = asyncio.ensure_future(agent.serve_agent(careful))
-        await harness.has("parrot", "boss")
-        (asked,) = await soon(agent.send("Go", agent="boss"))
+        await harness.wait_for_agents("parrot", "boss")
+        (asked,) = await within_timeout(agent.send("Go", agent="boss"))
         assert asked.details == {"why": "it costs"}
-        said = await soon(agent.choose("Yes"))
+        said = await within_timeout(agent.choose("Yes"))
         assert contents(said) == ["Sure: Yes", "You said: Sure: Yes"]
         attending.cancel()
         await asyncio.wait((attending,))
@@ -96,15 +96,17 @@ async def test_a_stopped_turn_ends_the_agents_work(
     async with remote_harness(tmp_path) as harness:
         agent = await harness.client("answer", agent_name="slow")
         attending = asyncio.ensure_future(agent.serve_agent(slow))
-        await harness.has("parrot", "slow")
+        await harness.wait_for_agents("parrot", "slow")
         talker = await harness.client("talk")
         sending = asyncio.ensure_future(talker.send("Go", agent="slow"))
-        await soon(held.reached.wait())
-        await soon(talker.stop())
-        await soon(ended.wait())
-        assert contents(await soon(sending)) == ["I begin"]
+        await within_timeout(held.reached.wait())
+        await within_timeout(talker.stop())
+        await within_timeout(ended.wait())
+        assert contents(await within_timeout(sending)) == ["I begin"]
         held.opened.set()
-        assert contents(await soon(talker.send("Again", agent="slow"))) == ["I begin, and go."]
+        assert contents(await within_timeout(talker.send("Again", agent="slow"))) == [
+            "I begin, and go."
+        ]
         attending.cancel()
         await asyncio.wait((attending,))
 
@@ -129,20 +131,22 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
         token = harness.tokens.issue(harness.session, "answer", agent_name="clock")
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, address, token)
         try:
-            await harness.has("parrot", "clock")
+            await harness.wait_for_agents("parrot", "clock")
             talker = await harness.client("talk")
-            assert contents(await soon(talker.send("Hi", agent="clock"))) == ["You said Hi"]
+            assert contents(await within_timeout(talker.send("Hi", agent="clock"))) == [
+                "You said Hi"
+            ]
             async with aclosing(talker.watch()) as events:
                 sending = asyncio.ensure_future(talker.send("Hang", agent="clock"))
                 while not (
-                    isinstance(event := await soon(anext(events)), ChatMessageChanged)
+                    isinstance(event := await within_timeout(anext(events)), ChatMessageChanged)
                     and event.message.content == "You said Hang"
                 ):
                     pass
             process.kill()
-            said = await soon(sending)
+            said = await within_timeout(sending)
             assert contents(said)[-1] == "The remote agent clock has left the chat."
-            await harness.has("parrot")
+            await harness.wait_for_agents("parrot")
         finally:
             if process.returncode is None:
                 process.kill()

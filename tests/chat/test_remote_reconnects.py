@@ -25,10 +25,10 @@ from agentstepper_nb.protocol.chat import (
     State,
 )
 from agentstepper_nb.rpc import persistent_connection
-from tests.chat.chats import contents, soon
-from tests.chat.harness import refused
-from tests.chat.remote_harness import found, no_core, remote_harness, running
-from tests.worker.cores import Core as ForeignCore
+from tests.chat.chats import contents, within_timeout
+from tests.chat.harness import expect_refusal
+from tests.chat.remote_harness import announce_to_chat, make_core, no_core, remote_harness
+from tests.worker.cores import WorkerPortCore
 
 
 async def test_nobody_is_asked_before_it_is_opened(
@@ -42,10 +42,10 @@ async def test_nobody_is_asked_before_it_is_opened(
         monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", "ws://127.0.0.1:9/worker")
         with pytest.raises(ConnectionLostError):
             await harness.remote_access.open()
-        core = running(tmp_path)
+        core = make_core(tmp_path)
         await asyncio.to_thread(core.start)
         try:
-            found(monkeypatch, core)
+            announce_to_chat(monkeypatch, core)
             address = await harness.remote_access.open()
             assert address == harness.remote_access.address == await harness.remote_access.open()
             await (await harness.client()).close()
@@ -62,15 +62,15 @@ async def test_the_core_is_started_again(
         talker = await harness.client("talk")
         agent = await harness.client("answer", agent_name="poet")
         attending = asyncio.ensure_future(agent.serve_agent(lambda message: f"Roses, {message}"))
-        await harness.has("parrot", "poet")
+        await harness.wait_for_agents("parrot", "poet")
         port, token = worker_core.client_port, worker_core.tokens.worker
         await asyncio.to_thread(worker_core.stop)
-        await harness.has("parrot")
+        await harness.wait_for_agents("parrot")
         again = AgentStepperCore("127.0.0.1", port, None, worker_token=token)
         await asyncio.to_thread(again.start)
         try:
-            await harness.has("parrot", "poet")
-            said = await soon(talker.send("Hello", agent="poet"))
+            await harness.wait_for_agents("parrot", "poet")
+            said = await within_timeout(talker.send("Hello", agent="poet"))
             assert contents(said) == ["Roses, Hello"]
         finally:
             attending.cancel()
@@ -85,11 +85,11 @@ async def test_two_chats_of_one_process(tmp_path: Path, worker_core: AgentSteppe
     """Each has a way in of its own, and neither takes the other's clients nor tokens' sessions."""
     async with remote_harness(tmp_path) as one, remote_harness(tmp_path) as two:
         first, second = await one.client("talk"), await two.client("talk")
-        assert contents(await soon(first.send("one"))) == ["You said: one"]
-        assert contents(await soon(second.send("two"))) == ["You said: two"]
-        astray = await two.enter(one.tokens.issue(one.session))
-        with refused("unknown_session"):
-            await soon(astray.send("Hello"))
+        assert contents(await within_timeout(first.send("one"))) == ["You said: one"]
+        assert contents(await within_timeout(second.send("two"))) == ["You said: two"]
+        astray = await two.connect_client(one.tokens.issue(one.session))
+        with expect_refusal("unknown_session"):
+            await within_timeout(astray.send("Hello"))
 
 
 async def test_it_is_no_worker_of_agents(tmp_path: Path, worker_core: AgentStepperCore) -> None:
@@ -120,18 +120,18 @@ async def test_the_blocking_client_may_be_left_alone(
             client.messages()
 
 
-class Breaking:
+class BreakingService:
     """A chat whose connection breaks in the middle of each first request of a kind."""
 
-    core: ForeignCore
+    core: WorkerPortCore
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.sent: list[SendChatMessage] = []
         self.said: tuple[Message, ...] = ()
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        self.asked.append(method)
+        self.requests.append(method)
         if method == "send":
             self.sent.append(msgspec.json.decode(params, type=SendChatMessage))
             self.said = tuple(
@@ -140,7 +140,7 @@ class Breaking:
             )
         if method == "admit":
             return ClientAdmission(session="s", scope=("talk",), expires_at=1.0)
-        if self.asked.count(method) == 1:
+        if self.requests.count(method) == 1:
             self.core.sessions[-1].connection.close(1011, "it breaks")
             await asyncio.Event().wait()
         if method == "send":
@@ -161,13 +161,13 @@ class Breaking:
 async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What only reads is asked again where the connection broke."""
     monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
-    breaking = Breaking()
-    async with ForeignCore({"chat": breaking}) as breaking.core:
-        client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
+    breaking = BreakingService()
+    async with WorkerPortCore({"chat": breaking}) as breaking.core:
+        client = await within_timeout(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
         with pytest.raises(ConnectionLostError, match="broke before 'stop' was answered"):
-            await soon(client.stop())
-        assert (await soon(client.read_earlier_messages("m"))).messages == ()
-        assert breaking.asked == ["admit", "stop", "earlier", "earlier"]
+            await within_timeout(client.stop())
+        assert (await within_timeout(client.read_earlier_messages("m"))).messages == ()
+        assert breaking.requests == ["admit", "stop", "earlier", "earlier"]
         await client.close()
         with pytest.raises(ConnectionLostError, match="This connection is closed"):
             await client.stop()
@@ -176,10 +176,10 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
 async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks before it is answered: the chat knows it again by its key."""
     monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
-    breaking = Breaking()
-    async with ForeignCore({"chat": breaking}) as breaking.core:
-        client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
-        assert contents(await soon(client.send("Hello"))) == ["assistant"]
+    breaking = BreakingService()
+    async with WorkerPortCore({"chat": breaking}) as breaking.core:
+        client = await within_timeout(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
+        assert contents(await within_timeout(client.send("Hello"))) == ["assistant"]
         first, second = breaking.sent
         assert first == second and first.key is not None
         await client.close()

@@ -16,14 +16,14 @@ from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore, chat_registry
-from tests.chat.chats import contents, soon
-from tests.chat.harness import refused
+from tests.chat.chats import contents, within_timeout
+from tests.chat.harness import expect_refusal
 from tests.chat.remote_harness import RemoteHarness, remote_harness
 
 
 async def turned_away(harness: RemoteHarness, token: str) -> str:
     with pytest.raises(ConnectionLostError) as caught:
-        await harness.enter(token)
+        await harness.connect_client(token)
     return str(caught.value)
 
 
@@ -52,20 +52,20 @@ async def test_inv_session_002_in_the_middle(tmp_path: Path, worker_core: AgentS
     async with remote_harness(tmp_path) as harness:
         client = await harness.client("talk", "answer", agent_name="poet")
         attending = asyncio.ensure_future(client.serve_agent(lambda message: "Roses"))
-        await harness.has("parrot", "poet")
+        await harness.wait_for_agents("parrot", "poet")
         async with aclosing(client.watch()) as events:
-            await soon(anext(events))
+            await within_timeout(anext(events))
             harness.tokens.rotate(drop_old=True)
-            with refused("invalid_token"):
+            with expect_refusal("invalid_token"):
                 while True:
-                    await soon(anext(events))
+                    await within_timeout(anext(events))
         with pytest.raises(CommandError, match="wasn't issued by this chat"):
-            await soon(attending)
+            await within_timeout(attending)
         with pytest.raises(CommandError, match="wasn't issued by this chat"):
-            await soon(client.send("Hello"))
-        await harness.has("parrot")
+            await within_timeout(client.send("Hello"))
+        await harness.wait_for_agents("parrot")
         again = await harness.client("talk")
-        assert contents(await soon(again.send("Hello"))) == ["You said: Hello"]
+        assert contents(await within_timeout(again.send("Hello"))) == ["You said: Hello"]
 
 
 async def test_after_a_rotation_who_is_in_stays(
@@ -74,7 +74,7 @@ async def test_after_a_rotation_who_is_in_stays(
     async with remote_harness(tmp_path) as harness:
         client = await harness.client("talk")
         harness.tokens.rotate()
-        assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
+        assert contents(await within_timeout(client.send("Hello"))) == ["You said: Hello"]
         await harness.client("talk")
 
 
@@ -86,14 +86,14 @@ async def test_an_address_of_nobody(tmp_path: Path, worker_core: AgentStepperCor
         with pytest.raises(
             ConnectionLostError, match=r"\(404\): unknown_service: No chat is served"
         ):
-            await soon(AsyncChatClient.connect(nobody, token))
+            await within_timeout(AsyncChatClient.connect(nobody, token))
         for path in ("/chat/", "/chat", "/chat/a/b", "/chat/%2e%2e", f"/chat/{'x' * 101}"):
             elsewhere = address.partition("/chat/")[0] + path
             with pytest.raises(ConnectionLostError, match=r"\(401\): unauthorized"):
-                await soon(AsyncChatClient.connect(elsewhere, token))
+                await within_timeout(AsyncChatClient.connect(elsewhere, token))
         await harness.remote_access.close()
         with pytest.raises(ConnectionLostError, match=r"\(404\): unknown_service"):
-            await soon(AsyncChatClient.connect(address, token))
+            await within_timeout(AsyncChatClient.connect(address, token))
 
 
 async def test_a_web_page_with_a_token(tmp_path: Path, worker_core: AgentStepperCore) -> None:
@@ -103,7 +103,9 @@ async def test_a_web_page_with_a_token(tmp_path: Path, worker_core: AgentStepper
         headers = {"Authorization": f"Bearer {token}"}
         for origin in ("http://localhost", "null", address.partition("/chat/")[0]):
             with pytest.raises(Exception, match="HTTP 403"):
-                await soon(connect(address, additional_headers=headers, origin=origin, proxy=None))  # type: ignore[arg-type]
+                await within_timeout(
+                    connect(address, additional_headers=headers, origin=origin, proxy=None)
+                )  # type: ignore[arg-type]
 
 
 async def test_so_many_clients_and_no_more(
@@ -118,47 +120,47 @@ async def test_so_many_clients_and_no_more(
             await harness.client("talk")
         watches = [first.watch() for _ in range(3)]
         for each in watches:
-            await soon(anext(each))
+            await within_timeout(anext(each))
         with pytest.raises(CommandError, match="its limit of 3 open requests"):
-            await soon(first.info())
+            await within_timeout(first.info())
         for each in watches:
             await each.aclose()
-        with refused("too_large"):
-            await soon(first.send("x" * 20_000))
-        assert contents(await soon(first.send("x"))) == ["You said: x"]
+        with expect_refusal("too_large"):
+            await within_timeout(first.send("x" * 20_000))
+        assert contents(await within_timeout(first.send("x"))) == ["You said: x"]
 
 
-class Slow:
+class SlowService:
     """A chat whose process takes its time to say who may come in."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Semaphore(0)
+        self.requests = asyncio.Semaphore(0)
         self.go = asyncio.Event()
 
     def find(self, service: str) -> Any:
         return self
 
     async def call(self, service: str, method: str, params: Struct) -> Raw:
-        self.asked.release()
+        self.requests.release()
         await self.go.wait()
         raise CommandError("invalid_token", "It is none of ours.")
 
 
 async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
     """A chat's process is asked about a few of them at once, and about others again after that."""
-    slow: Any = Slow()
+    slow: Any = SlowService()
     core = chat_registry.ChatRegistry(slow, logging.getLogger())
     coming = [
         asyncio.ensure_future(core.admit("c", str(n)))
         for n in range(chat_registry.MAX_PENDING_ADMISSIONS)
     ]
     for _ in coming:
-        await soon(slow.asked.acquire())
-    with refused("too_many", "Too many clients connect to this chat"):
-        await soon(core.admit("c", "one more"))
+        await within_timeout(slow.requests.acquire())
+    with expect_refusal("too_many", "Too many clients connect to this chat"):
+        await within_timeout(core.admit("c", "one more"))
     other = asyncio.ensure_future(core.admit("another", "t"))
-    await soon(slow.asked.acquire())
+    await within_timeout(slow.requests.acquire())
     slow.go.set()
     for each in (*coming, other, core.admit("c", "again")):
-        with refused("invalid_token"):
-            await soon(each)
+        with expect_refusal("invalid_token"):
+            await within_timeout(each)

@@ -15,9 +15,14 @@ from agentstepper_nb.chat.remote.service import RemoteChatService
 from agentstepper_nb.chat.remote.tokens import ChatTokens, TokenGrant
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import ChatSessionSnapshot, ClientAdmission, NumberedChatEvent
-from tests.chat.chats import interpreter, soon
-from tests.chat.harness import refused
-from tests.chat.remote_harness import forwarded, read_error_code, stream_refused, way
+from tests.chat.chats import interpreter, within_timeout
+from tests.chat.harness import expect_refusal
+from tests.chat.remote_harness import (
+    read_error_code,
+    read_stream_refusal,
+    way,
+    with_token,
+)
 
 # ---- scopes -----------------------------------------------------------------------------------------
 
@@ -57,9 +62,11 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
         for method in ("watch", "attend"):
             async with aclosing(harness.stream(token, method)) as stream:
                 if method in ("watch",) and set(scope) & {"watch", "talk"}:
-                    assert isinstance((await soon(anext(stream))).event, ChatSessionSnapshot)
+                    assert isinstance(
+                        (await within_timeout(anext(stream))).event, ChatSessionSnapshot
+                    )
                 elif not (method == "attend" and "answer" in scope):
-                    assert await stream_refused(stream) == "out_of_scope"
+                    assert await read_stream_refusal(stream) == "out_of_scope"
 
 
 async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -> None:
@@ -70,12 +77,12 @@ async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -
             params = {"content": "x", "message": "m", "before": "m", "session": harness.other}
             assert await read_error_code(harness.ask(talk, method, **params)) == "out_of_scope"
         assert (
-            await stream_refused(harness.stream(talk, "watch", session=harness.other))
+            await read_stream_refusal(harness.stream(talk, "watch", session=harness.other))
             == "out_of_scope"
         )
-        assert await stream_refused(harness.stream(talk, "watch_sessions")) == "out_of_scope"
+        assert await read_stream_refusal(harness.stream(talk, "watch_sessions")) == "out_of_scope"
         assert (
-            await stream_refused(harness.stream(answer, "attend", session=harness.other))
+            await read_stream_refusal(harness.stream(answer, "attend", session=harness.other))
             == "out_of_scope"
         )
         assert harness.interpreter.messages(harness.other) == ()
@@ -91,7 +98,7 @@ async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
             for method in ("admit", *ASKS, "nonsense"):
                 assert await read_error_code(harness.ask(token, method)) == "invalid_token"
             for method in ("watch", "attend", "nonsense"):
-                assert await stream_refused(harness.stream(token, method)) == "invalid_token"
+                assert await read_stream_refusal(harness.stream(token, method)) == "invalid_token"
 
 
 @pytest.mark.parametrize("params", [b"", b"[", b"7", b'{"params": {}}', b"[" * 5000, b"\xff"])
@@ -111,13 +118,13 @@ async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         token = harness.token("talk")
         async with aclosing(harness.stream(token, "watch")) as watched:
-            begin = await soon(anext(watched))
+            begin = await within_timeout(anext(watched))
             assert isinstance(begin, NumberedChatEvent)
             mine = await harness.ask(token, "send", session=harness.session, content="Hi")
             assert (mine.role, mine.content) == ("user", "Hi")
             contents = set()
             while "You said: Hi" not in contents:
-                event = (await soon(anext(watched))).event
+                event = (await within_timeout(anext(watched))).event
                 contents.add(getattr(getattr(event, "message", None), "content", ""))
 
 
@@ -129,16 +136,16 @@ async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         token = harness.token("watch", "answer")
         async with aclosing(harness.stream(token, "watch")) as watched:
-            await soon(anext(watched))
+            await within_timeout(anext(watched))
             attending = asyncio.ensure_future(anext(harness.stream(token, "attend")))
-            told = await soon(anext(watched))
+            told = await within_timeout(anext(watched))
             assert told.event.agent.name == "poet"
             revoking = asyncio.to_thread(harness.tokens.revoke_session, harness.session)
-            await soon(revoking)
-            assert await read_error_code(soon(attending)) == "invalid_token"
-            with refused("invalid_token", "was revoked"):
+            await within_timeout(revoking)
+            assert await read_error_code(within_timeout(attending)) == "invalid_token"
+            with expect_refusal("invalid_token", "was revoked"):
                 while True:
-                    await soon(anext(watched))
+                    await within_timeout(anext(watched))
         assert [each.name for each in harness.interpreter.info(harness.session).agents] == [
             "parrot"
         ]
@@ -149,10 +156,10 @@ async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: P
     async with way(tmp_path) as harness:
         token = harness.token("watch")
         async with aclosing(harness.stream(token, "watch")) as watched:
-            await soon(anext(watched))
+            await within_timeout(anext(watched))
             ChatTokens(tmp_path).revoke(token)
             harness.interpreter.update_session(harness.session, title="secret")
-            assert await stream_refused(watched) == "invalid_token"
+            assert await read_stream_refusal(watched) == "invalid_token"
 
 
 async def test_nothing_is_left_of_a_stream_that_is_over(tmp_path: Path) -> None:
@@ -160,7 +167,7 @@ async def test_nothing_is_left_of_a_stream_that_is_over(tmp_path: Path) -> None:
     async with way(tmp_path) as harness:
         token = harness.token("watch")
         async with aclosing(harness.stream(token, "watch")) as watched:
-            await soon(anext(watched))
+            await within_timeout(anext(watched))
             harness.tokens.rotate()  # it is checked at the next turn of the loop
         loop: Any = asyncio.get_running_loop()
         await asyncio.sleep(0)
@@ -189,7 +196,7 @@ async def test_no_log_and_no_error_has_a_token(
         assert token.rpartition(".")[2] not in "".join([*said, caplog.text])
 
 
-class Hourglass(ChatTokens):
+class ExpiringTokens(ChatTokens):
     """Tokens are over where a test says so."""
 
     over = False
@@ -202,16 +209,16 @@ class Hourglass(ChatTokens):
 
 async def test_a_stream_ends_with_its_tokens_time(tmp_path: Path) -> None:
     """Though nothing happens in the session."""
-    chat_tokens = Hourglass(tmp_path)
+    chat_tokens = ExpiringTokens(tmp_path)
     async with interpreter(tmp_path) as made:
         session = str(made.create_session())
         token = chat_tokens.issue(session, ("watch",))
         end = chat_tokens.check(token).expires_at
         service = RemoteChatService(made, chat_tokens, clock=lambda: end)
         async with aclosing(
-            service.stream("watch", forwarded(token, {"session": session}))
+            service.stream("watch", with_token(token, {"session": session}))
         ) as told:
-            await soon(anext(told))
+            await within_timeout(anext(told))
             chat_tokens.over = True
             with pytest.raises(CommandError, match="It has expired"):
-                await soon(anext(told))
+                await within_timeout(anext(told))

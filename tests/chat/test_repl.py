@@ -16,9 +16,9 @@ from agentstepper_nb.protocol.chat import (
     ChatSessionSnapshot,
     State,
 )
-from tests.chat.chats import Agent
+from tests.chat.chats import FunctionTestAgent
 from tests.chat.harness import message
-from tests.chat.terminals import BlockingAgent, Start, asks
+from tests.chat.terminals import BlockingAgent, Start, confirm_deletion
 
 # ---- confirmations -----------------------------------------------------------------------------------
 
@@ -27,26 +27,26 @@ from tests.chat.terminals import BlockingAgent, Start, asks
     ("line", "choice"), [("3", "No"), ("no", "No"), ("N", "No"), ("yes, S", "Yes, some")]
 )
 def test_a_confirmation_is_answered_by_number_or_word(start: Start, line: str, choice: str) -> None:
-    terminal = start(Agent(asks))
-    assert terminal.type("Go") == (
+    terminal = start(FunctionTestAgent(confirm_deletion))
+    assert terminal.type_line("Go") == (
         "? Delete all?\n  1  Yes, all\n  2  Yes, some\n  3  No\nChoose 1-3: "
     )
-    assert terminal.type(line).startswith(f"  → {choice}\nSo: {choice}.\n")
+    assert terminal.type_line(line).startswith(f"  → {choice}\nSo: {choice}.\n")
 
 
 def test_none_of_the_choices_is_refused_and_asked_again(start: Start) -> None:
-    terminal = start(Agent(asks))
-    terminal.type("Go")
+    terminal = start(FunctionTestAgent(confirm_deletion))
+    terminal.type_line("Go")
     for line in ("4", "0", "yes", "perhaps"):
-        shown = terminal.type(line)
+        shown = terminal.type_line(line)
         assert "from 1 to 3" in shown and shown.endswith("Choose 1-3: ")
     assert terminal.repl.has_failed  # nobody has chosen
 
 
 @pytest.mark.parametrize("line", ["", " ", "s", "step", "c", "a", "/help"])
 def test_no_stray_key_chooses(start: Start, line: str) -> None:
-    terminal = start(Agent(asks))
-    terminal.type("Go")
+    terminal = start(FunctionTestAgent(confirm_deletion))
+    terminal.type_line("Go")
     waiting = terminal.chat.pending_confirmation
     for _ in range(3):
         terminal.repl.handle_line(line)
@@ -55,19 +55,19 @@ def test_no_stray_key_chooses(start: Start, line: str) -> None:
 
 
 def test_a_confirmation_that_is_answered_elsewhere_waits_no_longer(start: Start) -> None:
-    terminal = start(Agent(asks))
-    terminal.type("Go")
+    terminal = start(FunctionTestAgent(confirm_deletion))
+    terminal.type_line("Go")
     terminal.chat.choose("No")
     terminal.show()
     assert terminal.text.endswith("  → No\nSo: No.\nparrot (AGENT_EXECUTOR) · your turn > ")
 
 
 def test_a_stopped_turn_withdraws_its_question(start: Start) -> None:
-    terminal = start(Agent(asks))
-    terminal.type("Go")
+    terminal = start(FunctionTestAgent(confirm_deletion))
+    terminal.type_line("Go")
     terminal.repl.handle_line("/stop")
     while terminal.chat.state is State.STATE_RUNNING:
-        terminal.next()
+        terminal.show_next()
     terminal.show()
     assert "The question was withdrawn." in terminal.text and "Stopped." in terminal.text
 
@@ -95,46 +95,46 @@ def test_each_choice_can_be_made_by_its_number_and_nothing_else_is_one(
 def test_conversations_are_listed_begun_and_opened(start: Start) -> None:
     terminal = start(title="First")
     first = terminal.chat.session_id
-    terminal.type("Hello")
-    terminal.type("/new Second")
-    assert terminal.last == "parrot (AGENT_EXECUTOR) · new > "
-    listed = terminal.type("/sessions")
+    terminal.type_line("Hello")
+    terminal.type_line("/new Second")
+    assert terminal.last_line == "parrot (AGENT_EXECUTOR) · new > "
+    listed = terminal.type_line("/sessions")
     assert "Second  (0 messages)" in listed and "First  (2 messages)" in listed
-    opened = terminal.type(f"/open {first[:13]}")
+    opened = terminal.type_line(f"/open {first[:13]}")
     assert "> Hello\nYou said: Hello\n" in opened
-    assert "No conversation begins with" in terminal.type("/open nobody")
-    assert "No conversation begins" in terminal.type("/open")
+    assert "No conversation begins with" in terminal.type_line("/open nobody")
+    assert "No conversation begins" in terminal.type_line("/open")
 
 
 def test_it_says_how_it_is_and_who_is_there(start: Start) -> None:
-    terminal = start(Agent(), Agent(name="two"))
-    terminal.type("Hello")
-    state = terminal.type("/state")
+    terminal = start(FunctionTestAgent(), FunctionTestAgent(name="two"))
+    terminal.type_line("Hello")
+    state = terminal.type_line("/state")
     assert "STATE_STOP, the last turn: done" in state and "2 messages" in state
-    agents = terminal.type("/agents")
+    agents = terminal.type_line("/agents")
     assert "* parrot  AGENT_EXECUTOR  TOOL_CALLING" in agents and "  two " in agents
-    assert "no agent 'three' here: choose parrot, two" in terminal.type("/to three")
-    assert "No debugger shows this conversation" in terminal.type("/debug")
-    assert all(f"/{name}" in terminal.type("/help") for name in ("stop", "auto", "quit"))
+    assert "no agent 'three' here: choose parrot, two" in terminal.type_line("/to three")
+    assert "No debugger shows this conversation" in terminal.type_line("/debug")
+    assert all(f"/{name}" in terminal.type_line("/help") for name in ("stop", "auto", "quit"))
 
 
 def test_auto_chat_is_set(start: Start) -> None:
     terminal = start()
-    terminal.type("/auto 5")
+    terminal.type_line("/auto 5")
     assert (terminal.chat.auto_chat, terminal.chat.auto_chat_max) == (True, 5)
-    terminal.type("/auto off")
+    terminal.type_line("/auto off")
     assert not terminal.chat.auto_chat
-    assert "AutoChat is off" in terminal.type("/auto")
-    assert "/auto on, /auto off" in terminal.type("/auto perhaps")
-    assert "/auto on, /auto off" in terminal.type("/auto " + "1" * 5000)
-    assert "choose 0 to 1000" in terminal.type("/auto 1001")
+    assert "AutoChat is off" in terminal.type_line("/auto")
+    assert "/auto on, /auto off" in terminal.type_line("/auto perhaps")
+    assert "/auto on, /auto off" in terminal.type_line("/auto " + "1" * 5000)
+    assert "choose 0 to 1000" in terminal.type_line("/auto 1001")
 
 
 def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
     terminal = start()
-    assert "There is no command /fly" in terminal.type("/fly away")
-    assert "Did you mean “sessions”?" in terminal.type("/sesions")
-    terminal.type("/quit")
+    assert "There is no command /fly" in terminal.type_line("/fly away")
+    assert "Did you mean “sessions”?" in terminal.type_line("/sesions")
+    terminal.type_line("/quit")
     assert terminal.repl.is_over
 
 
@@ -148,7 +148,7 @@ def test_how_a_run_is_opened_in_the_debugger() -> None:
 
 
 def test_a_turn_that_is_halted_in_the_debugger_says_so_once(start: Start) -> None:
-    terminal = start(Agent(["Yes."]))
+    terminal = start(FunctionTestAgent(["Yes."]))
     running = replace(terminal.repl.info, state=State.STATE_RUNNING, halted=True, run_id="r1")
     begin = len(terminal.text)
     for title in ("one", "two"):
@@ -160,19 +160,19 @@ def test_a_turn_that_is_halted_in_the_debugger_says_so_once(start: Start) -> Non
 
 def test_a_conversation_that_is_removed_elsewhere_is_followed_by_a_new_one(start: Start) -> None:
     terminal = start()
-    terminal.type("Hello")
+    terminal.type_line("Hello")
     before = terminal.chat.session_id
     terminal.chat._thread.wait(lambda: terminal.chat._interpreter.remove(before))
     terminal.repl.update_prompt()  # before that is shown
     terminal.update_prompt()
     assert "This conversation was deleted: a new one begins." in terminal.text
     assert terminal.chat.session_id != before
-    assert terminal.type("Hello again").startswith("You said: Hello again\n")
+    assert terminal.type_line("Hello again").startswith("You said: Hello again\n")
 
 
 def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
     terminal = start()
-    terminal.type("Hello")
+    terminal.type_line("Hello")
     terminal.repl.show(
         ChatSessionSnapshot(session=terminal.chat.info, messages=terminal.chat.messages[:1])
     )
@@ -186,7 +186,7 @@ def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
 
 def test_an_interrupt_stops_the_turn_and_the_second_ends(start: Start) -> None:
     stuck = BlockingAgent()
-    terminal = start(Agent(stuck.say))
+    terminal = start(FunctionTestAgent(stuck.answer))
     terminal.repl.handle_line("Hello")
     stuck.reached.wait()
     terminal.show()
@@ -202,26 +202,26 @@ def test_an_interrupt_at_rest_says_how_to_end(start: Start) -> None:
     terminal = start()
     terminal.repl.handle_interrupt()
     assert "Ctrl+C again" in terminal.text and not terminal.repl.is_over
-    terminal.type("Hello")  # it counts anew
+    terminal.type_line("Hello")  # it counts anew
     terminal.repl.handle_interrupt()
     assert not terminal.repl.is_over
 
 
 def test_a_program_is_listened_to_once_it_was_answered(start: Start) -> None:
-    terminal = start(Agent(asks), terminal=False)
+    terminal = start(FunctionTestAgent(confirm_deletion), terminal=False)
     assert terminal.repl.accepts_line
     terminal.repl.handle_line("Go")
     assert not terminal.repl.accepts_line
     terminal.update_prompt()
     assert terminal.repl.accepts_line and terminal.text.endswith("  3  No\n")
-    terminal.type("3")
+    terminal.type_line("3")
     assert terminal.text.endswith("So: No.\n")  # no prompts
     assert not terminal.repl.has_failed
 
 
 def test_a_message_while_somebody_answers_is_refused(start: Start) -> None:
     stuck = BlockingAgent()
-    terminal = start(Agent(stuck.say))
+    terminal = start(FunctionTestAgent(stuck.answer))
     terminal.repl.handle_line("Hello")
     stuck.reached.wait()
     terminal.repl.handle_line("And?")

@@ -17,21 +17,21 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.terminal.view import MessageWriter
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import Message
-from tests.chat.chats import Agent
+from tests.chat.chats import FunctionTestAgent
 from tests.chat.harness import PNG, message
 from tests.chat.terminals import Start
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J\r\b\u202e<b>&amp;"
 
 
-def saying(*items: Item, **how: Any) -> Agent:
+def saying(*items: Item, **how: Any) -> FunctionTestAgent:
     """An agent that says these."""
 
     async def write(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         for item in items:
             yield item
 
-    return Agent(write, **how)
+    return FunctionTestAgent(write, **how)
 
 
 # ---- what is shown -----------------------------------------------------------------------------------
@@ -39,8 +39,10 @@ def saying(*items: Item, **how: Any) -> Agent:
 
 def test_it_says_who_is_spoken_to_and_how_the_session_is(start: Start) -> None:
     terminal = start()
-    assert terminal.last == "parrot (AGENT_EXECUTOR) · new > "
-    assert terminal.type("Hello") == ("You said: Hello\nparrot (AGENT_EXECUTOR) · your turn > ")
+    assert terminal.last_line == "parrot (AGENT_EXECUTOR) · new > "
+    assert terminal.type_line("Hello") == (
+        "You said: Hello\nparrot (AGENT_EXECUTOR) · your turn > "
+    )
 
 
 def test_text_is_shown_as_it_comes(start: Start) -> None:
@@ -52,7 +54,7 @@ def test_text_is_shown_as_it_comes(start: Start) -> None:
         await go.wait()
         yield ", please."
 
-    terminal = start(Agent(write))
+    terminal = start(FunctionTestAgent(write))
     terminal.repl.handle_line("Hello")
     reached.wait()
     terminal.show()
@@ -78,7 +80,7 @@ def test_each_type_of_message_has_its_look(start: Start, tmp_path: Path) -> None
             outputs.result("2", "no such thing", ok=False),
         )
     )
-    shown = terminal.type("Show me")
+    shown = terminal.type_line("Show me")
     assert shown.splitlines()[:-1] == [
         "┌─ python",
         "│ def f():",
@@ -103,10 +105,10 @@ def test_each_type_of_message_has_its_look(start: Start, tmp_path: Path) -> None
 
 def test_several_agents_are_told_apart(start: Start) -> None:
     terminal = start(saying("One here."), saying("Two here.", name="two"))
-    assert terminal.type("Hi").startswith("parrot (AGENT_EXECUTOR):\nOne here.\n")
-    terminal.type("/to two")
-    assert terminal.last == "two (AGENT_EXECUTOR) · your turn > "
-    assert terminal.type("Hi").startswith("two (AGENT_EXECUTOR):\nTwo here.\n")
+    assert terminal.type_line("Hi").startswith("parrot (AGENT_EXECUTOR):\nOne here.\n")
+    terminal.type_line("/to two")
+    assert terminal.last_line == "two (AGENT_EXECUTOR) · your turn > "
+    assert terminal.type_line("Hi").startswith("two (AGENT_EXECUTOR):\nTwo here.\n")
 
 
 def test_an_error_is_shown_and_the_conversation_goes_on(start: Start) -> None:
@@ -114,8 +116,8 @@ def test_an_error_is_shown_and_the_conversation_goes_on(start: Start) -> None:
         yield "I try"
         raise ZeroDivisionError("too small")
 
-    terminal = start(Agent(fail))
-    shown = terminal.type("Go")
+    terminal = start(FunctionTestAgent(fail))
+    shown = terminal.type_line("Go")
     assert shown.startswith("I try\n") and "too small" in shown
     assert terminal.repl.has_failed and not terminal.repl.is_over
 
@@ -129,8 +131,8 @@ def test_what_is_said_elsewhere_is_shown(start: Start) -> None:
 
 def test_auto_chat_shows_what_it_says(start: Start) -> None:
     terminal = start(auto_chat_max=1)
-    assert "continues by itself for at most 1 turn." in terminal.type("/auto on")
-    assert terminal.type("Hello").splitlines() == [
+    assert "continues by itself for at most 1 turn." in terminal.type_line("/auto on")
+    assert terminal.type_line("Hello").splitlines() == [
         "You said: Hello",
         "· Go on.",
         "You said: Go on.",
@@ -183,11 +185,11 @@ def test_nothing_of_a_message_is_an_order_to_the_terminal(start: Start) -> None:
         yield outputs.result("1", [HOSTILE])
         await turn.confirm(HOSTILE, [HOSTILE, "No"])
 
-    terminal = start(Agent(write), title=HOSTILE)
-    terminal.type("Go")
-    terminal.type("2")
-    terminal.type("/sessions")
-    terminal.type("/agents")
+    terminal = start(FunctionTestAgent(write), title=HOSTILE)
+    terminal.type_line("Go")
+    terminal.type_line("2")
+    terminal.type_line("/sessions")
+    terminal.type_line("/agents")
     shown = terminal.text.replace("\n", "")
     assert shown.isprintable(), [each for each in shown if not each.isprintable()]
 

@@ -9,19 +9,19 @@ import pytest
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import ChatAgentChanged, State, TurnEnding
-from tests.chat.harness import NOWHERE, Actor, harness, refused
+from tests.chat.harness import NOWHERE, ScriptedAgent, expect_refusal, harness
 
 
-def agents(*named: Actor, **options: Any) -> Any:
+def agents(*named: ScriptedAgent, **options: Any) -> Any:
     return harness(NOWHERE, *named, store=False, **options)
 
 
-def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> Actor:
-    return Actor(items, name, role)
+def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> ScriptedAgent:
+    return ScriptedAgent(items, name, role)
 
 
 async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
-    one, two = Actor(["One."], "one"), Actor(["Two."], "two")
+    one, two = ScriptedAgent(["One."], "one"), ScriptedAgent(["Two."], "two")
     async with agents(one, two) as home:
         assert [each.content for each in await home.ask()] == ["One."]
         assert [each.content for each in await home.ask(to="two")] == ["Two."]
@@ -31,14 +31,14 @@ async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
 
 
 async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
-    async with agents(Actor(name="one")) as home:
-        with refused("unknown_agent", "'two': choose one"):
+    async with agents(ScriptedAgent(name="one")) as home:
+        with expect_refusal("unknown_agent", "'two': choose one"):
             home.send("Hello.", "two")
         assert (home.info.state, home.messages) == (State.STATE_INIT, ())
 
 
 async def test_agents_are_created_run_and_end_each_as_an_event() -> None:
-    async with agents(Actor(name="one"), Actor(name="two")) as home:
+    async with agents(ScriptedAgent(name="one"), ScriptedAgent(name="two")) as home:
         assert [agent.phase for agent in home.info.agents] == ["created", "created"]
         await home.ask(to="two")
         await home.ask(to="two")
@@ -50,7 +50,7 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
     def fails(message: object, turn: object) -> Any:
         raise ValueError("broken")
 
-    async with agents(Actor(fails)) as home:
+    async with agents(ScriptedAgent(fails)) as home:
         await home.ask()
         last = [event for event in home.fold.events if isinstance(event, ChatAgentChanged)][-1]
         assert (last.agent.phase, last.error) == ("ended", "ValueError: broken")
@@ -58,7 +58,7 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
 
 @pytest.mark.parametrize("role", ["SUPERVISOR", "CREW"])
 async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
-    worker = Actor(["Done."], "worker")
+    worker = ScriptedAgent(["Done."], "worker")
     leads = boss("I'd ask. ", Handoff("worker", "Do the tests."), "never said", role=role)
     async with agents(leads, worker) as home:
         await home.ask("Test it.")
@@ -81,7 +81,7 @@ async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
 
 
 async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> None:
-    worker = Actor(["Done."], "worker")
+    worker = ScriptedAgent(["Done."], "worker")
     async with agents(boss("Not mine.", Handoff("worker")), worker) as home:
         await home.ask("First.")
         await home.ask("Second.")
@@ -98,8 +98,12 @@ async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> Non
 @pytest.mark.parametrize(
     ("first", "others", "why"),
     [
-        (boss(Handoff("worker"), role="AGENT_EXECUTOR"), [Actor(name="worker")], "can't hand on"),
-        (boss(Handoff("nobody")), [Actor(name="worker")], "no agent called 'nobody'"),
+        (
+            boss(Handoff("worker"), role="AGENT_EXECUTOR"),
+            [ScriptedAgent(name="worker")],
+            "can't hand on",
+        ),
+        (boss(Handoff("nobody")), [ScriptedAgent(name="worker")], "no agent called 'nobody'"),
         (boss(Handoff("boss")), [], "has already answered in this turn"),
         (
             boss(Handoff("b"), role="CREW"),
@@ -113,7 +117,9 @@ async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> Non
         ),
     ],
 )
-async def test_a_hand_on_that_may_not_be_is_an_error(first: Actor, others: Any, why: str) -> None:
+async def test_a_hand_on_that_may_not_be_is_an_error(
+    first: ScriptedAgent, others: Any, why: str
+) -> None:
     async with agents(first, *others) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.ERROR
@@ -129,20 +135,20 @@ async def test_a_turn_comes_back_to_a_supervisor() -> None:
         return iter([Handoff("crew", "Your part.")] if len(rounds) == 1 else ["All done."])
 
     crew = boss("Ready.", Handoff("boss", "It is ready."), role="CREW", name="crew")
-    async with agents(Actor(leads, "boss", "SUPERVISOR"), crew) as home:
+    async with agents(ScriptedAgent(leads, "boss", "SUPERVISOR"), crew) as home:
         await home.ask("Go.")
         assert rounds == ["Go.", "It is ready."]
         assert home.info.ending is TurnEnding.DONE
 
 
 async def test_agents_may_come_and_go() -> None:
-    async with agents(Actor(["One."], "one")) as home:
+    async with agents(ScriptedAgent(["One."], "one")) as home:
         here = home.interpreter
-        here.add_agent(home.session, Actor(["Two."], "two"))
+        here.add_agent(home.session, ScriptedAgent(["Two."], "two"))
         assert home.fold.phases == [("two", "created")]
         assert [each.content for each in await home.ask(to="two")] == ["Two."]
         with pytest.raises(ProtocolError, match="already has an agent called 'two'"):
-            here.add_agent(home.session, Actor(name="two"))
+            here.add_agent(home.session, ScriptedAgent(name="two"))
         here.remove_agent(home.session, "one")
         assert home.info.default_agent == "two"
         assert [each.content for each in await home.ask()] == ["Two."]
@@ -158,7 +164,7 @@ async def test_an_agent_that_goes_may_end_its_answer() -> None:
         home.interpreter.remove_agent(home.session, "one")
         yield "Good bye."
 
-    async with agents(Actor(leaves, "one"), Actor(name="two")) as home:
+    async with agents(ScriptedAgent(leaves, "one"), ScriptedAgent(name="two")) as home:
         await home.ask()
         assert home.messages[-1].content == "Good bye."
         assert home.info.ending is TurnEnding.DONE
@@ -168,10 +174,10 @@ async def test_an_agent_that_goes_may_end_its_answer() -> None:
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        ([Actor(name="a"), Actor(name="a")], "invalid_message"),
-        ([Actor(name="")], "invalid_message"),
-        ([Actor(name="x" * 101)], "invalid_message"),
-        ([Actor(role="EXECUTOR")], "invalid_message"),
+        ([ScriptedAgent(name="a"), ScriptedAgent(name="a")], "invalid_message"),
+        ([ScriptedAgent(name="")], "invalid_message"),
+        ([ScriptedAgent(name="x" * 101)], "invalid_message"),
+        ([ScriptedAgent(role="EXECUTOR")], "invalid_message"),
     ],
 )
 async def test_inv_agent_001_agents_have_a_name_and_a_defined_role(wrong: Any, code: str) -> None:
@@ -184,7 +190,7 @@ async def test_inv_agent_001_agents_have_a_name_and_a_defined_role(wrong: Any, c
 
 
 async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
-    class Odd(Actor):
+    class Odd(ScriptedAgent):
         description = "half \ud800" + "x" * 5000
 
         def run_id(self, session_id: str) -> str | None:
@@ -196,7 +202,7 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
     async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
         home.interpreter.update_session(home.session, title="\ud800" + "x" * 500)
         home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         (agent,) = home.info.agents
         assert (len(agent.description), agent.run_id, agent.notice) == (1000, None, "")
         assert len(home.info.title) == 200
@@ -204,7 +210,7 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
 
 
 async def test_an_agent_of_an_unknown_type_is_refused() -> None:
-    class Odd(Actor):
+    class Odd(ScriptedAgent):
         agent_type: Any = "GUESSING"
 
     with pytest.raises(ProtocolError, match="can't be 'GUESSING': choose TOOL_CALLING"):
@@ -214,6 +220,6 @@ async def test_an_agent_of_an_unknown_type_is_refused() -> None:
 
 async def test_what_is_handed_on_must_be_a_text() -> None:
     told: Any = 3
-    async with agents(boss(Handoff("worker", told)), Actor(name="worker")) as home:
+    async with agents(boss(Handoff("worker", told)), ScriptedAgent(name="worker")) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.ERROR

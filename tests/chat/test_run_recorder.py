@@ -14,52 +14,52 @@ from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
 from tests.chat.harness import (
     NOWHERE,
     SAME,
-    Actor,
-    Harness,
-    debugged,
+    ChatHarness,
+    ScriptedAgent,
+    debugged_harness,
     harness,
     make_shown_message,
     step_through_turn,
 )
-from tests.coding.debugged_agent import View
+from tests.coding.debugged_agent import AsyncLiveView
 
 # ---- what is seen -----------------------------------------------------------------------------------
 
 
-async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> None:
-    async with debugged(Actor(["Yes."])) as home:
+async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: AsyncLiveView) -> None:
+    async with debugged_harness(ScriptedAgent(["Yes."])) as home:
         home.send("Hello.")
-        assert await view.at() == {
+        assert await view.wait_for_halt() == {
             "Tool": "actor",
             "Argument": {"message": make_shown_message("Hello.", "user"), "window": []},
         }
         assert (home.info.run_id, home.info.no_debugger) == (view.run.id, None)
         assert home.info.speaking == "actor"
         assert view.run.program == "chat Hello."
-        await view.steps()
-        assert await view.at() == [make_shown_message("Yes.", agent_name="actor")]
-        await view.steps()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await view.step_async()
+        assert await view.wait_for_halt() == [make_shown_message("Yes.", agent_name="actor")]
+        await view.step_async()
+        await home.wait_for_user_turn(TurnEnding.DONE)
         home.send("Again.")
-        begun = await view.at()
+        begun = await view.wait_for_halt()
         assert begun["Argument"]["window"] == [
             {"id": "m1", **make_shown_message("Hello.", "user")},
             {"id": "m2", **make_shown_message("Yes.", agent_name="actor")},
         ]
         assert len(view.runs) == 1
         await home.stop()
-    ended = await asyncio.to_thread(view.over)
+    ended = await asyncio.to_thread(view.wait_until_ended)
     assert ended.state is RunState.IDLE
 
 
-async def test_a_chat_goes_on_by_itself_unless_it_steps(view: View) -> None:
-    async with debugged(Actor(), step=False) as home:
+async def test_a_chat_goes_on_by_itself_unless_it_steps(view: AsyncLiveView) -> None:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask()
         await home.ask()
-        assert home.info.run_id == view.until(lambda run: True).id
+        assert home.info.run_id == view.wait_until(lambda run: True).id
 
 
-async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
+async def test_what_a_function_does_stands_within_its_turn(view: AsyncLiveView) -> None:
     def works(message: Any, turn: Any) -> Any:
         with AgentStepper("mine") as dbg, dbg.tool("look", {"at": 1}) as call:
             call.result = "seen"
@@ -72,12 +72,14 @@ async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
             call.result = 1
         yield "Done."
 
-    async with debugged(Actor(works), Actor(works_too, "too"), step=False) as home:
+    async with debugged_harness(
+        ScriptedAgent(works), ScriptedAgent(works_too, "too"), step=False
+    ) as home:
         await home.ask()
         await home.ask(to="too")
         assert home.info.ending is TurnEnding.DONE
-    await asyncio.to_thread(view.over)
-    rows = await asyncio.to_thread(view.rows)
+    await asyncio.to_thread(view.wait_until_ended)
+    rows = await asyncio.to_thread(view.list_rows)
     _, *begun, _ = [(row.name, row.depth) for row in rows if row.side is EventSide.BEGIN]
     assert begun == [("actor", 0), ("look", 1), ("too", 0), (None, 1), ("own", 1)]
     assert len(view.runs) == 1
@@ -86,40 +88,40 @@ async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
 # ---- refusals and ends ------------------------------------------------------------------------------
 
 
-async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None:
-    actor = Actor()
-    async with debugged(actor) as home:
+async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: AsyncLiveView) -> None:
+    actor = ScriptedAgent()
+    async with debugged_harness(actor) as home:
         home.send("Hello.")
-        await view.at()
-        await view.denies("Not today.")
-        await home.is_awaiting_user(TurnEnding.ERROR)
+        await view.wait_for_halt()
+        await view.deny_async("Not today.")
+        await home.wait_for_user_turn(TurnEnding.ERROR)
         assert home.messages[-1].content == "Not today."
         assert not actor.given
         home.send("Now?")
         await step_through_turn(view, SAME, SAME)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert len(view.runs) == 1
 
 
 async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one(
-    view: View,
+    view: AsyncLiveView,
 ) -> None:
-    async with debugged(Actor()) as home:
+    async with debugged_harness(ScriptedAgent()) as home:
         home.send("Hello.")
-        await view.at()
+        await view.wait_for_halt()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
-        await home.is_awaiting_user(TurnEnding.STOPPED)
-        assert (await asyncio.to_thread(view.over)).ending.value == "stopped"
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
+        assert (await asyncio.to_thread(view.wait_until_ended)).ending.value == "stopped"
         assert home.said == [("user", "Hello.")]
         home.send("Again.")
-        info = await home.until(lambda info: info.run_id != first)
-        await asyncio.to_thread(view.until, lambda run: run.id == info.run_id)
+        info = await home.wait_until(lambda info: info.run_id != first)
+        await asyncio.to_thread(view.wait_until, lambda run: run.id == info.run_id)
         await step_through_turn(view, SAME, SAME)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
 
 
-async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> None:
+async def test_stop_within_a_functions_own_event_ends_the_turn(view: AsyncLiveView) -> None:
     def work(message: str) -> str:
         with AgentStepper("mine") as dbg, dbg.tool("look", message) as call:
             call.result = "never seen"
@@ -128,40 +130,44 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
     async with harness(NOWHERE, FunctionAgent(work), store=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await step_through_turn(view, SAME)
-        assert await view.at() == {"Tool": "look", "Argument": "Hello."}
+        assert await view.wait_for_halt() == {"Tool": "look", "Argument": "Hello."}
         await asyncio.to_thread(view.stop)
-        await home.is_awaiting_user(TurnEnding.STOPPED)
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
         assert home.said == [("user", "Hello.")]
-        assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
+        assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.STOPPED
 
 
-async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(view: View) -> None:
-    async with debugged(Actor(), step=False) as home:
+async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(
+    view: AsyncLiveView,
+) -> None:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask("One.")
         first = home.info.run_id
-        await asyncio.to_thread(view.until, lambda run: run.id == first)
+        await asyncio.to_thread(view.wait_until, lambda run: run.id == first)
         await asyncio.to_thread(view.stop)
         assert [each.content for each in await home.ask("Two.")] == ["Yes."]
         assert (home.info.ending, home.info.run_id != first) == (TurnEnding.DONE, True)
-        await asyncio.to_thread(view.until, lambda run: run.id != first)
+        await asyncio.to_thread(view.wait_until, lambda run: run.id != first)
         assert view.runs[str(first)].ending is RunEnding.STOPPED
 
 
-async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
-    async with debugged(Actor()) as home:
+async def test_stop_in_the_chat_withdraws_the_breakpoint(view: AsyncLiveView) -> None:
+    async with debugged_harness(ScriptedAgent()) as home:
         home.send("Hello.")
-        await view.at()
+        await view.wait_for_halt()
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
-        await asyncio.to_thread(view.until, lambda run: not run.pending)
+        await asyncio.to_thread(view.wait_until, lambda run: not run.pending)
         home.send("Again.")
-        assert (await view.at())["Argument"]["message"]["content"] == "Again."
-        await view.steps()
+        assert (await view.wait_for_halt())["Argument"]["message"]["content"] == "Again."
+        await view.step_async()
         await step_through_turn(view, SAME)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
 
 
-async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: View) -> None:
+async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(
+    view: AsyncLiveView,
+) -> None:
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def works(message: Any, turn: Any) -> Any:
@@ -173,30 +179,32 @@ async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: 
             loop.call_soon_threadsafe(ended.set_result, type(error).__name__)
             raise
 
-    async with debugged(FunctionAgent(works), Actor()) as home:
+    async with debugged_harness(FunctionAgent(works), ScriptedAgent()) as home:
         home.send("Hello.")
-        await view.at()
-        await view.steps()
-        assert (await view.at())["Tool"] == "look"
+        await view.wait_for_halt()
+        await view.step_async()
+        assert (await view.wait_for_halt())["Tool"] == "look"
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
         assert await asyncio.wait_for(ended, 20) == "AgentStopped"
-        await asyncio.to_thread(view.until, lambda run: not run.pending)
+        await asyncio.to_thread(view.wait_until, lambda run: not run.pending)
         home.send("And you?", "actor")
-        assert (await view.at())["Tool"] == "actor"
+        assert (await view.wait_for_halt())["Tool"] == "actor"
         await home.stop()
 
 
-async def test_between_turns_nothing_is_said_to_run(core: AgentStepperCore, view: View) -> None:
-    async with debugged(Actor(), step=False) as home:
+async def test_between_turns_nothing_is_said_to_run(
+    core: AgentStepperCore, view: AsyncLiveView
+) -> None:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask()
         run = await asyncio.to_thread(
-            view.until, lambda run: run.agent_state is AgentActivity.WAITING
+            view.wait_until, lambda run: run.agent_state is AgentActivity.WAITING
         )
         assert run.rows >= 2  # the turn's begin and end
 
 
-class Link:
+class FakeRunLink:
     """A run's link, whose halt points come and go as the test has it."""
 
     def __init__(self) -> None:
@@ -211,17 +219,17 @@ class Link:
         self._callback()
 
 
-class Run:
+class FakeStepper:
     """What `HaltWatcher` looks at of an AgentStepper."""
 
     def __init__(self) -> None:
-        self.link = Link()
+        self.link = FakeRunLink()
 
-    def _current_session(self) -> Run:
+    def _current_session(self) -> FakeStepper:
         return self
 
 
-async def until(home: Harness, *, halted: bool) -> None:
+async def until(home: ChatHarness, *, halted: bool) -> None:
     """Wait until the session says so."""
     said = asyncio.Event()
     detach = home.interpreter.attach(
@@ -231,23 +239,29 @@ async def until(home: Harness, *, halted: bool) -> None:
     detach()
 
 
-async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: View) -> None:
-    async with harness(None, Actor(["Yes."]), store=False, debugger=True, step=True) as home:
+async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(
+    view: AsyncLiveView,
+) -> None:
+    async with harness(
+        None, ScriptedAgent(["Yes."]), store=False, debugger=True, step=True
+    ) as home:
         home.send("Hello.")
-        await view.at()
+        await view.wait_for_halt()
         await until(home, halted=True)
-        await view.steps()
-        await view.at()
+        await view.step_async()
+        await view.wait_for_halt()
         await until(home, halted=True)
-        await view.steps()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await view.step_async()
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert not home.info.halted
 
 
-async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
-    async with harness(None, Actor(["Yes."]), store=False, debugger=True, step=True) as home:
+async def test_stopping_a_halted_turn_ends_the_halt(view: AsyncLiveView) -> None:
+    async with harness(
+        None, ScriptedAgent(["Yes."]), store=False, debugger=True, step=True
+    ) as home:
         home.send("Hello.")
-        await view.at()
+        await view.wait_for_halt()
         await until(home, halted=True)
         await home.stop()
         assert not home.info.halted
@@ -256,7 +270,7 @@ async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
 async def test_a_breakpoint_that_is_answered_at_once_is_no_halt() -> None:
     told: list[bool] = []
     halting = HaltWatcher(lambda: told.append(halting.is_halted))
-    run = Run()
+    run = FakeStepper()
     halting.follow(run)  # type: ignore[arg-type]
     for halted in (True, False) * 3:
         run.link.set(halted)

@@ -13,8 +13,8 @@ from agentstepper_nb.chat import run_recorder
 from agentstepper_nb.protocol.chat import TurnEnding
 from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
-from tests.chat.harness import Actor, Gate, debugged
-from tests.coding.debugged_agent import View
+from tests.chat.harness import GatedAnswer, ScriptedAgent, debugged_harness
+from tests.coding.debugged_agent import AsyncLiveView
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_without_a_debugger_the_chat_goes_on_and_says_why(
     nobody: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with debugged(Actor()) as home:
+    async with debugged_harness(ScriptedAgent()) as home:
         assert [each.content for each in await home.ask()] == ["Yes."]
         assert home.info.run_id is None
         assert "127.0.0.1:9" in (home.info.no_debugger or "")
@@ -39,7 +39,7 @@ async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
     monkeypatch.setattr(run_recorder, "RETRY_INTERVAL_S", 0.0)
     there = f"ws://127.0.0.1:{core.client_port}"
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
-    async with debugged(Actor(), step=False) as home:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask()
         assert home.info.run_id is None
         monkeypatch.setenv("AGENTSTEPPER_URL", there)
@@ -91,7 +91,7 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
             return await AsyncAgentStepper.connect(*given, **options)
 
     monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Slow)
-    async with debugged(Actor(), step=False) as home:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask()
         assert (home.info.run_id, home.info.no_debugger) == (None, run_recorder._NOT_CONNECTED_YET)
         answers.set()
@@ -101,30 +101,30 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
 
 
 async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
-    view: View, monkeypatch: pytest.MonkeyPatch
+    view: AsyncLiveView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_recorder, "FIRST_CONNECT_TIMEOUT_S", 0.0)
-    async with debugged(Actor(), step=False) as home:
+    async with debugged_harness(ScriptedAgent(), step=False) as home:
         await home.ask()
         assert home.info.run_id is None
-        await asyncio.to_thread(view.until, lambda run: True)
+        await asyncio.to_thread(view.wait_until, lambda run: True)
         connecting = home.interpreter.find(home.session).recording._connecting
         assert connecting is not None
         await asyncio.wait({connecting})
-    assert (await asyncio.to_thread(view.over)).ending is RunEnding.FINISHED
+    assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.FINISHED
 
 
 async def test_a_core_that_goes_away_takes_no_turn_with_it(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_recorder, "CLOSE_TIMEOUT_S", 0.01)
-    gate = Gate(["One"], [" two."])
-    async with debugged(Actor(gate), step=False) as home:
+    gate = GatedAnswer(["One"], [" two."])
+    async with debugged_harness(ScriptedAgent(gate), step=False) as home:
         home.send("Hello.")
         await gate.reached.wait()
         await asyncio.to_thread(core.stop)
         gate.opened.set()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.messages[-1].content == "One two."
         await home.ask("And now?")
         assert home.info.ending is TurnEnding.DONE
@@ -144,30 +144,32 @@ async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
         core.start()
         return core
 
-    core, gate = await asyncio.to_thread(made), Gate(["One"], [" two."])
+    core, gate = await asyncio.to_thread(made), GatedAnswer(["One"], [" two."])
     port = core.client_port
     monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{port}")
-    async with debugged(Actor(gate), Actor(name="other"), step=False) as home:
+    async with debugged_harness(
+        ScriptedAgent(gate), ScriptedAgent(name="other"), step=False
+    ) as home:
         home.send("Hello.")
         await gate.reached.wait()
         first = home.info.run_id
         await asyncio.to_thread(core.stop)
-        await home.until(
+        await home.wait_until(
             lambda info: "away" in (info.no_debugger or "")
         )  # told while a turn goes on
         gate.opened.set()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         await home.ask("Meanwhile.", "other")
         core = await asyncio.to_thread(made, port)
         try:
-            with View(core.ui_port) as view:
-                await home.until(lambda info: info.no_debugger is None)  # and between turns
+            with AsyncLiveView(core.ui_port) as view:
+                await home.wait_until(lambda info: info.no_debugger is None)  # and between turns
                 await home.ask("And now?", "other")
                 assert home.info.run_id == first
                 await home.interpreter.close()
-                run = await asyncio.to_thread(view.over)
+                run = await asyncio.to_thread(view.wait_until_ended)
                 assert run.ending is RunEnding.FINISHED
-                rows = await asyncio.to_thread(view.rows)
+                rows = await asyncio.to_thread(view.list_rows)
                 tools = [(row.name, row.side) for row in rows if row.name in ("actor", "other")]
                 each = [EventSide.BEGIN, EventSide.END]
                 assert tools == [

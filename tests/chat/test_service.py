@@ -21,17 +21,17 @@ from agentstepper_nb.protocol.chat import (
     State,
 )
 from tests.chat.chats import (
-    Agent,
+    FunctionTestAgent,
     HeldAnswer,
-    ask,
-    content_of,
     interpreter,
     is_turn_end,
+    list_contents,
     read_until,
+    request,
     served,
-    watch,
+    watch_session,
 )
-from tests.chat.harness import message, refused
+from tests.chat.harness import expect_refusal, message
 
 TALK = ("send", "choose", "stop", "set", "create", "remove")
 WATCH = ("open", "earlier", "picture", "source")
@@ -43,30 +43,30 @@ WATCH = ("open", "earlier", "picture", "source")
 async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, ChatRight.TALK)
-        session = (await ask(service, "create", title="Birds")).id
-        stream = watch(service, session)
+        session = (await request(service, "create", title="Birds")).id
+        stream = watch_session(service, session)
         first = await anext(stream)
         assert isinstance(first.event, ChatSessionSnapshot) and first.event.session.title == "Birds"
-        said = await ask(service, "send", session=session, content="Hello")
+        said = await request(service, "send", session=session, content="Hello")
         assert (said.role, said.content, said.session_id) == ("user", "Hello", session)
         events = [first, *await read_until(stream, is_turn_end)]
         assert [told.n for told in events] == list(range(1, len(events) + 1))
-        assert content_of(events) == [("user", "Hello"), ("assistant", "You said: Hello")]
+        assert list_contents(events) == [("user", "Hello"), ("assistant", "You said: Hello")]
 
 
 async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
     """Who lost the answer sends by the same key; what was refused can be tried again."""
     held = HeldAnswer()
-    async with served(tmp_path, Agent(held)) as (here, service, session, stream):
+    async with served(tmp_path, FunctionTestAgent(held)) as (here, service, session, stream):
 
         async def send(key: str | None) -> Message:
-            said = await ask(service, "send", session=session, content="Hi", key=key)
+            said = await request(service, "send", session=session, content="Hi", key=key)
             assert isinstance(said, Message)
             return said
 
         first = await send("a")
         assert await send("a") == first
-        with refused("session_busy"):
+        with expect_refusal("session_busy"):
             await send("b")
         held.opened.set()
         await read_until(stream, is_turn_end)
@@ -95,8 +95,8 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
     async def post(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield f"So: {await turn.confirm('Go on?', ['Yes', 'No'])}"
 
-    async with served(tmp_path, Agent(post)) as (_, service, session, stream):
-        await ask(service, "send", session=session, content="Hello")
+    async with served(tmp_path, FunctionTestAgent(post)) as (_, service, session, stream):
+        await request(service, "send", session=session, content="Hello")
 
         def waits(told: NumberedChatEvent) -> bool:
             return (
@@ -106,34 +106,34 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
 
         events = await read_until(stream, waits)
         id = events[-1].event.session.waiting
-        chosen = await ask(service, "choose", session=session, message=id, choice="No")
+        chosen = await request(service, "choose", session=session, message=id, choice="No")
         assert (chosen.type, chosen.chosen) == (MessageType.CONFIRMATION, "No")
         events += await read_until(stream, is_turn_end)
-        assert content_of(events)[-1] == ("assistant", "So: No")
-        with refused("not_waiting", "wait"):
-            await ask(service, "choose", session=session, message=id, choice="No")
+        assert list_contents(events)[-1] == ("assistant", "So: No")
+        with expect_refusal("not_waiting", "wait"):
+            await request(service, "choose", session=session, message=id, choice="No")
 
 
 async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
     async with served(tmp_path, store=True) as (_, service, session, _):
-        info = await ask(service, "set", session=session, title="Fish", auto_chat_max=7)
+        info = await request(service, "set", session=session, title="Fish", auto_chat_max=7)
         assert (info.title, info.auto_chat_max) == ("Fish", 7)
         lists = service.stream("watch_sessions", msgspec.Raw(b"null"))
         first: Any = await anext(lists)
         assert [each.title for each in first.sessions] == ["Fish"]
-        assert await ask(service, "remove", session=session) is None
+        assert await request(service, "remove", session=session) is None
         assert not (await read_until(lists, lambda told: not told.sessions))[-1].sessions
         await lists.aclose()
 
 
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
     held = HeldAnswer()
-    async with served(tmp_path, Agent(held)) as (here, service, session, _):
-        await ask(service, "send", session=session, content="Hello")
+    async with served(tmp_path, FunctionTestAgent(held)) as (here, service, session, _):
+        await request(service, "send", session=session, content="Hello")
         await held.reached.wait()
-        with refused("session_busy"):
-            await ask(service, "send", session=session, content="And?")
-        await ask(service, "stop", session=session)
+        with expect_refusal("session_busy"):
+            await request(service, "send", session=session, content="And?")
+        await request(service, "stop", session=session)
         assert here.info(session).state is State.STATE_STOP
 
 
@@ -144,20 +144,20 @@ async def test_a_turn_is_stopped(tmp_path: Path) -> None:
 async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> None:
     async with interpreter(tmp_path) as here:
         session = str(here.create_session())
-        with refused("watch_only"):
-            await ask(ChatService(here, ChatRight.WATCH), method, session=session)
+        with expect_refusal("watch_only"):
+            await request(ChatService(here, ChatRight.WATCH), method, session=session)
 
 
 async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
     async with interpreter(tmp_path, store=True) as before:
         session = str(before.create_session())
-        await ask(ChatService(before, ChatRight.TALK), "send", session=session, content="Hi")
+        await request(ChatService(before, ChatRight.TALK), "send", session=session, content="Hi")
     async with interpreter(tmp_path, store=True) as here:
         service = ChatService(here, ChatRight.WATCH)
-        with refused("unknown_session"):
-            await anext(watch(service, session))
-        assert (await ask(service, "open", session=session)).live
-        begin = await anext(watch(service, session))
+        with expect_refusal("unknown_session"):
+            await anext(watch_session(service, session))
+        assert (await request(service, "open", session=session)).live
+        begin = await anext(watch_session(service, session))
         assert begin.event.messages[0].content == "Hi"
 
 
@@ -168,7 +168,7 @@ async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, met
         service = ChatService(here, ChatRight.TALK, mine)
         fields = {"content": "Hi", "message": "m", "choice": "Yes", "before": "m"}
         params = msgspec.Raw(msgspec.json.encode({"session": other, **fields}))
-        with refused("out_of_scope"):
+        with expect_refusal("out_of_scope"):
             if method.startswith("watch"):
                 await anext(service.stream(method, params))
             else:
@@ -189,18 +189,18 @@ async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None
             "source": {"message": secret},
             "choose": {"message": secret, "choice": "Yes"},
         }.items():
-            with refused("unknown_message_id"):
-                await ask(service, method, session=mine, **params)
+            with expect_refusal("unknown_message_id"):
+                await request(service, method, session=mine, **params)
 
 
 async def test_who_was_let_into_one_session_talks_there(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         mine = str(here.create_session("mine"))
         service = ChatService(here, ChatRight.TALK, mine)
-        assert (await ask(service, "open", session=mine)).title == "mine"
-        assert (await ask(service, "send", session=mine, content="Hi")).content == "Hi"
-        with refused("out_of_scope"):
-            await ask(service, "remove", session=mine)  # it isn't theirs
+        assert (await request(service, "open", session=mine)).title == "mine"
+        assert (await request(service, "send", session=mine, content="Hi")).content == "Hi"
+        with expect_refusal("out_of_scope"):
+            await request(service, "remove", session=mine)  # it isn't theirs
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_what_has_not_the_form_is_refused_with_its_field(
 ) -> None:
     async with interpreter(tmp_path) as here:
         with pytest.raises(ProtocolError) as error:
-            await ask(ChatService(here, ChatRight.TALK), method, **params)
+            await request(ChatService(here, ChatRight.TALK), method, **params)
         assert (error.value.code, error.value.field) == ("invalid_message", field)
 
 
@@ -227,10 +227,10 @@ async def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, ChatRight.TALK)
         with pytest.raises(CommandError, match="no method 'fly'"):
-            await ask(service, "fly")
-        with refused("unknown_session"):
-            await ask(service, "send", session="nobody's", content="Hi")
+            await request(service, "fly")
+        with expect_refusal("unknown_session"):
+            await request(service, "send", session="nobody's", content="Hi")
         with pytest.raises(CommandError):
-            await anext(watch(service, "nobody's"))
+            await anext(watch_session(service, "nobody's"))
         with pytest.raises(ProtocolError, match="JSON"):
             await service.call("send", msgspec.Raw(b"{"))

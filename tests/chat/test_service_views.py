@@ -24,17 +24,17 @@ from agentstepper_nb.protocol.chat import (
     MessageType,
 )
 from tests.chat.chats import (
-    Agent,
+    FunctionTestAgent,
     HeldAnswer,
-    ask,
-    content_of,
     interpreter,
     is_turn_end,
+    list_contents,
     read_until,
+    request,
     served,
-    watch,
+    watch_session,
 )
-from tests.chat.harness import PNG, message, refused
+from tests.chat.harness import PNG, expect_refusal, message
 
 # ---- pictures and files --------------------------------------------------------------------------
 
@@ -49,23 +49,23 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
         yield outputs.image("/etc/hosts")
         yield outputs.code_file("a.py", "python")
 
-    async with served(tmp_path, Agent(say)) as (_, service, session, stream):
-        await ask(service, "send", session=session, content="Show me")
+    async with served(tmp_path, FunctionTestAgent(say)) as (_, service, session, stream):
+        await request(service, "send", session=session, content="Show me")
         events = await read_until(stream, is_turn_end)
         told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert all(each.data is None for each in told)
         bytes_, file, elsewhere, source = list(dict.fromkeys(each.id for each in told))[-4:]
 
         async def picture(id: str) -> bytes:
-            return bytes((await ask(service, "picture", session=session, message=id)).data)
+            return bytes((await request(service, "picture", session=session, message=id)).data)
 
         assert await picture(bytes_) == PNG + b"bytes"
         assert await picture(file) == PNG + b"file"
-        with refused("not_allowed"):
+        with expect_refusal("not_allowed"):
             await picture(elsewhere)
-        shown = await ask(service, "source", session=session, message=source)
+        shown = await request(service, "source", session=session, message=source)
         assert shown.text == "print(1)"
-        begin = await anext(watch(service, session))
+        begin = await anext(watch_session(service, session))
         assert all(each.data is None for each in begin.event.messages)
 
 
@@ -84,15 +84,17 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         yield outputs.image("plot.png")
 
     monkeypatch.setattr(AllowedPaths, "read_image", hang)
-    async with served(tmp_path, Agent(say)) as (here, service, session, stream):
-        await ask(service, "send", session=session, content="Show me")
+    async with served(tmp_path, FunctionTestAgent(say)) as (here, service, session, stream):
+        await request(service, "send", session=session, content="Show me")
         await read_until(stream, is_turn_end)
         picture = here.messages(session)[1].id
-        gone = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
-        asking = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
+        gone = asyncio.ensure_future(request(service, "picture", session=session, message=picture))
+        asking = asyncio.ensure_future(
+            request(service, "picture", session=session, message=picture)
+        )
         await asyncio.to_thread(reached.wait)
         gone.cancel()
-        await ask(service, "set", session=session, title="It continues")
+        await request(service, "set", session=session, title="It continues")
         assert not asking.done()
         go.set()
         assert (await asking).data == PNG
@@ -103,13 +105,13 @@ async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, ChatRight.TALK)
         sessions = [str(here.create_session()) for _ in range(50)]
-        streams = {each: watch(service, each) for each in sessions}
+        streams = {each: watch_session(service, each) for each in sessions}
         for each in sessions:
             await anext(streams[each])
-            await ask(service, "send", session=each, content=each)
+            await request(service, "send", session=each, content=each)
         for each in sessions:
             told = await read_until(streams[each], is_turn_end)
-            assert content_of(told) == [("user", each), ("assistant", f"You said: {each}")]
+            assert list_contents(told) == [("user", each), ("assistant", f"You said: {each}")]
             await streams[each].aclose()
 
 
@@ -119,10 +121,10 @@ async def test_earlier_messages_come_by_pages(tmp_path: Path) -> None:
             async for _ in here.process_message(session, f"number {number}"):
                 pass
         last = here.messages(session)[-1].id
-        page = await ask(service, "earlier", session=session, before=last, limit=2)
+        page = await request(service, "earlier", session=session, before=last, limit=2)
         assert [each.content for each in page.messages] == ["You said: number 1", "number 2"]
         assert page.more
-        first = await ask(service, "earlier", session=session, before=page.messages[0].id)
+        first = await request(service, "earlier", session=session, before=page.messages[0].id)
         assert len(first.messages) == 3 and not first.more
 
 
@@ -161,16 +163,16 @@ async def test_an_extensions_message_is_told_as_one_that_views_know(
     tmp_path: Path, shout: str
 ) -> None:
     held = HeldAnswer(AgentOutput(type=shout, content="ab"), AgentOutput(type=shout, content="cd"))
-    async with served(tmp_path, Agent(held)) as (here, service, session, stream):
-        await ask(service, "send", session=session, content="Hello")
+    async with served(tmp_path, FunctionTestAgent(held)) as (here, service, session, stream):
+        await request(service, "send", session=session, content="Hello")
         await held.reached.wait()
-        half = await anext(watch(service, session))
+        half = await anext(watch_session(service, session))
         assert [each.content for each in half.event.messages] == ["Hello", "ABCD"]
         held.opened.set()
         events = await read_until(stream, is_turn_end)
         told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert {each.type for each in told} == {MessageType.MESSAGE}
-        assert content_of(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]
+        assert list_contents(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]
         assert [each.type for each in here.messages(session)][1] == shout
 
 

@@ -21,7 +21,14 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, EventCollector, Gate, Harness, refused, unstored_harness
+from tests.chat.harness import (
+    ChatHarness,
+    EventCollector,
+    GatedAnswer,
+    ScriptedAgent,
+    expect_refusal,
+    unstored_harness,
+)
 
 
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
@@ -39,9 +46,9 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
         yield "Half"
         raise ValueError("no more")
 
-    gate = Gate()
+    gate = GatedAnswer()
     async with unstored_harness(
-        Actor(), Actor(fails, "fails"), Actor(gate, "waits", go_on=None)
+        ScriptedAgent(), ScriptedAgent(fails, "fails"), ScriptedAgent(gate, "waits", go_on=None)
     ) as home:
         await home.ask()
         await home.ask(to="fails")
@@ -76,7 +83,7 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
 
 async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
     """A backend hears of each change as it happens, in one order, and never asks."""
-    async with unstored_harness(Actor(["One. ", "Two."])) as home:
+    async with unstored_harness(ScriptedAgent(["One. ", "Two."])) as home:
         folds = [EventCollector() for _ in range(3)]
         for fold in folds:
             home.interpreter.attach(home.session, fold)
@@ -88,7 +95,7 @@ async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
             assert (fold.info, fold.messages) == (home.info, home.messages)
 
 
-class Chunks:
+class ReleasedChunks:
     """An agent that says as much as it is let."""
 
     def __init__(self) -> None:
@@ -114,8 +121,8 @@ DEEDS = st.sampled_from(["say", "let", "let", "let", "choose", "stop", "title", 
 async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
     """A listener that folds events has the same session as the interpreter, whatever happens."""
 
-    chunks = Chunks()
-    async with unstored_harness(Actor(chunks), auto_chat_max=2) as home:
+    chunks = ReleasedChunks()
+    async with unstored_harness(ScriptedAgent(chunks), auto_chat_max=2) as home:
         folds = [home.fold]
         for deed in deeds:
             await _do(deed, home, chunks, folds)
@@ -126,11 +133,13 @@ async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
                 assert fold.messages == home.messages
 
 
-async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[EventCollector]) -> None:
+async def _do(
+    deed: str, home: ChatHarness, chunks: ReleasedChunks, folds: list[EventCollector]
+) -> None:
     here, running = home.interpreter, home.info.state is State.STATE_RUNNING
     match deed:
         case "say":
-            with refused("session_busy") if running else nullcontext():
+            with expect_refusal("session_busy") if running else nullcontext():
                 home.send("Hello.")
         case "let":
             chunks.let.release()

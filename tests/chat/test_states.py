@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agentstepper_nb.chat.session_states import AutoChat, SessionStates
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, State, TurnEnding
-from tests.chat.harness import refused
+from tests.chat.harness import expect_refusal
 
 NEXT = {
     State.STATE_INIT: {State.STATE_RUNNING},
@@ -19,7 +19,7 @@ NEXT = {
 }
 
 
-class Sessions(RuleBasedStateMachine):
+class RandomSessions(RuleBasedStateMachine):
     """Users, AutoChat and endings come as they like."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Sessions(RuleBasedStateMachine):
     @rule()
     def user(self) -> None:
         if self.machine.is_running:
-            with refused("session_busy"):
+            with expect_refusal("session_busy"):
                 self.machine.begin()
         else:
             self.machine.begin()
@@ -90,8 +90,8 @@ class Sessions(RuleBasedStateMachine):
         assert (self.machine.ending is None) is (self.machine.state is not State.STATE_STOP)
 
 
-Sessions.TestCase.settings = settings(stateful_step_count=30)
-test_inv_state_001_whatever_comes = Sessions.TestCase
+RandomSessions.TestCase.settings = settings(stateful_step_count=30)
+test_inv_state_001_whatever_comes = RandomSessions.TestCase
 
 
 def test_inv_state_001_transitions_are_monotonic() -> None:

@@ -14,23 +14,29 @@ from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
-from tests.chat.harness import TIMEOUT_S, Actor, Gate, refused, unstored_harness
+from tests.chat.harness import (
+    TIMEOUT_S,
+    GatedAnswer,
+    ScriptedAgent,
+    expect_refusal,
+    unstored_harness,
+)
 
 
 async def test_who_closes_the_stream_ends_the_turn() -> None:
-    gate = Gate(["One"])
-    async with unstored_harness(Actor(gate)) as home:
+    gate = GatedAnswer(["One"])
+    async with unstored_harness(ScriptedAgent(gate)) as home:
         async with home.send("Count.") as stream:
             async for _ in stream:
                 break
-        await home.is_awaiting_user(TurnEnding.STOPPED)
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
         assert gate.closed
         assert home.said == [("user", "Count."), ("assistant", "One")]
 
 
 async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
-    gate = Gate(["Half an "])
-    async with unstored_harness(Actor(gate)) as home:
+    gate = GatedAnswer(["Half an "])
+    async with unstored_harness(ScriptedAgent(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         await home.stop()
@@ -53,9 +59,9 @@ async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
                 await asyncio.sleep(0)
             tidied.set()
 
-    async with unstored_harness(Actor(tidies)) as home:
+    async with unstored_harness(ScriptedAgent(tidies)) as home:
         stream = home.send("Go.")
-        await home.until(lambda info: info.messages_in_memory == 2)
+        await home.wait_until(lambda info: info.messages_in_memory == 2)
         stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
         await tidying.wait()
         await stream.aclose()
@@ -77,9 +83,9 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
                 raise error from None
         yield " and all."
 
-    async with unstored_harness(Actor(ends), auto_chat=True) as home:
+    async with unstored_harness(ScriptedAgent(ends), auto_chat=True) as home:
         home.send("Go.")
-        await home.until(lambda info: info.messages_in_memory == 2)
+        await home.wait_until(lambda info: info.messages_in_memory == 2)
         await home.stop()
         assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [role for role, _ in home.said] == ["user", "assistant"]
@@ -102,7 +108,7 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
         leave.wait(TIMEOUT_S)
         yield "Two"
 
-    async with unstored_harness(Actor(blocks)) as home:
+    async with unstored_harness(ScriptedAgent(blocks)) as home:
         home.send("Go.")
         await asyncio.to_thread(entered.wait, TIMEOUT_S)
         await home.stop()
@@ -126,9 +132,9 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         left.set()
         yield "I am still here."
 
-    async with unstored_harness(Actor(stubborn), Actor(name="other")) as home:
+    async with unstored_harness(ScriptedAgent(stubborn), ScriptedAgent(name="other")) as home:
         home.send("Go.")
-        await home.until(lambda info: info.speaking)
+        await home.wait_until(lambda info: info.speaking)
         await home.stop()
         assert (home.info.ending, home.info.speaking) == (TurnEnding.STOPPED, None)
         assert [each.content for each in await home.ask("And you?", "other")] == ["Yes."]
@@ -145,9 +151,9 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
             yield ""
             yield "x"
 
-    async with unstored_harness(Actor(endless)) as home, unstored_harness() as other:
+    async with unstored_harness(ScriptedAgent(endless)) as home, unstored_harness() as other:
         home.send("Go.")
-        await home.until(lambda info: info.messages_in_memory == 2)
+        await home.wait_until(lambda info: info.messages_in_memory == 2)
         assert [each.content for each in await other.ask()] == ["Yes."]
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
@@ -161,11 +167,11 @@ async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> 
                 await asyncio.sleep(0)
             yield "x"
 
-    async with unstored_harness(Actor(endless)) as home:
+    async with unstored_harness(ScriptedAgent(endless)) as home:
         stream = home.send("Go.")
-        await home.until(lambda info: info.messages_in_memory == 2)
+        await home.wait_until(lambda info: info.messages_in_memory == 2)
         await stream.aclose()  # which cancels once
-        await home.is_awaiting_user(TurnEnding.STOPPED)
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
 
 
 async def asks(message: Message, turn: Turn) -> Any:
@@ -180,9 +186,9 @@ def asks_sync(message: Message, turn: Turn) -> Any:
 
 
 async def test_a_confirmation_waits_for_the_choice() -> None:
-    async with unstored_harness(Actor(asks)) as home:
+    async with unstored_harness(ScriptedAgent(asks)) as home:
         home.send("Go.")
-        first = await home.until(lambda info: info.waiting)
+        first = await home.wait_until(lambda info: info.waiting)
         assert first.waiting is not None
         (waiting,) = [each for each in home.messages if each.type == "CONFIRMATION"]
         assert (waiting.id, waiting.final, waiting.choices, waiting.details) == (
@@ -191,15 +197,15 @@ async def test_a_confirmation_waits_for_the_choice() -> None:
             ("Do it", "Leave it"),
             {"why": 1},
         )
-        with refused("not_waiting"):
+        with expect_refusal("not_waiting"):
             home.interpreter.choose(home.session, first.waiting, "Yes")
-        with refused("unknown_message_id"):
+        with expect_refusal("unknown_message_id"):
             home.interpreter.choose(home.session, "nothing", "Do it")
         chosen = home.interpreter.choose(home.session, first.waiting, "Do it")
         assert (chosen.chosen, chosen.final) == ("Do it", True)
-        with refused("not_waiting"):
+        with expect_refusal("not_waiting"):
             home.interpreter.choose(home.session, first.waiting, "Do it")
-        second = await home.until(lambda info: info.waiting)
+        second = await home.wait_until(lambda info: info.waiting)
         confirms = UserInput(content="No", confirmation_id=second.waiting)
         stream = home.interpreter.process_message(home.session, confirms)
         assert [each.content async for each in stream if each.final] == ["Do it, No"]
@@ -207,23 +213,23 @@ async def test_a_confirmation_waits_for_the_choice() -> None:
 
 
 async def test_a_sync_generator_is_sent_the_choice() -> None:
-    async with unstored_harness(Actor(asks_sync)) as home:
+    async with unstored_harness(ScriptedAgent(asks_sync)) as home:
         home.send("Go.")
-        info = await home.until(lambda info: info.waiting)
+        info = await home.wait_until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.messages[-1].content == "Chosen: Yes"
 
 
 async def test_stop_withdraws_the_confirmation() -> None:
-    async with unstored_harness(Actor(asks)) as home:
+    async with unstored_harness(ScriptedAgent(asks)) as home:
         home.send("Go.")
-        info = await home.until(lambda info: info.waiting)
+        info = await home.wait_until(lambda info: info.waiting)
         await home.stop()
         assert home.info.waiting is None
         (withdrawn,) = [each for each in home.messages if each.type == "CONFIRMATION"]
         assert (withdrawn.id, withdrawn.final, withdrawn.chosen) == (info.waiting, True, None)
-        with refused("not_waiting"):
+        with expect_refusal("not_waiting"):
             home.interpreter.choose(home.session, withdrawn.id, "Do it")
 
 
@@ -235,7 +241,7 @@ async def test_an_agent_may_take_its_question_back() -> None:
         await asyncio.wait({asked})
         yield "Never mind."
 
-    async with unstored_harness(Actor(impatient)) as home:
+    async with unstored_harness(ScriptedAgent(impatient)) as home:
         await home.ask()
         _, withdrawn, last = home.messages
         assert (withdrawn.final, withdrawn.chosen, last.content) == (True, None, "Never mind.")
@@ -243,23 +249,23 @@ async def test_an_agent_may_take_its_question_back() -> None:
 
 
 async def test_a_question_after_the_answer_is_refused() -> None:
-    actor = Actor()
+    actor = ScriptedAgent()
     async with unstored_harness(actor) as home:
         await home.ask()
-        with refused("unknown_turn"):
+        with expect_refusal("unknown_turn"):
             await actor.given[0][1].confirm("Still there?")
 
 
 async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
-    async with unstored_harness(Actor([outputs.confirmation("Shall I?")])) as home:
+    async with unstored_harness(ScriptedAgent([outputs.confirmation("Shall I?")])) as home:
         stream = home.send("Go.")
-        waiting = (await home.until(lambda info: info.waiting)).waiting
+        waiting = (await home.wait_until(lambda info: info.waiting)).waiting
         closing = asyncio.ensure_future(stream.aclose())
         while home.interpreter.find(home.session).turn._task.cancelling() == 0:  # type: ignore[union-attr]
             await asyncio.sleep(0)
         if home.info.waiting is not None:
-            with refused("not_waiting"):
+            with expect_refusal("not_waiting"):
                 home.interpreter.choose(home.session, str(waiting), "Yes")
         await closing
-        await home.is_awaiting_user(TurnEnding.STOPPED)
+        await home.wait_for_user_turn(TurnEnding.STOPPED)
         assert home.messages[-1].chosen is None

@@ -18,12 +18,22 @@ import pytest
 from agentstepper_nb.chat import line_store, outputs
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import ChatSessionRemoved, Message, State, TurnEnding
-from tests.chat.harness import PNG, Actor, Gate, Harness, harness, refused, unstored_harness
+from tests.chat.harness import (
+    PNG,
+    ChatHarness,
+    GatedAnswer,
+    ScriptedAgent,
+    expect_refusal,
+    harness,
+    unstored_harness,
+)
 
 
 async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     picture = outputs.image(PNG, alt="A plot")
-    async with harness(tmp_path, Actor(["One.", picture]), Actor(name="other")) as home:
+    async with harness(
+        tmp_path, ScriptedAgent(["One.", picture]), ScriptedAgent(name="other")
+    ) as home:
         await home.ask("Hello.")
         home.interpreter.update_session(
             home.session, title="Mine", default_agent="other", auto_chat_max=9
@@ -31,7 +41,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         said = home.messages
         (listed,) = home.interpreter.sessions()
         assert (listed.live, listed.title) == (True, "Mine")
-    async with harness(tmp_path, Actor(), Actor(["Two."], "other")) as other:
+    async with harness(tmp_path, ScriptedAgent(), ScriptedAgent(["Two."], "other")) as other:
         here = other.interpreter
         found = next(each for each in here.sessions() if each.id == home.session)
         assert (found.live, found.title, found.messages, found.ending) == (
@@ -45,7 +55,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert (info.state, info.live, info.messages_in_memory) == (State.STATE_STOP, True, 3)
         assert (info.auto_chat_max, info.created_at) == (9, found.created_at)
         assert here.open(home.session) == info
-        again = Harness(here, home.session)
+        again = ChatHarness(here, home.session)
         assert again.messages == said
         assert (await here.read_image(home.session, said[2].id)).data == PNG
         assert [each.content for each in await again.ask("And?")] == ["Two."]
@@ -54,7 +64,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path) -> None:
     answer = [outputs.code(str(n), f"l{n}") for n in range(120)]
-    async with harness(tmp_path, Actor(answer)) as home:
+    async with harness(tmp_path, ScriptedAgent(answer)) as home:
         await home.ask()
         assert (home.info.messages, home.info.messages_in_memory, len(home.messages)) == (
             121,
@@ -76,7 +86,7 @@ async def test_what_is_too_large_together_is_not_held(
 ) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.memory.MAX_CACHED_BYTES", 5000)
     answer = [outputs.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
-    async with harness(tmp_path, Actor(answer), window=2) as home:
+    async with harness(tmp_path, ScriptedAgent(answer), window=2) as home:
         await home.ask()
         assert (home.info.messages, home.info.messages_in_memory) == (21, 4)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
@@ -91,9 +101,9 @@ async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path:
         await turn.confirm("Sure?")
         yield "never"
 
-    async with harness(tmp_path, Actor(asks)) as home:
+    async with harness(tmp_path, ScriptedAgent(asks)) as home:
         home.send("Go.")
-        await home.until(lambda info: info.waiting)
+        await home.wait_until(lambda info: info.waiting)
         path = tmp_path / "chats" / f"{home.session}.jsonl"
         copy = path.with_name(f"{uuid4()}.jsonl")
         copy.write_bytes(path.read_bytes())  # as a kill would leave it
@@ -142,13 +152,13 @@ async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
         info = here.open(session)
         assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [each.content for each in here.messages(session)] == ["Go.", "one"]
-        again = Harness(here, session)
+        again = ChatHarness(here, session)
         assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
 
 
 async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:
-    gate = Gate(["One"])
-    async with harness(tmp_path, Actor(gate)) as home:
+    gate = GatedAnswer(["One"])
+    async with harness(tmp_path, ScriptedAgent(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         text = (tmp_path / "chats" / f"{home.session}.jsonl").read_text()
@@ -167,16 +177,16 @@ async def test_removing_deletes_the_file(tmp_path: Path) -> None:
     async with harness(tmp_path) as other:
         await other.interpreter.remove(home.session)
         assert list((tmp_path / "chats").iterdir()) == []
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             other.interpreter.open(home.session)
 
 
 async def test_two_interpreters_do_not_write_one_conversation(tmp_path: Path) -> None:
     async with harness(tmp_path) as home, harness(tmp_path) as other:
         await home.ask()
-        with refused("session_open"):
+        with expect_refusal("session_open"):
             other.interpreter.open(home.session)
-        with refused("session_open"):
+        with expect_refusal("session_open"):
             await other.interpreter.remove(home.session)
         assert home.session in [each.id for each in other.interpreter.sessions()]
 
@@ -216,14 +226,14 @@ async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) ->
 
 
 async def test_a_session_is_set() -> None:
-    async with unstored_harness(Actor(), Actor(["No."], "other")) as home:
+    async with unstored_harness(ScriptedAgent(), ScriptedAgent(["No."], "other")) as home:
         info = home.interpreter.update_session(
             home.session, title="T", default_agent="other", auto_chat_max=7
         )
         assert (info.title, info.default_agent, info.auto_chat_max) == ("T", "other", 7)
         assert [each.content for each in await home.ask()] == ["No."]
         info_then = home.info
-        with refused("unknown_agent"):
+        with expect_refusal("unknown_agent"):
             home.interpreter.update_session(
                 home.session, default_agent="nobody", title="U", auto_chat_max=8
             )
@@ -239,17 +249,17 @@ async def test_an_unknown_session_is_refused() -> None:
         here = home.interpreter
         for ask in (here.info, here.messages, here.open, here.auto_chat):
             for session in ("", "../../etc/passwd", "x" * 5000, str(UUID(int=1))):
-                with refused("unknown_session"):
+                with expect_refusal("unknown_session"):
                     ask(session)
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             await here.stop("nothing")
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             await here.remove("nothing")
 
 
 async def test_removing_ends_the_turn_and_the_session() -> None:
-    gate, actor = Gate(["One"]), Actor()
-    waits = Actor(gate, "waits")
+    gate, actor = GatedAnswer(["One"]), ScriptedAgent()
+    waits = ScriptedAgent(gate, "waits")
     async with unstored_harness(waits, actor) as home:
         home.send("Go.")
         await gate.reached.wait()
@@ -258,14 +268,14 @@ async def test_removing_ends_the_turn_and_the_session() -> None:
         assert home.fold.events[-1] == ChatSessionRemoved(session_id=home.session)
         assert home.fold.phases[-2:] == [("waits", "ended"), ("actor", "ended")]
         assert waits.ended_in == actor.ended_in == [home.session]
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             home.send("Hello?")
         assert home.interpreter.sessions() == []
 
 
 async def test_closing_ends_everything_and_twice_is_once() -> None:
-    gate = Gate(["One"])
-    actor = Actor(gate)
+    gate = GatedAnswer(["One"])
+    actor = ScriptedAgent(gate)
     async with unstored_harness(actor, auto_chat=True) as home:
         home.send("Go.")
         await gate.reached.wait()
@@ -275,7 +285,7 @@ async def test_closing_ends_everything_and_twice_is_once() -> None:
     assert (actor.closes, actor.ended_in) == (1, [home.session])
 
 
-class Clings(Actor):
+class SlowClosingAgent(ScriptedAgent):
     async def on_session_closed(self, session_id: str) -> None:
         await asyncio.Event().wait()
 
@@ -283,7 +293,7 @@ class Clings(Actor):
         raise ValueError("never")
 
 
-class Holds(Actor):
+class HeldClosingAgent(ScriptedAgent):
     leave = asyncio.Event()
 
     async def on_session_closed(self, session_id: str) -> None:
@@ -295,7 +305,7 @@ class Holds(Actor):
         raise ValueError("nor I")
 
 
-class Ends(Actor):
+class FailingClosingAgent(ScriptedAgent):
     async def on_session_closed(self, session_id: str) -> None:
         raise SystemExit(3)
 
@@ -303,7 +313,7 @@ class Ends(Actor):
         raise KeyboardInterrupt
 
 
-class Waits(Actor):
+class WaitingClosingAgent(ScriptedAgent):
     def on_session_closed(self, session_id: str) -> Any:
         return None
 
@@ -316,9 +326,14 @@ async def test_a_connector_that_does_not_let_go_holds_nothing_up(
 ) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.session_agents.RELEASE_TIMEOUT_S", 0.01)
     monkeypatch.setattr("agentstepper_nb.chat.session_agents.CANCEL_TIMEOUT_S", 0.01)
-    monkeypatch.setattr(Holds, "leave", asyncio.Event())
-    agents = Clings(), Holds(name="holds"), Ends(name="ends"), Waits(name="waits")
+    monkeypatch.setattr(HeldClosingAgent, "leave", asyncio.Event())
+    agents = (
+        SlowClosingAgent(),
+        HeldClosingAgent(name="holds"),
+        FailingClosingAgent(name="ends"),
+        WaitingClosingAgent(name="waits"),
+    )
     async with unstored_harness(*agents) as home:
         await home.ask()
     assert len([each for each in caplog.records if each.message.startswith("Agent ")]) == 8
-    Holds.leave.set()
+    HeldClosingAgent.leave.set()

@@ -20,7 +20,7 @@ from agentstepper_nb.errors import StoreError
 from tests.chat.harness import (
     HOUR,
     NONE,
-    refused,
+    expect_refusal,
     signing_key,
     token_refusal,
     tokens_at,
@@ -91,7 +91,7 @@ def test_nonsense_that_is_revoked_spoils_no_file(
     token = chat_tokens.issue("s1")
     before = (tmp_path / KEYS_FILE).read_bytes()
     for revoke in (chat_tokens.revoke, chat_tokens.revoke_session):
-        with refused("invalid_message"):
+        with expect_refusal("invalid_message"):
             revoke(nonsense)
     assert (tmp_path / KEYS_FILE).read_bytes() == before
     assert ChatTokens(tmp_path).check(token).session_id == "s1"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.line_store import FileLineStore, MemoryLineStore
 from agentstepper_nb.chat.transcripts import ChatTranscript
-from tests.chat.harness import PNG, make_numbered_messages, message, refused, session
+from tests.chat.harness import PNG, expect_refusal, make_numbered_messages, message, session
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
     page = made.read_before("m2", 3)
     assert ([each.id for each in page.messages], page.more) == (["m0", "m1"], False)
     assert made.read_before("m0", 3).messages == ()
-    with refused("unknown_message_id"):
+    with expect_refusal("unknown_message_id"):
         made.read_before("nothing", 3)
 
 

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     Message,
     State,
 )
-from tests.chat.harness import make_numbered_messages, message, refused, session
+from tests.chat.harness import expect_refusal, make_numbered_messages, message, session
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_pipe_holds_up_no_list(stored: ChatTranscripts, tmp_path: Path) -> Non
     pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
     os.mkfifo(pipe)
     assert [each.id for each in stored.list_stored_sessions()] == [good.id]
-    with refused("unknown_session"):
+    with expect_refusal("unknown_session"):
         stored.open(pipe.stem)
 
 
@@ -179,7 +179,7 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
         return real(file, blocking=blocking)
 
     monkeypatch.setattr(line_store, "lock_descriptor", late)
-    with refused("unknown_session"):
+    with expect_refusal("unknown_session"):
         stored.open(info.id)
 
 
@@ -192,9 +192,9 @@ def test_names_that_are_no_ids_are_never_opened(stored: ChatTranscripts, tmp_pat
     linked.symlink_to(tmp_path / "outside")
     assert len(stored.list_stored_sessions()) == 1
     for name in ("../outside", "notes", "", "..", str(uuid4()).upper(), "\0", f"{uuid4()}\n"):
-        with refused("unknown_session"):
+        with expect_refusal("unknown_session"):
             stored.open(name)
-    with refused("session_failed"):
+    with expect_refusal("session_failed"):
         stored.open(linked.stem)
 
 
@@ -203,7 +203,7 @@ def test_a_session_belongs_to_one_process(stored: ChatTranscripts, tmp_path: Pat
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     with path.open("rb") as theirs:  # another open file is as good as another process
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        with refused("session_open"):
+        with expect_refusal("session_open"):
             stored.open(info.id)
         assert [each.id for each in stored.list_stored_sessions()] == [info.id]
     stored.open(info.id).close()

@@ -21,11 +21,18 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.harness import Actor, Gate, Harness, harness, refused, unstored_harness
+from tests.chat.harness import (
+    ChatHarness,
+    GatedAnswer,
+    ScriptedAgent,
+    expect_refusal,
+    harness,
+    unstored_harness,
+)
 
 
 async def test_a_message_is_answered() -> None:
-    actor = Actor(["You ", "said it."])
+    actor = ScriptedAgent(["You ", "said it."])
     async with unstored_harness(actor) as home:
         (answer,) = await home.ask("Hello.")
         assert (answer.role, answer.content, answer.agent_name) == (
@@ -41,8 +48,8 @@ async def test_a_message_is_answered() -> None:
 
 
 async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
-    gate = Gate(["One"], [" two"])
-    async with unstored_harness(Actor(gate)) as home:
+    gate = GatedAnswer(["One"], [" two"])
+    async with unstored_harness(ScriptedAgent(gate)) as home:
         stream = aiter(home.send("Count."))
         first = await anext(stream)
         assert (first.content, first.final) == ("One", False)
@@ -51,15 +58,15 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
 
 
 async def test_who_does_not_read_holds_nothing_up() -> None:
-    async with unstored_harness(Actor(map(str, range(1500)))) as home:
+    async with unstored_harness(ScriptedAgent(map(str, range(1500)))) as home:
         home.send("Count.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.messages[-1].content.endswith("1499")
 
 
 async def test_who_reads_late_has_what_waited_as_one() -> None:
-    gate = Gate(["One", " two", " three"])
-    async with unstored_harness(Actor(gate)) as home:
+    gate = GatedAnswer(["One", " two", " three"])
+    async with unstored_harness(ScriptedAgent(gate)) as home:
         stream = aiter(home.send("Count."))
         await gate.reached.wait()
         piece = await anext(stream)
@@ -70,21 +77,23 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
 
 async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.turn.MAX_UNREAD_BYTES", 3 * 501)
-    async with unstored_harness(Actor([outputs.code(str(n), f"l{n}") for n in range(9)])) as home:
+    async with unstored_harness(
+        ScriptedAgent([outputs.code(str(n), f"l{n}") for n in range(9)])
+    ) as home:
         stream = home.send("Go.")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each.content async for each in stream] == ["6", "7", "8"]
         assert home.info.messages == 10
 
 
 async def test_a_second_message_is_refused_while_one_is_answered() -> None:
-    gate = Gate()
-    async with unstored_harness(Actor(gate)) as home:
+    gate = GatedAnswer()
+    async with unstored_harness(ScriptedAgent(gate)) as home:
         home.send("First.")
-        with refused("session_busy"):
+        with expect_refusal("session_busy"):
             home.send("Second.")
         gate.opened.set()
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.said == [("user", "First.")]
 
 
@@ -92,7 +101,7 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
     async with unstored_harness() as home:
         home.interpreter.change_state_running()
         assert home.info.state is State.STATE_RUNNING
-        with refused("session_busy"):
+        with expect_refusal("session_busy"):
             home.interpreter.change_state_running(home.session)
         await home.ask("Hello.")
         assert home.info.ending is TurnEnding.DONE
@@ -102,22 +111,25 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
 
 
 async def test_several_sessions_answer_at_once() -> None:
-    gate = Gate(["Here."])
-    async with unstored_harness(Actor(gate)) as home:
-        others = [Harness(home.interpreter) for _ in range(3)]
+    gate = GatedAnswer(["Here."])
+    async with unstored_harness(ScriptedAgent(gate)) as home:
+        others = [ChatHarness(home.interpreter) for _ in range(3)]
         for each in (home, *others):
             each.send("Where?")
         await asyncio.gather(
-            *(each.until(lambda info: info.messages_in_memory == 2) for each in (home, *others))
+            *(
+                each.wait_until(lambda info: info.messages_in_memory == 2)
+                for each in (home, *others)
+            )
         )
         assert {each.info.state for each in (home, *others)} == {State.STATE_RUNNING}
         gate.opened.set()
         for each in (home, *others):
-            await each.is_awaiting_user(TurnEnding.DONE)
+            await each.wait_for_user_turn(TurnEnding.DONE)
 
 
 async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
-    actor = Actor()
+    actor = ScriptedAgent()
     async with unstored_harness(actor) as home:
         given = Message(
             id="theirs",
@@ -131,7 +143,7 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
             final=False,
         )
         home.interpreter.process_message(home.session, given)
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         (said, _) = actor.given[0]
         assert (said.role, said.type, said.final, said.session_id) == (
             "user",
@@ -146,19 +158,19 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
 
 
 async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
-    async with unstored_harness(Actor(), Actor(["I am gone."], "goes")) as home:
+    async with unstored_harness(ScriptedAgent(), ScriptedAgent(["I am gone."], "goes")) as home:
         home.send("Go.", "goes")
         home.interpreter.remove_agent(home.session, "goes")
-        await home.is_awaiting_user(TurnEnding.DONE)
+        await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.messages[-1].content == "I am gone."
         assert home.fold.info == home.info
 
 
 @pytest.mark.parametrize("prompt", [5, ["Continue."], " "])
 async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
-    async with unstored_harness(Actor(go_on=prompt), auto_chat=True) as home:
+    async with unstored_harness(ScriptedAgent(go_on=prompt), auto_chat=True) as home:
         await home.ask()
-        with refused("auto_chat_refused"):
+        with expect_refusal("auto_chat_refused"):
             home.interpreter.auto_chat(home.session)
         assert home.info.state is State.STATE_STOP
         assert [each.content for each in await home.ask()] == ["Yes."]
@@ -166,7 +178,7 @@ async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> Non
 
 async def test_what_was_taken_back_is_gone() -> None:
     said = ["Nonsense.", TextReplacement(""), outputs.console("1"), "Yes."]
-    async with unstored_harness(Actor(said)) as home:
+    async with unstored_harness(ScriptedAgent(said)) as home:
         finals = await home.ask()
         assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so
         assert [content for _, content in home.said] == ["Hello.", "1", "Yes."]
@@ -174,7 +186,7 @@ async def test_what_was_taken_back_is_gone() -> None:
 
 
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
-    async with harness(tmp_path, Actor(["word "] * 3000)) as home:
+    async with harness(tmp_path, ScriptedAgent(["word "] * 3000)) as home:
         await home.ask()
         told = [event.text for event in home.fold.events if isinstance(event, ChatMessageDelta)]
         assert "".join(["word ", *told]) == home.messages[-1].content
@@ -191,7 +203,7 @@ async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Pat
         assert len(kept.read_bytes().splitlines()) == 4
 
 
-class Unspeakable(Exception):
+class UnprintableError(Exception):
     """An error that can't even be said."""
 
     def __str__(self) -> str:
@@ -205,7 +217,7 @@ class Unspeakable(Exception):
         (ValueError(), "ValueError."),
         (ModelError("refused", "The model said no."), "The model said no."),
         (SystemExit(3), "tried to end the process: SystemExit(3)."),
-        (Unspeakable(), "Unspeakable, whose text can't be read."),
+        (UnprintableError(), "Unspeakable, whose text can't be read."),
         (
             asyncio.CancelledError(),
             "The agent's answer was cancelled by the agent's own code.",
@@ -219,7 +231,7 @@ async def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: st
         yield "Half"
         raise error
 
-    async with unstored_harness(Actor(fails)) as home:
+    async with unstored_harness(ScriptedAgent(fails)) as home:
         await home.ask()
         *_, half, last = home.messages
         assert (half.content, half.final) == ("Half", True)
@@ -233,14 +245,14 @@ async def test_a_long_error_is_cut() -> None:
     def fails(message: Message, turn: Turn) -> Any:
         raise ValueError("x" * 100_000)
 
-    async with unstored_harness(Actor(fails)) as home:
+    async with unstored_harness(ScriptedAgent(fails)) as home:
         await home.ask()
         assert len(home.messages[-1].content) < 2100
 
 
 @pytest.mark.parametrize("item", [3, None, object(), {"type": "VIDEO", "content": "x"}, b"bytes"])
 async def test_what_cannot_be_said_is_an_error(item: object) -> None:
-    async with unstored_harness(Actor(["Before.", item, "After."])) as home:
+    async with unstored_harness(ScriptedAgent(["Before.", item, "After."])) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.ERROR
         assert [each.content for each in home.messages][1:2] == ["Before."]
@@ -250,7 +262,7 @@ async def test_what_cannot_be_said_is_an_error(item: object) -> None:
 async def test_an_agent_does_not_speak_as_the_user() -> None:
     said = [AgentOutput(content="Yes, do it.", role="user")]
     async with unstored_harness(
-        Actor(said), Actor([{"role": "user", "content": "I agree."}], "b")
+        ScriptedAgent(said), ScriptedAgent([{"role": "user", "content": "I agree."}], "b")
     ) as home:
         for name in ("actor", "b"):
             await home.ask(to=name)
@@ -266,7 +278,7 @@ async def test_an_agents_error_is_said_in_the_chat_and_logged_for_who_looks(
         raise ValueError("no more")
 
     caplog.set_level("INFO", "agentstepper_nb.chat")
-    async with unstored_harness(Actor(fails)) as home:
+    async with unstored_harness(ScriptedAgent(fails)) as home:
         await home.ask()
         assert home.messages[-1].content == "ValueError: no more"
     failed = [each for each in caplog.records if each.exc_info]

@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.envelope import SUBPROTOCOL, VERSION
 from tests.helpers.auth_headers import agent_headers, bearer_headers
 
 
-class Agent:
+class SocketAgent:
     """A connected agent, its run begun but not halted yet."""
 
     def __init__(self, url: str, program: str = "demo", token: str | None = None) -> None:
@@ -89,7 +89,7 @@ class Agent:
         )
         return id
 
-    def answer(self) -> str:
+    def receive_answer(self) -> str:
         """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
         answered = self._receive(wire.AnswerMessage).answer
         if isinstance(answered, ResumeAnswer):
@@ -98,13 +98,13 @@ class Agent:
             return text
         return type(answered).__name__.removesuffix("Answer").lower()
 
-    def asks(self, prompt: Any) -> str:
+    def begin_query(self, prompt: Any) -> str:
         """Begin an LLM query and reach its begin; the query's event."""
         event = self.begin(EventKind.LLM_QUERY)
         self.reach(event, EventSide.BEGIN, json.dumps(prompt))
         return event
 
-    def calls(self, tool: str, **arguments: Any) -> str:
+    def begin_tool_call(self, tool: str, **arguments: Any) -> str:
         """Begin a tool invocation and reach its begin; the invocation's event."""
         event = self.begin(EventKind.TOOL_INVOCATION, tool)
         self.reach(event, EventSide.BEGIN, json.dumps({"Tool": tool, "Argument": arguments}))
@@ -114,7 +114,7 @@ class Agent:
         """Say that files changed."""
         self._send(wire.CommitMade(id=uuid4().hex, at=1.0, title=title, changes=changes))
 
-    def end(self, ending: RunEnding = RunEnding.FINISHED) -> None:
+    def send_bye(self, ending: RunEnding = RunEnding.FINISHED) -> None:
         """Say goodbye."""
         self._send(wire.Bye(ending=ending))
         self.close()

@@ -43,7 +43,7 @@ ROW = TimelineRow(
 HALTED = replace(RUN, state=RunState.HALTED, pending=("b1",))
 
 
-class DebuggerHarness:
+class StepSessionHarness:
     """A session without a Core: what it sends is answered by the test."""
 
     def __init__(self, wanted: str | None = None) -> None:
@@ -73,7 +73,7 @@ class DebuggerHarness:
         )
         self.session.handle(CoreConnected(hello))
 
-    def comes(self, message: Struct) -> None:
+    def push(self, message: Struct) -> None:
         """The Core pushes a message."""
         self.session.handle(CoreMessageReceived(message, None))
 
@@ -82,12 +82,12 @@ class DebuggerHarness:
         self.session.handle(CoreMessageReceived(message, str(len(self.sent))))
         return self.sent[-1]
 
-    def opens(self, run: Run, *rows: TimelineRow) -> None:
+    def open_run(self, run: Run, *rows: TimelineRow) -> None:
         command = self.sent[-1]
         assert command == ui.OpenRun(run=run.id)
         self.answers(ui.RunOpened(run=run, rows=rows, commits=(), notes=()))
 
-    def halts(
+    def push_halt(
         self,
         data: str = '"a prompt"',
         revision: int = 1,
@@ -108,7 +108,7 @@ class DebuggerHarness:
             )
         )
 
-    def shown(self) -> str:
+    def take_shown(self) -> str:
         """What was written since the last time."""
         text = self._out.getvalue()
         self._out.seek(0)
@@ -116,10 +116,10 @@ class DebuggerHarness:
         return text
 
 
-def halted() -> DebuggerHarness:
-    harness = DebuggerHarness()
+def halted() -> StepSessionHarness:
+    harness = StepSessionHarness()
     harness.hello(HALTED)
-    harness.opens(HALTED, ROW)
-    harness.halts()
-    harness.shown()
+    harness.open_run(HALTED, ROW)
+    harness.push_halt()
+    harness.take_shown()
     return harness

@@ -18,7 +18,7 @@ import pytest
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from tests.helpers.sampling import select_sample
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
 
@@ -81,7 +81,7 @@ def ends(terminal: pexpect.spawn, code: int) -> None:
     assert terminal.wait() == code
 
 
-class Piped:
+class PipedCommand:
     """Runs it in this process, between pipes."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +97,8 @@ class Piped:
 
 
 @pytest.fixture
-def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Piped:
-    return Piped(capsys, monkeypatch)
+def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> PipedCommand:
+    return PipedCommand(capsys, monkeypatch)
 
 
 PROMPT: Final = "m>"  # the space behind it is a move of the cursor
@@ -213,7 +213,7 @@ def test_a_conversation_with_every_answer_to_an_approval(
     ends(terminal, 0)
 
 
-def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Piped) -> None:
+def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: PipedCommand) -> None:
     code, out, _ = piped("one")
     assert code == 0
     assert "You said 1 things." in out
@@ -334,7 +334,7 @@ def test_a_terminal_that_is_closed_leaves_no_command(
 
 
 def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
-    folder: Path, piped: Piped
+    folder: Path, piped: PipedCommand
 ) -> None:
     code, out, _ = piped(given="run rm -rf build\n")
     assert code == 0
@@ -345,13 +345,13 @@ def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
     assert (folder / "build").is_dir()
 
 
-def test_yes_approves(folder: Path, piped: Piped) -> None:
+def test_yes_approves(folder: Path, piped: PipedCommand) -> None:
     _, out, _ = piped("run rm -rf build", "--yes")
     assert "I did it." in out
     assert not (folder / "build").exists()
 
 
-def test_exit_codes(piped: Piped) -> None:
+def test_exit_codes(piped: PipedCommand) -> None:
     code, out, _ = piped("fail")
     assert code == 1
     assert "Failed · 1 query" in out
@@ -372,13 +372,17 @@ def test_exit_codes(piped: Piped) -> None:
         (["x", "--resume"], 1, "There is no session to resume in"),
     ],
 )
-def test_what_is_wrong_is_said(arguments: list[str], code: int, says: str, piped: Piped) -> None:
+def test_what_is_wrong_is_said(
+    arguments: list[str], code: int, says: str, piped: PipedCommand
+) -> None:
     ended, _, error = piped(*arguments)
     assert ended == code
     assert re.search(says, error)
 
 
-def test_a_folder_that_is_gone(folder: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_gone(
+    folder: Path, piped: PipedCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone = folder / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -388,13 +392,13 @@ def test_a_folder_that_is_gone(folder: Path, piped: Piped, monkeypatch: pytest.M
     assert "The current folder no longer exists" in error
 
 
-def test_a_wrong_number_is_refused(piped: Piped, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_number_is_refused(piped: PipedCommand, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         piped("x", "--max-iterations", "0")
     assert "'0' isn't valid: Expected `int` >= 1" in capsys.readouterr().err
 
 
-def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: Piped) -> None:
+def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: PipedCommand) -> None:
     monkeypatch.delenv("AGENTSTEPPER_MODEL")
     code, _, error = piped("x")
     assert code == 2
@@ -405,13 +409,13 @@ def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: Piped) 
 
 
 @pytest.fixture
-def person(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+def person(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
     monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-    with Person(core.ui_port) as person:
+    with LiveView(core.ui_port) as person:
         yield person
 
 
-def test_the_debugger_answers_first(start: Start, person: Person, folder: Path) -> None:
+def test_the_debugger_answers_first(start: Start, person: LiveView, folder: Path) -> None:
     terminal = start("run rm -rf build")
     terminal.expect("In the debugger: Run #1 of code repo")
     terminal.expect(r"\[a\]pprove")
@@ -419,24 +423,24 @@ def test_the_debugger_answers_first(start: Start, person: Person, folder: Path) 
     terminal.expect("already answered elsewhere")
     terminal.expect("approved")
     terminal.expect(r"edited: run_command\(command=true\)")
-    person.go_on()
+    person.resume()
     terminal.expect("Done")
     ends(terminal, 0)
     assert (folder / "build").is_dir()
 
 
-def test_it_begins_stepping_and_is_stopped(start: Start, person: Person) -> None:
+def test_it_begins_stepping_and_is_stopped(start: Start, person: LiveView) -> None:
     terminal = start("hello", "--step")
     terminal.expect("In the debugger: ")
-    person.halted()
+    person.wait_until_halted()
     person.stop()
     terminal.expect("Cancelled")
     terminal.expect("A person pressed Stop in the debugger.")
     ends(terminal, 130)
-    assert person.over().ending == "stopped"
+    assert person.wait_until_ended().ending == "stopped"
 
 
-def test_no_debugger_is_looked_for(person: Person, piped: Piped) -> None:
+def test_no_debugger_is_looked_for(person: LiveView, piped: PipedCommand) -> None:
     code, out, _ = piped("hello", "--no-debugger")
     assert code == 0
     assert "In the debugger" not in out and "No debugger" not in out

@@ -44,14 +44,14 @@ HELLO = ui.to_ui.encode(
 )
 
 
-class Server:
+class RefusingServer:
     """Says what the test wants to whoever connects, then hangs up."""
 
     def __init__(self, *messages: str, version: int = 2, status: int | None = None) -> None:
         self.messages = list(messages)
         self._status = status
         self._server = serve(
-            self._say,
+            self._send_messages,
             "127.0.0.1",
             0,
             subprotocols=[Subprotocol(SUBPROTOCOL)] if version == 2 else None,
@@ -60,7 +60,7 @@ class Server:
         self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> RefusingServer:
         self._thread.start()
         return self
 
@@ -73,7 +73,7 @@ class Server:
             return None
         return connection.respond(HTTPStatus(self._status), "not here\n")
 
-    def _say(self, connection: ServerConnection) -> None:
+    def _send_messages(self, connection: ServerConnection) -> None:
         connection.recv()
         for message in self.messages:
             connection.send(message)
@@ -94,19 +94,24 @@ def linked(url: str) -> Iterator[Callable[[], ConnectionEvent]]:
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        (Server(version=1), "only with its control token"),
-        (Server(status=403), "not here Give --token"),
-        (Server(status=404), "not here"),
-        (Server(ui.to_ui.encode(ui.CommandDone(), 1, "hello")), "sent no hello"),
-        (Server("{}"), "that this version doesn't understand"),
+        (RefusingServer(version=1), "only with its control token"),
+        (RefusingServer(status=403), "not here Give --token"),
+        (RefusingServer(status=404), "not here"),
+        (RefusingServer(ui.to_ui.encode(ui.CommandDone(), 1, "hello")), "sent no hello"),
+        (RefusingServer("{}"), "that this version doesn't understand"),
         (
-            Server(ui.to_ui.encode(ui.UiError(code="version_mismatch", message="Upgrade."), 1)),
+            RefusingServer(
+                ui.to_ui.encode(ui.UiError(code="version_mismatch", message="Upgrade."), 1)
+            ),
             "Upgrade.",
         ),
-        (Server(), "the debugger closed the connection. Start one with `agentstepper serve`"),
+        (
+            RefusingServer(),
+            "the debugger closed the connection. Start one with `agentstepper serve`",
+        ),
     ],
 )
-def test_what_is_no_core_is_named(server: Server, said: str) -> None:
+def test_what_is_no_core_is_named(server: RefusingServer, said: str) -> None:
     with server, linked(server.url) as next_happening:
         happened = next_happening()
         assert isinstance(happened, CoreConnectionRefused)
@@ -121,7 +126,7 @@ def test_what_is_no_url_is_named() -> None:
 
 
 def test_it_is_tried_again_less_and_less_often() -> None:
-    with Server(HELLO, ui.to_ui.encode(ui.RunRemoved(run="r"), 2)) as server:
+    with RefusingServer(HELLO, ui.to_ui.encode(ui.RunRemoved(run="r"), 2)) as server:
         with linked(server.url) as next_happening:
             assert isinstance(next_happening(), CoreConnected)
             assert next_happening() == CoreMessageReceived(ui.RunRemoved(run="r"), None)
@@ -143,7 +148,7 @@ def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
         body("", EncodedContent(number=3, rest=(7,))),
     ]
     texts = [ui.to_ui.encode(message, n) for n, message in enumerate(told, 2)]
-    with Server(HELLO, *texts) as server, linked(server.url) as next_happening:
+    with RefusingServer(HELLO, *texts) as server, linked(server.url) as next_happening:
         for delay in (0.5, 0.5):
             assert isinstance(next_happening(), CoreConnected)
             assert [next_happening(), next_happening()] == [
@@ -156,7 +161,7 @@ def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
 
 
 def test_a_message_of_a_newer_core_ends_it() -> None:
-    with Server(HELLO, '{"n": 2, "type": "dance", "body": {}}') as server:
+    with RefusingServer(HELLO, '{"n": 2, "type": "dance", "body": {}}') as server:
         with linked(server.url) as next_happening:
             assert isinstance(next_happening(), CoreConnected)
             happened = next_happening()

@@ -15,7 +15,7 @@ from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 
-class Place:
+class PolicyCommand:
     """A workspace, a data folder, and the command."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ class Place:
         self.book = PolicyRulesFile(CodingDataPaths(self.data).rules)
         self._capsys = capsys
 
-    def ran(self, *arguments: str) -> tuple[int, str, str]:
+    def run_command(self, *arguments: str) -> tuple[int, str, str]:
         try:
             code = main(["policy", *arguments, "--data", str(self.data)])
         except SystemExit as error:
@@ -34,7 +34,7 @@ class Place:
         out, err = self._capsys.readouterr()
         return code, out, err
 
-    def judged(self, tool: str, **args: object) -> PolicyDecision:
+    def evaluate(self, tool: str, **args: object) -> PolicyDecision:
         found = make_default_tools().get(tool)
         assert found is not None
         engine = DefaultPolicyEngine(self.book, LocalWorkspace(self.root))
@@ -44,14 +44,14 @@ class Place:
 @pytest.fixture
 def place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Place:
-    place = Place(tmp_path, capsys)
+) -> PolicyCommand:
+    place = PolicyCommand(tmp_path, capsys)
     monkeypatch.chdir(place.root)
     return place
 
 
-def test_rules_are_added_listed_and_removed(place: Place, tmp_path: Path) -> None:
-    assert place.ran("list") == (
+def test_rules_are_added_listed_and_removed(place: PolicyCommand, tmp_path: Path) -> None:
+    assert place.run_command("list") == (
         0,
         "There are no rules. `agentstepper policy deny --command 'git push'` adds one.\n",
         "",
@@ -63,7 +63,7 @@ def test_rules_are_added_listed_and_removed(place: Place, tmp_path: Path) -> Non
         ["allow", "--command", "make test", "--network", "--writable", str(tmp_path)],
         ["allow", "--tool", "write_file", "--path", "docs/*"],
     ):
-        code, out, err = place.ran(*arguments)
+        code, out, err = place.run_command(*arguments)
         assert (code, out.count("\n"), err) == (0, 1, "")
     ids = [rule.id for rule in place.book.rules()]
     lines = [
@@ -74,25 +74,25 @@ def test_rules_are_added_listed_and_removed(place: Place, tmp_path: Path) -> Non
         f"in {place.root}",
         f"{ids[4]}  allow `write_file` on `docs/*`  in {place.root}",
     ]
-    assert place.ran("list")[1].splitlines() == lines
-    assert place.ran("list", "--workspace", str(tmp_path))[1].splitlines() == lines[1:3]
-    assert place.ran("remove", ids[0], ids[2]) == (0, "", "")
-    code, out, err = place.ran("remove", ids[0], ids[1])
+    assert place.run_command("list")[1].splitlines() == lines
+    assert place.run_command("list", "--workspace", str(tmp_path))[1].splitlines() == lines[1:3]
+    assert place.run_command("remove", ids[0], ids[2]) == (0, "", "")
+    code, out, err = place.run_command("remove", ids[0], ids[1])
     assert code == 1
     assert f"There is no rule {ids[0]}: `agentstepper policy list` shows their ids." in err
     assert [rule.id for rule in place.book.rules()] == ids[3:]
 
 
-def test_the_policy_goes_by_them(place: Place) -> None:
+def test_the_policy_goes_by_them(place: PolicyCommand) -> None:
     reset = "git reset --hard"
-    assert place.judged("read_file", path=".env") is PolicyDecision.ALLOWED
-    assert place.judged("run_command", command=reset) is PolicyDecision.REQUIRES_APPROVAL
-    place.ran("deny", "--path", "*.env")
-    place.ran("allow", "--command", reset)
-    assert place.judged("read_file", path=".env") is PolicyDecision.DENIED
-    assert place.judged("run_command", command=reset) is PolicyDecision.ALLOWED
-    place.ran("deny", "--command", "git reset")
-    assert place.judged("run_command", command=reset) is PolicyDecision.DENIED
+    assert place.evaluate("read_file", path=".env") is PolicyDecision.ALLOWED
+    assert place.evaluate("run_command", command=reset) is PolicyDecision.REQUIRES_APPROVAL
+    place.run_command("deny", "--path", "*.env")
+    place.run_command("allow", "--command", reset)
+    assert place.evaluate("read_file", path=".env") is PolicyDecision.DENIED
+    assert place.evaluate("run_command", command=reset) is PolicyDecision.ALLOWED
+    place.run_command("deny", "--command", "git reset")
+    assert place.evaluate("run_command", command=reset) is PolicyDecision.DENIED
 
 
 @pytest.mark.parametrize(
@@ -121,27 +121,27 @@ def test_the_policy_goes_by_them(place: Place) -> None:
         (["grant"], "invalid choice: 'grant'"),
     ],
 )
-def test_what_is_no_rule_is_refused(place: Place, arguments: list[str], says: str) -> None:
-    code, out, err = place.ran(*arguments)
+def test_what_is_no_rule_is_refused(place: PolicyCommand, arguments: list[str], says: str) -> None:
+    code, out, err = place.run_command(*arguments)
     assert (code, out) == (2, "") and says in err
     assert not place.book.path.exists()
 
 
-def test_a_tool_that_is_not_installed_is_said(place: Place) -> None:
-    code, out, err = place.ran("deny", "--tool", "deploy")
+def test_a_tool_that_is_not_installed_is_said(place: PolicyCommand) -> None:
+    code, out, err = place.run_command("deny", "--tool", "deploy")
     assert code == 0 and "deny `deploy`" in out
     assert "No installed tool matches deploy. The tools are list_files," in err
 
 
-def test_a_damaged_book_is_told(place: Place) -> None:
-    place.ran("deny", "--tool", "write_file")
+def test_a_damaged_book_is_told(place: PolicyCommand) -> None:
+    place.run_command("deny", "--tool", "write_file")
     place.book.path.write_text("{")
     for arguments in (["list"], ["deny", "--tool", "x"], ["remove", "x"]):
-        code, out, err = place.ran(*arguments)
+        code, out, err = place.run_command(*arguments)
         assert (code, out) == (1, "") and "Repair the file, or delete it" in err
     assert place.book.path.read_text() == "{"
 
 
-def test_a_rule_can_not_act_on_the_terminal(place: Place) -> None:
-    _, out, _ = place.ran("deny", "--command", "x \x1b[2J")
+def test_a_rule_can_not_act_on_the_terminal(place: PolicyCommand) -> None:
+    _, out, _ = place.run_command("deny", "--command", "x \x1b[2J")
     assert "\x1b" not in out

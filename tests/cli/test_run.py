@@ -22,7 +22,7 @@ from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.helpers.core_announcement import announce, announce_core
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 from .conftest import COMMAND
@@ -57,8 +57,8 @@ def announced(core: AgentStepperCore) -> str:
 
 
 @pytest.fixture
-def person(core: AgentStepperCore) -> Iterator[Person]:
-    with Person(core.ui_port) as person:
+def person(core: AgentStepperCore) -> Iterator[LiveView]:
+    with LiveView(core.ui_port) as person:
         yield person
 
 
@@ -156,24 +156,24 @@ def test_a_terminal_is_told_where_it_halts(
 
 
 def test_its_run_appears_at_once_under_the_name(
-    announced: str, start: Start, person: Person
+    announced: str, start: Start, person: LiveView
 ) -> None:
     process = start("--name", "my run", *python(AGENT))
-    person.halted()
+    person.wait_until_halted()
     assert (person.run.program, person.run.pid) == ("my run", process.pid)
     assert len(person.runs) == 1  # the look at the Core before was no run
-    person.go_on()
-    assert person.over().ending is RunEnding.FINISHED
+    person.resume()
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert process.wait(TIMEOUT_S) == 0
 
 
 def test_without_a_name_the_programs_own_stands(
-    announced: str, start: Start, person: Person
+    announced: str, start: Start, person: LiveView
 ) -> None:
     process = start(*python(AGENT))
-    person.halted()
+    person.wait_until_halted()
     assert person.run.program == "its own name"
-    person.go_on()
+    person.resume()
     assert process.wait(TIMEOUT_S) == 0
 
 
@@ -196,7 +196,7 @@ def test_signals_that_python_ignores_end_the_program(announced: str, start: Star
 # ---- how it ends --------------------------------------------------------------------------------
 
 
-def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Person) -> None:
+def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: LiveView) -> None:
     program = f"import sys; print('terminal:', sys.stdin.isatty(), sys.stdout.isatty()){AGENT}"
     terminal = pexpect.spawn(
         COMMAND[0], [*COMMAND[1:], "run", *python(program)], encoding="utf-8", timeout=TIMEOUT_S
@@ -204,35 +204,35 @@ def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Per
     try:
         terminal.expect("terminal: True True")
         person.step()
-        person.halted()
+        person.wait_until_halted()
         terminal.sendintr()
         terminal.expect("KeyboardInterrupt")
         terminal.expect(pexpect.EOF)
     finally:
         terminal.close(force=True)
     assert terminal.signalstatus == signal.SIGINT
-    assert person.over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_it_at_a_breakpoint(
-    announced: str, start: Start, person: Person, number: int
+    announced: str, start: Start, person: LiveView, number: int
 ) -> None:
     process = start(*python(AGENT))
-    person.halted()
+    person.wait_until_halted()
     process.send_signal(number)
     assert process.wait(TIMEOUT_S) == -number
-    assert person.over().ending is RunEnding.CRASHED
+    assert person.wait_until_ended().ending is RunEnding.CRASHED
 
 
-def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) -> None:
+def test_stop_in_the_view_ends_it(announced: str, start: Start, person: LiveView) -> None:
     process = start(*python(AGENT))
-    person.halted()
+    person.wait_until_halted()
     person.stop()
     _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "AgentStopped" in err
-    assert person.over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
 #: Starts what its arguments say, tells its process's number, and ends when its input does.
@@ -244,7 +244,9 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's end")
-def test_it_ends_with_its_parent_also_where_that_is_killed(announced: str, person: Person) -> None:
+def test_it_ends_with_its_parent_also_where_that_is_killed(
+    announced: str, person: LiveView
+) -> None:
     command = [*COMMAND, "run", "--with-parent", *python(AGENT)]
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -252,10 +254,10 @@ def test_it_ends_with_its_parent_also_where_that_is_killed(announced: str, perso
     with parent:
         assert parent.stdout
         pid = int(parent.stdout.readline())
-        person.halted()
+        person.wait_until_halted()
         assert person.run.pid == pid
         parent.kill()
-    assert person.over().ending is RunEnding.CRASHED
+    assert person.wait_until_ended().ending is RunEnding.CRASHED
 
 
 # ---- what can't be run --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from agentstepper_nb.cli import serve as serve_command
 from tests.helpers.auth_headers import bearer_headers, view_headers
 from tests.helpers.sampling import select_sample
 
-from .agent import Agent
+from .agent import SocketAgent
 from .conftest import COMMAND, RECORDED, ServeProcess
 
 Serve = Callable[..., ServeProcess]
@@ -43,7 +43,7 @@ def control_token() -> str | None:
 @pytest.mark.parametrize("number", select_sample((signal.SIGINT, signal.SIGTERM), signal.SIGINT))
 def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     served = serve()
-    agent = Agent(served.agents, "demo")
+    agent = SocketAgent(served.agents, "demo")
     with connect(served.uis, proxy=None, additional_headers=view_headers(served.uis)) as ui:
         assert json.loads(ui.recv(timeout=30))["content"]["runs"][0]["programName"] == "demo"
         errors = served.stop(number)
@@ -137,8 +137,8 @@ def test_agents_find_it_while_it_runs(serve: Serve) -> None:
 
 def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) -> None:
     first = serve("--data", str(home / "data"))
-    agent = Agent(first.agents, "keeper")
-    agent.end()
+    agent = SocketAgent(first.agents, "keeper")
+    agent.send_bye()
     first.stop()
     second = serve("--data", str(home / "data"))
     assert [run["name"] for run in runs(second.uis)] == ["Run #1 of keeper"]
@@ -205,7 +205,7 @@ def test_the_given_token_is_the_agent_token_alone(
     monkeypatch.delenv("AGENTSTEPPER_TOKEN")
     served = serve("--token", "secret")
     assert discover.discover().token == "secret"
-    Agent(served.agents, token="secret").close()
+    SocketAgent(served.agents, token="secret").close()
     for url in (served.uis, f"{served.uis}/runtime", f"{served.agents}/runtime"):
         assert status(url, "secret") == 401
         assert status(url, control_token()) == 101
@@ -368,7 +368,7 @@ def test_a_model_is_chosen_by_its_name(
 
 def test_the_socket_librarys_own_lines_stay_out(serve: Serve) -> None:
     served = serve("--log-level", "debug")
-    Agent(served.agents).end()
+    SocketAgent(served.agents).send_bye()
     errors = served.stop()
     assert "run" in errors
     assert "connection open" not in errors

@@ -26,7 +26,7 @@ Serve = Callable[..., ServeProcess]
 SOON = 60.0
 
 
-class ByHand:
+class WorkerCommand:
     """`agentstepper worker`, started by a person."""
 
     def __init__(self, *arguments: str) -> None:
@@ -34,7 +34,7 @@ class ByHand:
             [*COMMAND, "worker", *arguments], stderr=subprocess.PIPE, text=True
         )
 
-    def until(self, text: str) -> str:
+    def wait_for_line(self, text: str) -> str:
         """Read what it says, until it says this."""
         assert self.process.stderr
         said = []
@@ -50,11 +50,11 @@ class ByHand:
 
 
 @pytest.fixture
-def by_hand() -> Iterator[Callable[..., ByHand]]:
+def by_hand() -> Iterator[Callable[..., WorkerCommand]]:
     with ExitStack() as stack:
 
-        def start(*arguments: str) -> ByHand:
-            worker = ByHand(*arguments)
+        def start(*arguments: str) -> WorkerCommand:
+            worker = WorkerCommand(*arguments)
             stack.callback(worker.close)
             return worker
 
@@ -152,7 +152,7 @@ def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
 
 @pytest.mark.soak  # tests/runtime/test_killing kills a worker and a Core
 def test_one_by_hand_stays_while_the_core_is_killed_and_comes_back(
-    serve: Serve, by_hand: Callable[..., ByHand], home: Path
+    serve: Serve, by_hand: Callable[..., WorkerCommand], home: Path
 ) -> None:
     options = ["--no-worker", "--data", str(home / "data")]
     first = serve(*options)
@@ -179,19 +179,23 @@ def serve_again(serve: Serve, ports: list[str], options: list[str]) -> ServeProc
     return serve("--client-port", ports[0], "--ui-port", ports[1], *options)
 
 
-def test_a_worker_that_is_not_taken_says_why(serve: Serve, by_hand: Callable[..., ByHand]) -> None:
+def test_a_worker_that_is_not_taken_says_why(
+    serve: Serve, by_hand: Callable[..., WorkerCommand]
+) -> None:
     served = serve()
     worker = by_hand("--url", served.agents, "--token", "wrong")
-    line = worker.until("refused this connection (401)")
+    line = worker.wait_for_line("refused this connection (401)")
     assert "send the worker token" in line
     assert worker.process.wait(SOON) == 1
     worker = by_hand("--url", f"{served.agents}/worker", "--token", worker_token())
-    worker.until("connected to the Core")
+    worker.wait_for_line("connected to the Core")
 
 
-def test_without_a_core_a_worker_says_so(by_hand: Callable[..., ByHand]) -> None:
+def test_without_a_core_a_worker_says_so(by_hand: Callable[..., WorkerCommand]) -> None:
     worker = by_hand()
-    assert "Start `agentstepper serve`, or JupyterLab" in worker.until("No AgentStepper Core")
+    assert "Start `agentstepper serve`, or JupyterLab" in worker.wait_for_line(
+        "No AgentStepper Core"
+    )
     assert worker.process.wait(SOON) == 1
 
 

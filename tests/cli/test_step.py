@@ -29,7 +29,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from tests.helpers.sampling import select_sample
 
-from .agent import Agent
+from .agent import SocketAgent
 from .conftest import ServeProcess, Step
 
 PROMPT = r"\[n\]ext .*\[q\]uit \[\?\]"
@@ -41,8 +41,8 @@ def ui_url(core: AgentStepperCore) -> str:
 
 
 @pytest.fixture
-def agent(core: AgentStepperCore) -> Agent:
-    return Agent(f"ws://127.0.0.1:{core.client_port}")
+def agent(core: AgentStepperCore) -> SocketAgent:
+    return SocketAgent(f"ws://127.0.0.1:{core.client_port}")
 
 
 @pytest.fixture(params=select_sample(("terminal", "pipes"), "terminal"))
@@ -58,7 +58,7 @@ def quits(step: pexpect.spawnbase.SpawnBase) -> None:
     assert step.wait() == 0
 
 
-def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
+def test_a_whole_walk(start: Step, ui_url: str, agent: SocketAgent) -> None:
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
     event = agent.begin(EventKind.PROGRAM_STARTED)
@@ -66,42 +66,42 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step.expect("Halted at 1, System → Agent:")
     step.expect(PROMPT)
     step.sendline("s")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
 
-    query = agent.asks({"messages": [{"role": "user", "content": "fix it"}], "n": 1.0})
+    query = agent.begin_query({"messages": [{"role": "user", "content": "fix it"}], "n": 1.0})
     step.expect("2  Agent → LLM     fix it")
     step.expect("Halted at 2, Agent → LLM:")
     step.expect(r'"n": 1\.0')
     step.expect(PROMPT)
     step.sendline("step")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
 
     agent.reach(query, EventSide.END, '"done"')
     step.expect("3  LLM → Agent     done")
     step.expect(PROMPT)
     step.sendline("c")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     step.expect("The agent continues")
-    agent.calls("read", path="a.py")
-    assert agent.answer() == "resume"
+    agent.begin_tool_call("read", path="a.py")
+    assert agent.receive_answer() == "resume"
     step.expect(r"4  Agent → Tools   read\(a\.py\)")
 
     step.sendline("h")
     step.expect("The agent halts at its next message")
-    agent.calls("write", path="a.py", text="x")
+    agent.begin_tool_call("write", path="a.py", text="x")
     step.expect("Halted at 5, Agent → Tools:")
     step.expect(PROMPT)
     step.sendline("x")
-    assert agent.answer() == "stop"
+    assert agent.receive_answer() == "stop"
     step.expect("The agent was told to stop")
-    agent.end(RunEnding.STOPPED)
+    agent.send_bye(RunEnding.STOPPED)
     step.expect("Run #1 of demo: stopped")
     step.sendline("s")
     step.expect("The run has ended")
     quits(step)
 
 
-def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
+def test_approvals(start: Step, ui_url: str, agent: SocketAgent) -> None:
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
     step.sendline("c")
@@ -127,32 +127,32 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
             step.expect(r"\[a\]pprove")
         for line in typed:
             step.sendline(line)
-        assert agent.answer() == answer
+        assert agent.receive_answer() == answer
         agent.reach(event, EventSide.END, "null", waits=False)
     quits(step)
 
 
 def test_a_line_is_edited_completed_and_remembered(
-    on_terminal: Step, ui_url: str, agent: Agent
+    on_terminal: Step, ui_url: str, agent: SocketAgent
 ) -> None:
     step = on_terminal("--url", ui_url)
-    agent.asks("first")
+    agent.begin_query("first")
     step.expect(PROMPT)
     step.send("nx\x08\r")  # Backspace
-    assert agent.answer() == "resume"
-    agent.asks("second")
+    assert agent.receive_answer() == "resume"
+    agent.begin_query("second")
     step.expect("Halted at 2")
     step.expect(PROMPT)
     step.send("\x1b[A\r")  # Up
-    assert agent.answer() == "resume"
-    agent.asks("third")
+    assert agent.receive_answer() == "resume"
+    agent.begin_query("third")
     step.expect("Halted at 3")
     step.expect(PROMPT)
     step.send("r \t\r")  # one run: Tab types its number
     step.expect("— Run #1 of demo: halted —")
     step.expect(PROMPT)
     step.send("\x1b[21~")  # F10
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
     approval = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.")
     agent.reach(event, EventSide.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
@@ -162,7 +162,7 @@ def test_a_line_is_edited_completed_and_remembered(
         step.expect("A step never approves")
         step.expect(r"\[a\]pprove")
     step.send("deny It is secret.\r")
-    assert agent.answer() == "deny"
+    assert agent.receive_answer() == "deny"
     quits(step)
     history = data_dir() / "step.history"
     assert history.stat().st_mode & 0o777 == 0o600
@@ -172,7 +172,7 @@ def test_a_line_is_edited_completed_and_remembered(
 
 
 def test_what_was_typed_before_a_question_came_is_no_answer_to_it(
-    on_terminal: Step, ui_url: str, agent: Agent
+    on_terminal: Step, ui_url: str, agent: SocketAgent
 ) -> None:
     step = on_terminal("--url", ui_url)
     step.expect("Run #1 of demo: running")
@@ -188,17 +188,17 @@ def test_what_was_typed_before_a_question_came_is_no_answer_to_it(
     step.send("deny\r")
     step.expect("Reason for the agent to read")
     step.send("\x1b[21~no\r")  # F10 is no key here
-    assert agent.answer() == "deny"
+    assert agent.receive_answer() == "deny"
     quits(step)
 
 
 def test_a_row_is_cut_to_the_width_of_the_terminal(
-    on_terminal: Step, ui_url: str, agent: Agent
+    on_terminal: Step, ui_url: str, agent: SocketAgent
 ) -> None:
     step = on_terminal("--url", ui_url)
     step.expect("Run #1 of demo: running")
     step.setwinsize(50, 80)
-    agent.asks("word " * 30)
+    agent.begin_query("word " * 30)
     step.expect(r"   1  Agent → LLM     (word )+\w*…\r\n")
     step.expect(PROMPT)
     quits(step)
@@ -224,9 +224,9 @@ def test_what_was_typed_ahead_is_dropped_at_a_terminal_alone() -> None:
             os.close(descriptor)
 
 
-def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: SocketAgent) -> None:
     step = through_pipes("--url", ui_url)
-    agent.calls("add", a=1)
+    agent.begin_tool_call("add", a=1)
     step.expect(PROMPT)
     step.sendline("e")
     step.expect("as a line of JSON")
@@ -254,16 +254,16 @@ def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> No
     step.expect("edited to:")
     step.expect(r'"a": 2\.0')
     step.sendline("s")
-    assert json.loads(agent.answer()) == {"Tool": "add", "Argument": {"a": 2.0}}
+    assert json.loads(agent.receive_answer()) == {"Tool": "add", "Argument": {"a": 2.0}}
     quits(step)
 
 
 @pytest.mark.parametrize("is_sticky", [False, True])
 def test_a_prompts_edit_can_be_sticky(
-    is_sticky: bool, through_pipes: Step, ui_url: str, agent: Agent
+    is_sticky: bool, through_pipes: Step, ui_url: str, agent: SocketAgent
 ) -> None:
     step = through_pipes("--url", ui_url)
-    agent.asks("hello")
+    agent.begin_query("hello")
     step.expect(PROMPT)
     step.sendline("e sticky" if is_sticky else "e")
     step.expect("as a line of JSON")
@@ -271,15 +271,17 @@ def test_a_prompts_edit_can_be_sticky(
     step.expect("edited:")
     step.expect(PROMPT)
     step.sendline("s")
-    assert json.loads(agent.answer()) == "good day"
+    assert json.loads(agent.receive_answer()) == "good day"
     assert agent.is_edit_sticky is is_sticky
     quits(step)
 
 
-def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+def test_what_is_read_only_is_not_edited(
+    through_pipes: Step, ui_url: str, agent: SocketAgent
+) -> None:
     mark = {"$repr": "<a socket>", "$ref": 1, "$why": "its type, socket, has no fields"}
     step = through_pipes("--url", ui_url)
-    event = agent.calls("send", to=mark, text="hello")
+    event = agent.begin_tool_call("send", to=mark, text="hello")
     step.expect(PROMPT)
     step.sendline("e")
     step.expect(r"Argument\.to is read-only: its type, socket, has no fields")
@@ -294,7 +296,7 @@ def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent
     step.expect("edited:")
     step.expect(PROMPT)
     step.sendline("s")
-    assert json.loads(agent.answer())["Argument"] == {"to": mark, "text": "bye"}
+    assert json.loads(agent.receive_answer())["Argument"] == {"to": mark, "text": "bye"}
     agent.reach(event, EventSide.END, json.dumps(mark))
     step.expect(PROMPT)
     step.sendline("e")
@@ -304,7 +306,7 @@ def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent
 
 
 def test_an_edit_in_the_editor(
-    on_terminal: Step, ui_url: str, agent: Agent, home: Path, monkeypatch: pytest.MonkeyPatch
+    on_terminal: Step, ui_url: str, agent: SocketAgent, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = home / "editor.py"
     script.write_text(
@@ -315,13 +317,13 @@ def test_an_edit_in_the_editor(
     )
     monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
     step = on_terminal("--url", ui_url)
-    event = agent.asks("keep me")
+    event = agent.begin_query("keep me")
     step.expect(PROMPT)
     step.sendline("e")
     step.expect("Nothing was changed")
     step.expect(PROMPT)
     step.sendline("s")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     agent.reach(event, EventSide.END, "[1]")
     step.expect(PROMPT)
     step.sendline("e")
@@ -331,7 +333,7 @@ def test_an_edit_in_the_editor(
     step.expect("edited:")
     step.expect(PROMPT)
     step.sendline("s")
-    assert agent.answer() == '"mended"'
+    assert agent.receive_answer() == '"mended"'
     quits(step)
 
 
@@ -344,12 +346,12 @@ def test_an_editor_that_fails(
     said: str,
     on_terminal: Step,
     ui_url: str,
-    agent: Agent,
+    agent: SocketAgent,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("EDITOR", editor)
     step = on_terminal("--url", ui_url)
-    agent.asks("a prompt")
+    agent.begin_query("a prompt")
     step.expect(PROMPT)
     step.sendline("e")
     step.expect(said)
@@ -357,15 +359,15 @@ def test_an_editor_that_fails(
     quits(step)
 
 
-def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: SocketAgent) -> None:
     late, fast = through_pipes("--url", ui_url), through_pipes("--url", ui_url)
-    query = agent.asks("a prompt")
+    query = agent.begin_query("a prompt")
     late.expect(PROMPT)
     fast.expect(PROMPT)
     late.proc.send_signal(signal.SIGSTOP)
     late.sendline("s")  # typed while its screen shows the old state
     fast.sendline("s")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     agent.reach(query, EventSide.END, '"an answer"')
     fast.expect("Halted at 2")
     late.proc.send_signal(signal.SIGCONT)
@@ -373,12 +375,12 @@ def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: Agent
     late.expect("Halted at 2, LLM → Agent:")
     late.expect(PROMPT)
     late.sendline("s")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     quits(late)
     quits(fast)
 
 
-def test_changes_are_shown_as_diffs(start: Step, ui_url: str, agent: Agent) -> None:
+def test_changes_are_shown_as_diffs(start: Step, ui_url: str, agent: SocketAgent) -> None:
     step = start("--url", ui_url)
     step.expect("running")
     step.sendline("d")
@@ -399,10 +401,10 @@ def test_changes_are_shown_as_diffs(start: Step, ui_url: str, agent: Agent) -> N
     quits(step)
 
 
-def test_what_agents_say_is_inert(start: Step, ui_url: str, agent: Agent) -> None:
+def test_what_agents_say_is_inert(start: Step, ui_url: str, agent: SocketAgent) -> None:
     step = start("--url", ui_url)
     agent.begin(EventKind.DEBUG_MESSAGE, data="hello \x1b]0;owned\x07 there")
-    agent.asks("first\n\x1b[2Jsecond")
+    agent.begin_query("first\n\x1b[2Jsecond")
     step.expect(PROMPT)
     step.sendline("v 1")
     step.expect("1, Agent → System:")
@@ -414,10 +416,10 @@ def test_what_agents_say_is_inert(start: Step, ui_url: str, agent: Agent) -> Non
 
 def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url: str) -> None:
     agents = f"ws://127.0.0.1:{core.client_port}"
-    first, second = Agent(agents, "one"), Agent(agents, "two")
+    first, second = SocketAgent(agents, "one"), SocketAgent(agents, "two")
     step = start("--url", ui_url, "--run", "Run #1 of one")
     step.expect("Run #1 of one: running")
-    second.asks("from two")
+    second.begin_query("from two")
     step.expect("Run #1 of two: halted. r 2 shows it")
     step.sendline("r")
     step.expect(r"1\* Run #1 of one: running, 0 messages")
@@ -427,8 +429,8 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
     step.expect("from two")
     step.expect(PROMPT)
     step.sendline("s")
-    assert second.answer() == "resume"
-    first.asks("from one")
+    assert second.receive_answer() == "resume"
+    first.begin_query("from one")
     step.expect("Run #1 of one: halted. r 1 shows it")
     quits(step)
 
@@ -441,7 +443,7 @@ def test_a_lost_connection_is_found_again(
     port = served.uis.rpartition(":")[2]
     step = start("--url", served.uis.replace("localhost", "127.0.0.1"))
     step.expect("No agent is running: waiting for one")
-    agent = Agent(served.agents)
+    agent = SocketAgent(served.agents)
     agent.begin(EventKind.DEBUG_MESSAGE, data="still here")
     step.expect("1  Agent → System  still here")
     served.stop()
@@ -451,8 +453,8 @@ def test_a_lost_connection_is_found_again(
     step.expect("Connected to agentstepper_nb")
     step.sendline("r")
     step.expect("Run #1 of demo: its agent is away")
-    other = Agent(again.agents, "another")
-    other.asks("hello again")
+    other = SocketAgent(again.agents, "another")
+    other.begin_query("hello again")
     step.expect("Run #1 of another: halted. r 2 shows it")
     step.sendline("r 2")
     step.expect(PROMPT)
@@ -473,21 +475,21 @@ def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., Serv
     assert step.wait() == 1
 
 
-def test_the_end_of_the_input_quits(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+def test_the_end_of_the_input_quits(through_pipes: Step, ui_url: str, agent: SocketAgent) -> None:
     step = through_pipes("--url", ui_url)
-    agent.asks("a prompt")
+    agent.begin_query("a prompt")
     step.expect(PROMPT)
     step.write("s")  # a last line without its end
     step.sendeof()
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     step.expect(pexpect.EOF)
     assert step.wait() == 0
 
 
 def test_lines_that_come_at_once_are_taken_one_by_one(
-    through_pipes: Step, ui_url: str, agent: Agent
+    through_pipes: Step, ui_url: str, agent: SocketAgent
 ) -> None:
-    agent.asks("a prompt")
+    agent.begin_query("a prompt")
     step = through_pipes("--url", ui_url)
     step.write("r\nv 1\nbogus\n?\n")
     step.expect(r"1\* Run #1 of demo: halted")
@@ -521,12 +523,12 @@ def test_colours_are_for_terminals(
     quits(step)
 
 
-def test_output_that_nobody_reads_ends_it(ui_url: str, agent: Agent) -> None:
+def test_output_that_nobody_reads_ends_it(ui_url: str, agent: SocketAgent) -> None:
     """`agentstepper step | head -1` ends quietly."""
     command = f"{sys.executable} -m agentstepper_nb step --url {ui_url} 2>&1 | head -1"
     pipe = pexpect.spawn("/bin/sh", ["-c", command], encoding="utf-8", timeout=30)
     pipe.expect("Connected")
-    agent.asks("this meets a closed pipe")
+    agent.begin_query("this meets a closed pipe")
     pipe.expect(pexpect.EOF)
     assert "Traceback" not in pipe.before
     pipe.close()

@@ -16,24 +16,24 @@ from agentstepper_nb.protocol.data_model import (
     Run,
     RunMode,
 )
-from tests.cli.step_harness import HALTED, ROW, DebuggerHarness, halted
+from tests.cli.step_harness import HALTED, ROW, StepSessionHarness, halted
 
 CALL = '{"Tool": "run_command", "Argument": {"command": "rm -r build"}}'
 DELETES = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.", rule="rm -r *")
 
 
-def asking(risk: Risk = Risk.MEDIUM, data: str = CALL, run: Run = HALTED) -> DebuggerHarness:
+def asking(risk: Risk = Risk.MEDIUM, data: str = CALL, run: Run = HALTED) -> StepSessionHarness:
     """Halted by what asks for an approval."""
-    harness = DebuggerHarness()
+    harness = StepSessionHarness()
     run = replace(run, mode=RunMode.CONTINUE)
     harness.hello(run)
-    harness.opens(run, replace(ROW, approval=True))
-    harness.halts(data, approval=replace(DELETES, risk=risk))
+    harness.open_run(run, replace(ROW, approval=True))
+    harness.push_halt(data, approval=replace(DELETES, risk=risk))
     return harness
 
 
 def test_what_is_asked_is_told_and_how_to_answer() -> None:
-    shown = asking().shown().splitlines()
+    shown = asking().take_shown().splitlines()
     *_, prompt = shown
     asks, always, halted = shown[3:6]
     assert asks == "Asks for approval, medium risk: It deletes files."
@@ -66,9 +66,9 @@ def test_no_step_and_no_enter_is_a_yes_or_a_no(line: str, risk: Risk) -> None:
     harness = asking(risk)
     sent = list(harness.sent)
     for _ in range(20):
-        harness.shown()
+        harness.take_shown()
         harness.keys.execute_line(line)
-        *_, prompt = harness.shown().splitlines()
+        *_, prompt = harness.take_shown().splitlines()
         assert prompt.startswith("[a]pprove")
     assert harness.sent == sent
 
@@ -77,18 +77,18 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     run = replace(HALTED, pending=("b1", "b2"))
     harness = asking(run=run)
     other = replace(ROW, id="b2", seq=2, event="e2")
-    harness.comes(ui.RowChanged(run="r1", row=other))
+    harness.push(ui.RowChanged(run="r1", row=other))
     harness.keys.execute_line("s")
     assert (
         "A step never approves: press a to approve this call, or deny WHY to deny it."
-        in harness.shown()
+        in harness.take_shown()
     )
-    harness.halts(message="b2")
+    harness.push_halt(message="b2")
     harness.keys.execute_line("s")
     assert harness.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b2", revision=1)
-    harness.comes(ui.RunChanged(run=HALTED))
-    harness.halts(CALL, approval=DELETES)
-    assert harness.shown().splitlines()[-1].startswith("[a]pprove")
+    harness.push(ui.RunChanged(run=HALTED))
+    harness.push_halt(CALL, approval=DELETES)
+    assert harness.take_shown().splitlines()[-1].startswith("[a]pprove")
 
 
 @pytest.mark.parametrize("key", ["a", "approve", "a always"])
@@ -99,10 +99,10 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
         harness.keys.execute_line(key)
         assert (
             "High risk: type “run_command” and Enter to approve; any other text cancels"
-            in harness.shown()
+            in harness.take_shown()
         )
         harness.keys.execute_line(wrong)
-        assert "Nothing was approved." in harness.shown()
+        assert "Nothing was approved." in harness.take_shown()
         assert harness.sent == before
     harness.keys.execute_line(key)
     harness.keys.execute_line(" run_command ")
@@ -120,7 +120,7 @@ def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
     harness = asking(Risk.HIGH, json.dumps({"Tool": tool, "Argument": None}))
     before = list(harness.sent)
     harness.keys.execute_line("a")
-    assert "type “I approve” and Enter" in harness.shown()
+    assert "type “I approve” and Enter" in harness.take_shown()
     harness.keys.execute_line(str(tool))
     assert harness.sent == before
     harness.keys.execute_line("a")
@@ -133,26 +133,26 @@ def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
 def test_a_call_that_was_edited_meanwhile_is_not_confirmed() -> None:
     harness = asking(Risk.HIGH)
     harness.keys.execute_line("a")
-    harness.comes(ui.RowChanged(run="r1", row=replace(ROW, approval=True, revision=2, edited=True)))
-    harness.halts('{"Tool": "run_command", "Argument": "rm -r /"}', 2, approval=DELETES)
+    harness.push(ui.RowChanged(run="r1", row=replace(ROW, approval=True, revision=2, edited=True)))
+    harness.push_halt('{"Tool": "run_command", "Argument": "rm -r /"}', 2, approval=DELETES)
     before = list(harness.sent)
     harness.keys.execute_line("run_command")
     assert (
         "The call was already answered, or edited elsewhere.\nNothing was approved."
-        in harness.shown()
+        in harness.take_shown()
     )
     assert harness.sent == before
 
 
 def test_what_was_typed_before_a_question_is_no_answer_to_it() -> None:
     typed = ["a"]
-    harness = DebuggerHarness()
+    harness = StepSessionHarness()
     harness.session = StepSession(harness.session.screen, harness._send, None, typed.clear)
     harness.keys = StepCommands(harness.session)
     harness.hello(HALTED)
-    harness.opens(HALTED, replace(ROW, approval=True))
+    harness.open_run(HALTED, replace(ROW, approval=True))
     assert typed == ["a"]
-    harness.halts(CALL, approval=DELETES)
+    harness.push_halt(CALL, approval=DELETES)
     assert typed == []
 
 
@@ -161,7 +161,7 @@ def test_a_word_with_a_wrong_letter() -> None:
     harness.keys.execute_line("contineu")
     assert (
         "contineu is not a command: ? lists the commands. Did you mean “continue”?"
-        in harness.shown()
+        in harness.take_shown()
     )
 
 
@@ -173,16 +173,16 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
         run="r1", halt_point="b1", revision=1, reason="Not today."
     )
     sent = list(harness.sent)
-    harness.shown()
+    harness.take_shown()
     harness.keys.execute_line("deny")
     harness.keys.execute_line("")
-    assert "Nothing was denied." in harness.shown()
+    assert "Nothing was denied." in harness.take_shown()
     harness.keys.execute_line("deny")
     harness.session.halted = None
     harness.keys.execute_line("Too late.")
-    assert "The agent already continued, so that nothing was denied." in harness.shown()
+    assert "The agent already continued, so that nothing was denied." in harness.take_shown()
     harness.keys.execute_line("deny")
-    assert "Only a call at which the agent is halted can be denied." in harness.shown()
+    assert "Only a call at which the agent is halted can be denied." in harness.take_shown()
     assert harness.sent == sent
 
 
@@ -190,21 +190,23 @@ def test_what_asks_for_nothing_is_not_approved() -> None:
     harness = halted()
     sent = list(harness.sent)
     harness.keys.execute_line("a")
-    assert "No call asks for an approval here. Press s to step." in harness.shown()
+    assert "No call asks for an approval here. Press s to step." in harness.take_shown()
     harness = asking()
-    harness.shown()
+    harness.take_shown()
     harness.keys.execute_line("a never")
-    assert "Press a to approve, or “a always” to allow such calls from now on." in harness.shown()
+    assert (
+        "Press a to approve, or “a always” to allow such calls from now on." in harness.take_shown()
+    )
     assert harness.sent[-1] == sent[-1]
 
 
 def test_to_continue_leaves_what_asks() -> None:
     harness = asking()
-    harness.shown()
+    harness.take_shown()
     harness.keys.execute_line("c")
     assert harness.answers(ui.CommandDone()) == ui.ContinueRun(
         run="r1", halt_point="b1", revision=1
     )
-    first, prompt = harness.shown().splitlines()
+    first, prompt = harness.take_shown().splitlines()
     assert first == "The agent continues. Calls that ask for approval still wait."
     assert prompt.startswith("[a]pprove")

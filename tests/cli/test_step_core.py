@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb import discover
 from tests.e2e.jupyter import Server, running
 
-from .agent import Agent
+from .agent import SocketAgent
 from .conftest import COMMAND, ServeProcess, Step
 
 
@@ -35,12 +35,12 @@ def test_serve_is_found_at_whatever_port(
 ) -> None:
     served = serve("--data", str(home / "data"))
     token = discover.discover().token
-    agent = Agent(served.agents, token=token)
-    agent.asks("a prompt")
+    agent = SocketAgent(served.agents, token=token)
+    agent.begin_query("a prompt")
     step = through_pipes()
     step.expect("Halted at 1, Agent → LLM:")
     step.sendline("n")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     quits(step)
 
 
@@ -51,13 +51,13 @@ def test_a_jupyter_server_is_found(
         if name.startswith("JUPYTER_"):
             monkeypatch.setenv(name, value)
     found = discover.discover()
-    agent = Agent(found.url, token=found.token)
-    agent.asks("from Jupyter")
+    agent = SocketAgent(found.url, token=found.token)
+    agent.begin_query("from Jupyter")
     step = through_pipes()
     step.expect("Halted at 1, Agent → LLM:")
     step.expect("from Jupyter")
     step.sendline("n")
-    assert agent.answer() == "resume"
+    assert agent.receive_answer() == "resume"
     quits(step)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from tests.coding.debugged_agent import Debug, Debugged, View
+from tests.coding.debugged_agent import AsyncLiveView, Debug, DebuggedAgentHarness
 from tests.coding.scripted_parts import FakeProvider
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 collect_ignore = ["repos", "scripts"]
 
@@ -35,17 +35,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def person(home: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+def person(
+    home: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LiveView]:
     """Somebody at a debugger that sessions find."""
     monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
-    with Person(core.ui_port) as person:
+    with LiveView(core.ui_port) as person:
         yield person
 
 
 @pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
+def view(core: AgentStepperCore) -> Iterator[AsyncLiveView]:
+    with AsyncLiveView(core.ui_port) as view:
         yield view
 
 
@@ -56,12 +58,12 @@ def debug(core: AgentStepperCore, tmp_path: Path) -> Debug:
     @asynccontextmanager
     async def opened(
         model: FakeProvider, mode: Any = "step", **options: Any
-    ) -> AsyncIterator[Debugged]:
+    ) -> AsyncIterator[DebuggedAgentHarness]:
         dbg = AsyncAgentStepper(
             "coder", "127.0.0.1", core.client_port, stop_on_entry=False, mode=mode
         )
         async with dbg:
-            made = Debugged(tmp_path, model, dbg, **options)
+            made = DebuggedAgentHarness(tmp_path, model, dbg, **options)
             yield made
         with made:
             pass

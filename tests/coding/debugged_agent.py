@@ -24,44 +24,44 @@ from agentstepper_nb.llm_wire.conversation import (
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol import ui
 from tests.coding.scripted_parts import FakePolicy, FakeProvider, FakeTool, registry
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 T = TypeVar("T")
 
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
 
-class View(Person):
+class AsyncLiveView(LiveView):
     """Somebody at the view, for asyncio."""
 
-    async def at(self) -> Any:
+    async def wait_for_halt(self) -> Any:
         """Wait until the agent halts; what it halts at."""
-        return await asyncio.to_thread(self._halted)
+        return await asyncio.to_thread(self._find_halted_row)
 
-    def _halted(self) -> Any:
-        halted = self.halted()
-        return self.body(next(row for row in self.rows() if row.id == halted))
+    def _find_halted_row(self) -> Any:
+        halted = self.wait_until_halted()
+        return self.get_data(next(row for row in self.list_rows() if row.id == halted))
 
-    async def steps(self, edit: Any = ...) -> None:
+    async def step_async(self, edit: Any = ...) -> None:
         await asyncio.to_thread(self.step, edit)
 
-    async def approves(self, edit: Any = None, always: bool = False) -> None:
+    async def approve_async(self, edit: Any = None, always: bool = False) -> None:
         await asyncio.to_thread(self._approve, edit, always)
 
     def _approve(self, edit: Any, always: bool) -> None:
-        halted, text = self.halted(), None if edit is None else json.dumps(edit)
+        halted, text = self.wait_until_halted(), None if edit is None else json.dumps(edit)
         meant = {"run": self.run.id, "halt_point": halted, "revision": 1, "edit": text}
-        self._command(ui.ApproveCall(**meant, always=always, confirmed=True))
+        self._request(ui.ApproveCall(**meant, always=always, confirmed=True))
 
-    async def denies(self, reason: str) -> None:
+    async def deny_async(self, reason: str) -> None:
         await asyncio.to_thread(self._deny, reason)
 
     def _deny(self, reason: str) -> None:
-        halted = self.halted()
-        self._command(ui.DenyCall(run=self.run.id, halt_point=halted, revision=1, reason=reason))
+        halted = self.wait_until_halted()
+        self._request(ui.DenyCall(run=self.run.id, halt_point=halted, revision=1, reason=reason))
 
 
-class ModelAndTools:
+class AgentHarness:
     """An agent, and all that it told."""
 
     def __init__(
@@ -83,7 +83,7 @@ class ModelAndTools:
             **options,
         )
 
-    def __enter__(self) -> ModelAndTools:
+    def __enter__(self) -> AgentHarness:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -92,17 +92,17 @@ class ModelAndTools:
         assert load_messages(self.path, pytest.fail) == list(self.agent.messages)
         assert not find_open_calls(list(self.agent.messages))
 
-    def of(self, kind: type[T]) -> list[T]:
+    def list_events(self, kind: type[T]) -> list[T]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    def traces(self, kind: str) -> list[Any]:
-        return [event.data for event in self.of(TraceEvent) if event.kind == kind]
+    def list_traces(self, kind: str) -> list[Any]:
+        return [event.data for event in self.list_events(TraceEvent) if event.kind == kind]
 
-    def results(self) -> dict[str, ToolResultMessage]:
+    def results_by_call(self) -> dict[str, ToolResultMessage]:
         return {m.call_id: m for m in self.agent.messages if isinstance(m, ToolResultMessage)}
 
 
-class Debugged(ModelAndTools):
+class DebuggedAgentHarness(AgentHarness):
     """An agent in the debugger, with one tool, and what a person always allows."""
 
     def __init__(
@@ -117,14 +117,14 @@ class Debugged(ModelAndTools):
         super().__init__(folder, model, self.tool, dbg=dbg, save_rule=save_rule, **options)
 
     def result(self, call_id: str = "1") -> ToolResultMessage:
-        return self.results()[call_id]
+        return self.results_by_call()[call_id]
 
 
 #: Opens an agent in the debugger; see `conftest`.
 Debug = Callable[..., Any]
 
 
-def go(agent: AgentOrchestrator) -> asyncio.Task[TurnResult]:
+def start_agent(agent: AgentOrchestrator) -> asyncio.Task[TurnResult]:
     return asyncio.create_task(agent.run("Go."))
 
 

@@ -18,7 +18,7 @@ from agentstepper_nb.coding.tool_results import format_content
 from agentstepper_nb.coding.transcript import load_messages
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, ToolResultMessage
 from agentstepper_nb.protocol.data_model import Actor, EventKind
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 HERE = Path(__file__).parent
 REPOS = sorted(path.name for path in (HERE / "repos").iterdir())
@@ -102,10 +102,10 @@ def check_stream(log: Path, heard: Iterable[Any]) -> None:
     assert [event for event in told if event.get("kind") != "approval"] == logged
 
 
-def check_run(log: Path, person: Person) -> None:
+def check_run(log: Path, person: LiveView) -> None:
     """The debugger's run says what the log says: each answer, each call and each result."""
     messages = load_messages(log)
-    rows = person.rows()
+    rows = person.list_rows()
     answers = [row for row in rows if row.source is Actor.LLM]
     results = [row for row in rows if row.source is Actor.TOOLS]
     begun = [
@@ -113,8 +113,8 @@ def check_run(log: Path, person: Person) -> None:
     ]
     said = [message for message in messages if isinstance(message, AssistantMessage)]
     calls = [call for message in said for call in message.tool_calls]
-    assert [person.body(row)["content"] or "" for row in answers] == [m.content for m in said]
-    assert [person.body(row) for row in begun] == [
+    assert [person.get_data(row)["content"] or "" for row in answers] == [m.content for m in said]
+    assert [person.get_data(row) for row in begun] == [
         {
             "Tool": call.name,
             "Argument": EDITED
@@ -125,5 +125,5 @@ def check_run(log: Path, person: Person) -> None:
     ]
     read = [message.content for message in messages if isinstance(message, ToolResultMessage)]
     assert [
-        format_content(msgspec.convert(person.body(row), ToolResult)) for row in results
+        format_content(msgspec.convert(person.get_data(row), ToolResult)) for row in results
     ] == read

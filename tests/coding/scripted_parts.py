@@ -30,12 +30,12 @@ HANGS = TraceEvent("hangs")
 USAGE = Usage(input_tokens=10, output_tokens=2)
 
 
-def says(text: str) -> Answer:
+def make_text_answer(text: str) -> Answer:
     words = [TextDelta(word) for word in text.split(" ")]
     return [*words, ResponseCompleted("stop", USAGE)]
 
 
-def calls(*each: tuple[str, str, Any], text: str = "") -> Answer:
+def make_tool_calls(*each: tuple[str, str, Any], text: str = "") -> Answer:
     """Calls, each `(id, tool, arguments)`; arguments that are a text are sent as they are."""
     events: list[AgentEvent] = [TextDelta(text)] if text else []
     for id, name, args in each:
@@ -48,7 +48,7 @@ def calls(*each: tuple[str, str, Any], text: str = "") -> Answer:
     return [*events, ResponseCompleted("tool_calls", USAGE)]
 
 
-def fails(message: str) -> Answer:
+def make_failure(message: str) -> Answer:
     error = TraceEvent("error", {"kind": "refused", "message": message})
     return [error, ResponseCompleted("error", None)]
 
@@ -94,11 +94,11 @@ class FakeTool:
     ) -> None:
         self.name = name
         self.policy = ToolPolicy(**policy)
-        self.did: list[Any] = []
+        self.calls: list[Any] = []
         self._does = does
 
     async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
-        self.did.append(args)
+        self.calls.append(args)
         given = self._does(args)
         if asyncio.iscoroutine(given):
             given = await given
@@ -131,12 +131,12 @@ class FakeApprover:
 
     def __init__(self, *decisions: ApprovalDecision | Exception | None) -> None:
         self._decisions = list(decisions)
-        self.asked: list[ApprovalRequest] = []
+        self.requests: list[ApprovalRequest] = []
         self.waiting = asyncio.Event()
         self.taken_back = asyncio.Event()
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        self.asked.append(request)
+        self.requests.append(request)
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):
             raise decision

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
 from tests.coding import repair_scenarios
-from tests.coding.scripted_parts import FakeProvider, calls, says
+from tests.coding.scripted_parts import FakeProvider, make_text_answer, make_tool_calls
 from tests.coding.session_helpers import open_session
 from tests.coding.test_repos import unpacked
 
@@ -64,14 +64,14 @@ BEFORE: Final = 6
 EXPECTED: Final = 2
 
 
-class Counting:
+class CountingApprover:
     """Approves whatever is asked, and keeps it."""
 
     def __init__(self) -> None:
-        self.asked: list[ApprovalRequest] = []
+        self.requests: list[ApprovalRequest] = []
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        self.asked.append(request)
+        self.requests.append(request)
         return ApprovalDecision(approved=True)
 
 
@@ -79,14 +79,14 @@ class Counting:
 def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
     approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]]))
-    commands = [request.args["command"] for request in approver.asked]
+    commands = [request.args["command"] for request in approver.requests]
     assert len(commands) == EXPECTED < BEFORE, commands
 
 
 @pytest.mark.parametrize("repo", ["calc", "leap", "names", "pages"])
 def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
-    assert not asyncio.run(asked(copy, [*HERE[repo]])).asked
+    assert not asyncio.run(asked(copy, [*HERE[repo]])).requests
 
 
 def prepared(repo: str, folder: Path) -> Path:
@@ -98,15 +98,15 @@ def prepared(repo: str, folder: Path) -> Path:
     return copy
 
 
-async def asked(copy: Path, commands: list[str]) -> Counting:
+async def asked(copy: Path, commands: list[str]) -> CountingApprover:
     """Have a session run commands, one a turn."""
     turns = [
-        calls((str(number), "run_command", {"command": command}))
+        make_tool_calls((str(number), "run_command", {"command": command}))
         for number, command in enumerate(commands)
     ]
-    approver = Counting()
+    approver = CountingApprover()
     most = len(turns) + 1
-    model = FakeProvider(*turns, says("Done."))
+    model = FakeProvider(*turns, make_text_answer("Done."))
     async with await open_session(
         copy.parent, model, workspace=copy, approver=approver, max_iterations=most
     ) as session:

@@ -15,7 +15,12 @@ from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest, 
 from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
-from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
+from tests.coding.scripted_parts import (
+    FakeApprover,
+    FakeProvider,
+    make_text_answer,
+    make_tool_calls,
+)
 from tests.coding.session_helpers import entries, open_session
 
 REMOVE = ("1", "run_command", {"command": "rm -rf build"})
@@ -25,13 +30,13 @@ async def decided(folder: Path, call: Any = REMOVE, **options: Any) -> list[dict
     """What the log has of approvals after a prompt whose answer makes a call."""
     (folder / "repo" / "build").mkdir(parents=True)
     async with await open_session(
-        folder, FakeProvider(calls(call), says("I see.")), **options
+        folder, FakeProvider(make_tool_calls(call), make_text_answer("I see.")), **options
     ) as session:
         assert (await session.run("Clean up.")).reason == "done"
     return entries(folder, session.id, "approval")
 
 
-class Typed:
+class TypedLines:
     """Lines that somebody has typed."""
 
     def __init__(self, *lines: str) -> None:
@@ -46,7 +51,7 @@ class Typed:
 
 async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
     screen = Screen(io.StringIO(), is_coloured=False, terminal=False)
-    typed: Any = Typed("n keep the build")
+    typed: Any = TypedLines("n keep the build")
     person = TerminalApprover(screen, typed, lambda text: text)
     (entry,) = await decided(tmp_path, approver=person)
     assert entry.pop("why").startswith("`rm -rf build` ")

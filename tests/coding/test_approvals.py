@@ -13,13 +13,13 @@ from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.errors import PolicyRulesError
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from agentstepper_nb.sdk.flow_effects import DENIED_MESSAGE
-from tests.coding.debugged_agent import ModelAndTools, run
+from tests.coding.debugged_agent import AgentHarness, run
 from tests.coding.scripted_parts import (
     FakeApprover,
     FakeProvider,
     FakeTool,
-    calls,
-    says,
+    make_text_answer,
+    make_tool_calls,
 )
 
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
@@ -27,10 +27,10 @@ ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
 def asked(
     tmp_path: Path, answering: FakeApprover | None, **options: Any
-) -> tuple[ModelAndTools, FakeTool]:
+) -> tuple[AgentHarness, FakeTool]:
     tool = FakeTool("t")
-    model = FakeProvider(calls(ASKS), says("I see."))
-    with ModelAndTools(tmp_path, model, tool, approver=answering, **options) as made:
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
+    with AgentHarness(tmp_path, model, tool, approver=answering, **options) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     return made, tool
 
@@ -38,17 +38,17 @@ def asked(
 def test_approved(tmp_path: Path) -> None:
     person = FakeApprover(ApprovalDecision(approved=True))
     made, tool = asked(tmp_path, person)
-    assert tool.did == [ASKS[2]]
-    (request,) = person.asked
+    assert tool.calls == [ASKS[2]]
+    (request,) = person.requests
     assert (request.call_id, request.tool, request.args) == ASKS
     assert (request.risk, request.policy_reason, request.rule) == (
         "high",
         "So it is said.",
         "all of it",
     )
-    (required,) = made.traces("approval_required")
+    (required,) = made.list_traces("approval_required")
     assert required["why"] == "So it is said."
-    assert made.traces("approval") == [
+    assert made.list_traces("approval") == [
         {
             "call_id": "1",
             "decision": "approved",
@@ -62,36 +62,39 @@ def test_approved(tmp_path: Path) -> None:
 
 def test_denied(tmp_path: Path) -> None:
     made, tool = asked(tmp_path, FakeApprover(ApprovalDecision(approved=False, reason="not today")))
-    assert tool.did == []
-    assert "A person denied this: not today" in made.results()["1"].content
-    assert made.traces("approval")[0]["decision"] == "denied"
+    assert tool.calls == []
+    assert "A person denied this: not today" in made.results_by_call()["1"].content
+    assert made.list_traces("approval")[0]["decision"] == "denied"
 
 
 def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path) -> None:
     edit = ApprovalDecision(approved=True, edited=True, args={"n": 2})
     made, tool = asked(tmp_path, FakeApprover(edit))
-    assert tool.did == [{"n": 2}]
-    assert made.traces("edited") == [
+    assert tool.calls == [{"n": 2}]
+    assert made.list_traces("edited") == [
         {"what": "call", "call_id": "1", "name": "t", "args": {"n": 2}}
     ]
-    assert '"edited_by_a_person":{"name":"t","arguments":{"n":2}}' in made.results()["1"].content
+    assert (
+        '"edited_by_a_person":{"name":"t","arguments":{"n":2}}'
+        in made.results_by_call()["1"].content
+    )
 
 
 def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
     kept: list[Any] = []
     edit = ApprovalDecision(approved=True, edited=True, args={"policy": "denied"}, always=True)
     made, tool = asked(tmp_path, FakeApprover(edit), save_rule=lambda *rule: kept.append(rule))
-    assert tool.did == []
+    assert tool.calls == []
     assert kept == []
-    assert "The policy denies this" in made.results()["1"].content
+    assert "The policy denies this" in made.results_by_call()["1"].content
 
 
 def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
     args = {"policy": "requires_approval", "n": 3}
     person = FakeApprover(ApprovalDecision(approved=True, edited=True, args=args))
     _, tool = asked(tmp_path, person)
-    assert tool.did == [args]
-    assert len(person.asked) == 1
+    assert tool.calls == [args]
+    assert len(person.requests) == 1
 
 
 def test_always_writes_a_rule(tmp_path: Path) -> None:
@@ -108,33 +111,33 @@ def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Pa
     made, tool = asked(
         tmp_path, FakeApprover(ApprovalDecision(approved=True, always=True)), save_rule=full
     )
-    assert tool.did == [ASKS[2]]
-    assert made.traces("warning") == [{"message": "The rules can't be written."}]
+    assert tool.calls == [ASKS[2]]
+    assert made.list_traces("warning") == [{"message": "The rules can't be written."}]
 
 
 def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path) -> None:
     made, tool = asked(tmp_path, None)
-    assert tool.did == []
-    assert "nobody can be asked: run `agentstepper code`" in made.results()["1"].content
+    assert tool.calls == []
+    assert "nobody can be asked: run `agentstepper code`" in made.results_by_call()["1"].content
 
 
 async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
     person, tool = FakeApprover(None), FakeTool("t")
-    model = FakeProvider(calls(ASKS), says("I see."))
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     limits = CodingLimits(approval_timeout_s=0.01)
-    with ModelAndTools(tmp_path, model, tool, approver=person, limits=limits) as made:
+    with AgentHarness(tmp_path, model, tool, approver=person, limits=limits) as made:
         assert (await made.agent.run("Go.")).reason == "done"
-    assert tool.did == []
+    assert tool.calls == []
     assert person.taken_back.is_set()
-    assert "Nobody answered within 0.01 seconds." in made.results()["1"].content
+    assert "Nobody answered within 0.01 seconds." in made.results_by_call()["1"].content
 
 
 def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
     made, tool = asked(tmp_path, FakeApprover(EOFError("gone")))
-    assert tool.did == []
+    assert tool.calls == []
     assert (
         "This call was denied. The approval could not be requested: gone"
-        in made.results()["1"].content
+        in made.results_by_call()["1"].content
     )
 
 
@@ -145,23 +148,25 @@ def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
     tmp_path: Path, reason: str
 ) -> None:
     made, _ = asked(tmp_path, FakeApprover(ApprovalDecision(approved=False, reason=reason)))
-    assert f"A person denied this: {reason}" in made.results()["1"].content
-    assert made.traces("approval")[0]["by"] == "approver"
+    assert f"A person denied this: {reason}" in made.results_by_call()["1"].content
+    assert made.list_traces("approval")[0]["by"] == "approver"
 
 
 def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
     person, tool = FakeApprover(ApprovalDecision(approved=True)), FakeTool("t")
-    model = FakeProvider(calls(("1", "t", {"policy": "broken"})), says("I see."))
-    with ModelAndTools(tmp_path, model, tool, approver=person) as made:
+    model = FakeProvider(
+        make_tool_calls(("1", "t", {"policy": "broken"})), make_text_answer("I see.")
+    )
+    with AgentHarness(tmp_path, model, tool, approver=person) as made:
         run(made.agent.run("Go."))
-    assert person.asked[0].policy_reason == "The policy failed: no idea"
-    assert len(tool.did) == 1
+    assert person.requests[0].policy_reason == "The policy failed: no idea"
+    assert len(tool.calls) == 1
 
 
 async def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
     person = FakeApprover(None)
-    model = FakeProvider(calls(ASKS))
-    with ModelAndTools(tmp_path, model, FakeTool("t"), approver=person) as made:
+    model = FakeProvider(make_tool_calls(ASKS))
+    with AgentHarness(tmp_path, model, FakeTool("t"), approver=person) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await person.waiting.wait()
         made.agent.cancel()

@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.events import (
 from agentstepper_nb.protocol.chat import AgentOutput
 
 
-class Heard(ChatOutputWriter):
+class RecordingOutputs(ChatOutputWriter):
     """Pieces, with what was said; a replaced text as a plain one.
 
     Attributes:
@@ -27,13 +27,13 @@ class Heard(ChatOutputWriter):
 
     def __init__(self) -> None:
         super().__init__(self)
-        self.said: list[AgentOutput | str] = []
+        self.outputs: list[AgentOutput | str] = []
 
     def send(self, piece: AgentOutput) -> None:
-        self.said.append(piece)
+        self.outputs.append(piece)
 
     def replace_text(self, text: str) -> None:
-        self.said.append(text)
+        self.outputs.append(text)
 
     def text(self, text: str) -> None:
         self.on_event(TextDelta(text))
@@ -53,52 +53,54 @@ class Heard(ChatOutputWriter):
 
     @property
     def last(self) -> AgentOutput:
-        assert isinstance(self.said[-1], AgentOutput)
-        return self.said[-1]
+        assert isinstance(self.outputs[-1], AgentOutput)
+        return self.outputs[-1]
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def heard() -> RecordingOutputs:
+    return RecordingOutputs()
 
 
 # ---- text --------------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_a_person_gives_unasked_is_just_said(heard: Heard) -> None:
+def test_an_answer_that_a_person_gives_unasked_is_just_said(heard: RecordingOutputs) -> None:
     heard.text("One.")
     heard.on_event(TextDelta("Two, "))  # and an edit of an answer that isn't complete can't be
     heard.on_event(TextDelta("all of it."))
     heard.on_event(ResponseCompleted("stop"))
     heard.answered("Mine.")
     heard.answered("Mine.")
-    assert heard.said[-1] == "Mine."
-    assert len(heard.said) == 4
+    assert heard.outputs[-1] == "Mine."
+    assert len(heard.outputs) == 4
 
 
-def test_a_text_that_a_person_adds_to_calls_alone(heard: Heard) -> None:
+def test_a_text_that_a_person_adds_to_calls_alone(heard: RecordingOutputs) -> None:
     heard.on_event(ResponseCompleted("tool_calls"))
     heard.answered("Look.")
-    assert heard.said == [AgentOutput(content="Look.")]
+    assert heard.outputs == [AgentOutput(content="Look.")]
 
 
-def test_a_text_that_a_person_takes_away(heard: Heard) -> None:
+def test_a_text_that_a_person_takes_away(heard: RecordingOutputs) -> None:
     heard.text("Rude.")
     heard.answered(None)
-    assert heard.said == [AgentOutput(content="Rude."), ""]
+    assert heard.outputs == [AgentOutput(content="Rude."), ""]
 
 
-def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: Heard) -> None:
+def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: RecordingOutputs) -> None:
     heard.edited(kept=1, messages=[])
     heard.on_event(TraceEvent("reasoning", {"text": "Hm."}))
     heard.on_event(TraceEvent("error", {"kind": "refused", "message": "No."}))  # the result tells
-    assert heard.said == []
+    assert heard.outputs == []
 
 
-def test_what_is_wrong_with_the_log_is_a_note(heard: Heard) -> None:
+def test_what_is_wrong_with_the_log_is_a_note(heard: RecordingOutputs) -> None:
     heard.on_event(TraceEvent("error", {"kind": "log", "message": "The disk is full."}))
     heard.on_event(TraceEvent("warning", {"message": "A rule can't be kept."}))
-    assert [(each.role, each.content) for each in heard.said if isinstance(each, AgentOutput)] == [
+    assert [
+        (each.role, each.content) for each in heard.outputs if isinstance(each, AgentOutput)
+    ] == [
         ("system", "The disk is full."),
         ("system", "A rule can't be kept."),
     ]
@@ -107,11 +109,11 @@ def test_what_is_wrong_with_the_log_is_a_note(heard: Heard) -> None:
 # ---- calls -------------------------------------------------------------------------------------------
 
 
-def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: Heard) -> None:
+def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: RecordingOutputs) -> None:
     heard.calls("run_command", '{"command": "rm -rf /"}')
     heard.edited(what="result", call_id="1", result={"ok": True, "data": "done"})
     heard.result("done")
-    called, returned = heard.said
+    called, returned = heard.outputs
     assert isinstance(called, AgentOutput) and isinstance(returned, AgentOutput)
     assert (called.type, called.name, called.arguments) == (
         "FUNCTION",
@@ -132,41 +134,45 @@ def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: Heard) -> Non
         ({"exit_code": 0, "output": ""}, None, "It ended with exit code 0, and said nothing."),
     ],
 )
-def test_output_as_it_is_in_force(heard: Heard, data: Any, error: str | None, said: str) -> None:
+def test_output_as_it_is_in_force(
+    heard: RecordingOutputs, data: Any, error: str | None, said: str
+) -> None:
     heard.calls("run_command", '{"command": "x"}')
     heard.on_tool_start("run_command", {"command": "x"})
     heard.result(data, ok=error is None, error=error)
     assert (heard.last.type, heard.last.role, heard.last.content) == ("CONSOLE", "computer", said)
 
 
-def test_a_command_that_isnt_one_is_a_call(heard: Heard) -> None:
+def test_a_command_that_isnt_one_is_a_call(heard: RecordingOutputs) -> None:
     heard.calls("run_command", '{"command": ["ls"]}')
     heard.on_tool_start("run_command", {"command": ["ls"]})
     heard.result(ok=False, error="Wrong arguments.")
-    assert [each.type for each in heard.said if isinstance(each, AgentOutput)] == ["FUNCTION"] * 2
+    assert [each.type for each in heard.outputs if isinstance(each, AgentOutput)] == [
+        "FUNCTION"
+    ] * 2
 
 
-def test_a_failure_with_more_to_say_says_it(heard: Heard) -> None:
+def test_a_failure_with_more_to_say_says_it(heard: RecordingOutputs) -> None:
     heard.calls("search")
     heard.on_tool_start("search", {})
     heard.result({"found": 1}, ok=False, error="Cut off.")
     assert heard.last.result == {"ok": False, "data": {"found": 1}, "error": "Cut off."}
 
 
-def test_a_picture_as_a_person_made_it(heard: Heard) -> None:
+def test_a_picture_as_a_person_made_it(heard: RecordingOutputs) -> None:
     for data in ({"path": "b.png", "media_type": "text/html"}, {"path": ""}, {"path": 1}, "no"):
         heard.calls("show_image", '{"path": "a.png"}')
         heard.on_tool_start("show_image", {"path": "a.png"})
         heard.result(data)
-    picture, *rest = heard.said
+    picture, *rest = heard.outputs
     assert picture == AgentOutput(type="IMAGE", path="b.png", content="b.png")
     assert {each.type for each in rest if isinstance(each, AgentOutput)} == {"FUNCTION"}
 
 
-def test_a_result_that_nobody_called_for_is_nothing(heard: Heard) -> None:
+def test_a_result_that_nobody_called_for_is_nothing(heard: RecordingOutputs) -> None:
     heard.on_tool_start("list_files", {})
     heard.result("late")
-    assert heard.said == []
+    assert heard.outputs == []
 
 
 # ---- sizes -------------------------------------------------------------------------------------------

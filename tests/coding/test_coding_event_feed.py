@@ -112,7 +112,7 @@ async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     assert texts(await rest(feed, f"{feed.stream_id}-999999999999999999999999")) == []
 
 
-class ReaderThatComesBack:
+class ReconnectingReader:
     """Reads a feed, and notes the numbers it saw or was told to be lost."""
 
     def __init__(self, feed: SessionEventFeed) -> None:
@@ -147,7 +147,7 @@ class ReaderThatComesBack:
 async def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: int) -> None:
     """Events are numbered without a gap, save for those that were said to be lost."""
     feed, added = SessionEventFeed(max_events=most), 0
-    reader = ReaderThatComesBack(feed)
+    reader = ReconnectingReader(feed)
     for step in steps:
         if isinstance(step, int):
             for number in range(added + 1, added + step + 1):

@@ -32,19 +32,19 @@ class ServiceHarness:
         self.opener = ScriptedSessionOpener()
         self.service = CodingService(self.opener, ServiceContext(Path("/nowhere"), LOG), most)
 
-    async def ask(self, method: str, params: Struct | None = None) -> Any:
+    async def request(self, method: str, params: Struct | None = None) -> Any:
         return await self.service.call(method, Raw(msgspec.json.encode(params)))
 
     async def create(self) -> str:
-        created = await self.ask("create", HOW)
+        created = await self.request("create", HOW)
         return str(created.id)
 
     async def chat(self, session: str, message: str) -> None:
-        await self.ask("chat", wire.SendCodingMessage(session=session, message=message))
+        await self.request("chat", wire.SendCodingMessage(session=session, message=message))
 
     async def approve(self, session: str, call: str, **answer: Any) -> None:
         said = msgspec.json.decode(msgspec.json.encode(answer), type=wire.CodingApprovalBody)
-        await self.ask(
+        await self.request(
             "approve", wire.AnswerCodingApproval(session=session, call=call, answer=said)
         )
 
@@ -52,7 +52,7 @@ class ServiceHarness:
         watch = wire.WatchCodingSession(session=session, last=last)
         return self.service.stream("events", Raw(msgspec.json.encode(watch)))
 
-    async def until(self, reader: AsyncGenerator[Any, None], kind: type) -> list[Any]:
+    async def read_until(self, reader: AsyncGenerator[Any, None], kind: type) -> list[Any]:
         """Events up to one of a kind."""
         seen = []
         async for item in reader:
@@ -61,9 +61,9 @@ class ServiceHarness:
                 return seen
         raise AssertionError(seen)
 
-    async def refused(self, method: str, params: Struct | None = None) -> str:
+    async def expect_refusal(self, method: str, params: Struct | None = None) -> str:
         with pytest.raises((CommandError, ProtocolError)) as caught:
-            await self.ask(method, params)
+            await self.request(method, params)
         return caught.value.code  # type: ignore[attr-defined,no-any-return]
 
 
@@ -76,19 +76,19 @@ async def test_a_message_is_answered() -> None:
     id = await service_harness.create()
     reader = service_harness.events(id)
     await service_harness.chat(id, "say Hello you")
-    assert await service_harness.until(reader, wire.CodingTurnCompleted) == [
+    assert await service_harness.read_until(reader, wire.CodingTurnCompleted) == [
         None,
         wire.CodingTextDelta(text="Hello"),
         wire.CodingTextDelta(text="you"),
         wire.CodingTurnCompleted(reason="done", usage=desk_usage()),
     ]
-    (info,) = (await service_harness.ask("list", wire.ListCodingSessions())).sessions
+    (info,) = (await service_harness.request("list", wire.ListCodingSessions())).sessions
     assert (info.id, info.running, info.messages, info.run) == (id, False, 1, "run-1")
-    await service_harness.ask("close", wire.CodingSessionRequest(session=id))
+    await service_harness.request("close", wire.CodingSessionRequest(session=id))
     with pytest.raises(StopAsyncIteration):
         await anext(reader)
     assert service_harness.opener.sessions[id].closed
-    assert await service_harness.refused(
+    assert await service_harness.expect_refusal(
         "chat", wire.SendCodingMessage(session=id, message="x")
     ) == ("unknown_session")
 
@@ -104,20 +104,24 @@ async def test_one_message_at_a_time_and_cancelled() -> None:
     id = await service_harness.create()
     reader = service_harness.events(id)
     await service_harness.chat(id, "wait")
-    await service_harness.until(reader, wire.CodingTextDelta)
-    (info,) = (await service_harness.ask("list", wire.ListCodingSessions())).sessions
+    await service_harness.read_until(reader, wire.CodingTextDelta)
+    (info,) = (await service_harness.request("list", wire.ListCodingSessions())).sessions
     assert info.running
     assert (
-        await service_harness.refused("chat", wire.SendCodingMessage(session=id, message="x"))
+        await service_harness.expect_refusal(
+            "chat", wire.SendCodingMessage(session=id, message="x")
+        )
         == "session_busy"
     )
-    await service_harness.ask("cancel", wire.CodingSessionRequest(session=id))
-    assert (await service_harness.until(reader, wire.CodingTurnCompleted))[-1].reason == "cancelled"
-    await service_harness.ask(
+    await service_harness.request("cancel", wire.CodingSessionRequest(session=id))
+    assert (await service_harness.read_until(reader, wire.CodingTurnCompleted))[
+        -1
+    ].reason == "cancelled"
+    await service_harness.request(
         "cancel", wire.CodingSessionRequest(session=id)
     )  # nothing to cancel: nothing happens
     await service_harness.chat(id, "say again")
-    assert (await service_harness.until(reader, wire.CodingTurnCompleted))[-1].reason == "done"
+    assert (await service_harness.read_until(reader, wire.CodingTurnCompleted))[-1].reason == "done"
 
 
 def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -126,11 +130,11 @@ def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
         id = await service_harness.create()
         reader = service_harness.events(id)
         await service_harness.chat(id, "break")
-        _, failed, completed = await service_harness.until(reader, wire.CodingTurnCompleted)
+        _, failed, completed = await service_harness.read_until(reader, wire.CodingTurnCompleted)
         assert isinstance(failed, wire.CodingTurnFailed)
         assert (failed.code, completed.reason) == ("internal", "error")
         await service_harness.chat(id, "say on")
-        await service_harness.until(reader, wire.CodingTurnCompleted)
+        await service_harness.read_until(reader, wire.CodingTurnCompleted)
 
     with caplog.at_level(logging.ERROR):
         run(test())
@@ -142,7 +146,7 @@ async def test_approvals() -> None:
     id = await service_harness.create()
     led, reader = service_harness.opener.sessions[id], service_harness.events(id)
     await service_harness.chat(id, "ask c1")
-    required = (await service_harness.until(reader, wire.ApprovalRequired))[-1]
+    required = (await service_harness.read_until(reader, wire.ApprovalRequired))[-1]
     assert required == wire.ApprovalRequired(
         call_id="c1",
         name="run_command",
@@ -150,20 +154,20 @@ async def test_approvals() -> None:
         risk="high",
         why="it deletes files",
     )
-    assert (await service_harness.ask("list", wire.ListCodingSessions())).sessions[0].waiting == (
-        "c1",
-    )
+    assert (await service_harness.request("list", wire.ListCodingSessions())).sessions[
+        0
+    ].waiting == ("c1",)
     answer = wire.AnswerCodingApproval(
         session=id, call="c2", answer=wire.CodingApprovalBody(approved=True)
     )
-    assert await service_harness.refused("approve", answer) == "unknown_call"
+    assert await service_harness.expect_refusal("approve", answer) == "unknown_call"
     answer = wire.AnswerCodingApproval(
         session=id, call="c1", answer=wire.CodingApprovalBody(approved=True)
     )
-    assert await service_harness.refused("approve", answer) == "needs_confirmation"
-    assert (await service_harness.ask("list", wire.ListCodingSessions())).sessions[0].waiting == (
-        "c1",
-    )
+    assert await service_harness.expect_refusal("approve", answer) == "needs_confirmation"
+    assert (await service_harness.request("list", wire.ListCodingSessions())).sessions[
+        0
+    ].waiting == ("c1",)
     edited = {"command": "ls"}
     await service_harness.approve(
         id, "c1", approved=True, confirmed=True, editedArgs=edited, always=True
@@ -171,56 +175,56 @@ async def test_approvals() -> None:
     answer = wire.AnswerCodingApproval(
         session=id, call="c1", answer=wire.CodingApprovalBody(approved=False)
     )
-    assert await service_harness.refused("approve", answer) == "stale"
-    await service_harness.until(reader, wire.CodingTurnCompleted)
-    assert await service_harness.refused("approve", answer) == "stale"
+    assert await service_harness.expect_refusal("approve", answer) == "stale"
+    await service_harness.read_until(reader, wire.CodingTurnCompleted)
+    assert await service_harness.expect_refusal("approve", answer) == "stale"
     (decision,) = led.decisions
     assert (decision.approved, decision.edited, decision.always) == (True, True, True)
     assert decision.args == {"command": "ls"}
 
     await service_harness.chat(id, "ask c3")
-    await service_harness.until(reader, wire.ApprovalRequired)
+    await service_harness.read_until(reader, wire.ApprovalRequired)
     await service_harness.approve(
         id, "c3", approved=False, reason="No.", editedArgs={"not": "used"}
     )
-    await service_harness.until(reader, wire.CodingTurnCompleted)
+    await service_harness.read_until(reader, wire.CodingTurnCompleted)
     assert (led.decisions[1].approved, led.decisions[1].reason) == (False, "No.")
     assert not led.decisions[1].edited
 
     await service_harness.chat(id, "ask c1")  # an id that was there before
-    await service_harness.until(reader, wire.ApprovalRequired)
+    await service_harness.read_until(reader, wire.ApprovalRequired)
     led.elsewhere.set()
-    await service_harness.until(reader, wire.CodingTurnCompleted)
-    assert await service_harness.refused("approve", answer) == "stale"
+    await service_harness.read_until(reader, wire.CodingTurnCompleted)
+    assert await service_harness.expect_refusal("approve", answer) == "stale"
 
 
 async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     service_harness = ServiceHarness(most=2)
     id = await service_harness.create()
     resume = wire.ResumeCodingSession(session=id, settings=HOW)
-    assert await service_harness.refused("resume", resume) == "session_open"
-    await service_harness.ask("close", wire.CodingSessionRequest(session=id))
+    assert await service_harness.expect_refusal("resume", resume) == "session_open"
+    await service_harness.request("close", wire.CodingSessionRequest(session=id))
     both = await asyncio.gather(
-        service_harness.ask("resume", resume),
-        service_harness.ask("resume", resume),
+        service_harness.request("resume", resume),
+        service_harness.request("resume", resume),
         return_exceptions=True,
     )
     assert sorted(type(each).__name__ for each in both) == ["CodingSessionCreated", "CommandError"]
     for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
         asked = wire.ResumeCodingSession(session=unknown, settings=HOW)
-        assert await service_harness.refused("resume", asked) == "unknown_session"
+        assert await service_harness.expect_refusal("resume", asked) == "unknown_session"
     other = wire.CreateCodingSession(workspace_path="/ws", provider="nobody", model="m")
-    assert await service_harness.refused("create", other) == "session_failed"
+    assert await service_harness.expect_refusal("create", other) == "session_failed"
     await service_harness.create()
-    assert await service_harness.refused("create", HOW) == "too_many"
+    assert await service_harness.expect_refusal("create", HOW) == "too_many"
     await service_harness.service.close()
     assert all(each.closed for each in service_harness.opener.sessions.values())
 
 
 async def test_what_is_not_understood_is_refused() -> None:
     service_harness = ServiceHarness()
-    assert await service_harness.refused("dance") == "unknown_service"
-    assert await service_harness.refused("chat") == "invalid_message"
+    assert await service_harness.expect_refusal("dance") == "unknown_service"
+    assert await service_harness.expect_refusal("chat") == "invalid_message"
     with pytest.raises(CommandError):
         await anext(service_harness.service.stream("dance", Raw(b"null")))
     with pytest.raises(ProtocolError):

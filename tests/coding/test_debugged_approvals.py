@@ -9,32 +9,39 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.options import CodingLimits
-from tests.coding.debugged_agent import ASKS, Debug, View, go
-from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
+from tests.coding.debugged_agent import ASKS, AsyncLiveView, Debug, start_agent
+from tests.coding.scripted_parts import (
+    FakeApprover,
+    FakeProvider,
+    make_text_answer,
+    make_tool_calls,
+)
 
 
 @pytest.mark.parametrize("mode", ["step", "continue"])
 async def test_the_view_approves_with_an_edit_and_always(
-    view: View, debug: Debug, mode: str
+    view: AsyncLiveView, debug: Debug, mode: str
 ) -> None:
     person = FakeApprover(None)
-    async with debug(FakeProvider(calls(ASKS), says("Done.")), mode, approver=person) as made:
-        running = go(made.agent)
+    async with debug(
+        FakeProvider(make_tool_calls(ASKS), make_text_answer("Done.")), mode, approver=person
+    ) as made:
+        running = start_agent(made.agent)
         if mode == "step":
-            await view.steps()
-            await view.at()
-            await view.steps()
-        assert (await view.at())["Argument"] == ASKS[2]
+            await view.step_async()
+            await view.wait_for_halt()
+            await view.step_async()
+        assert (await view.wait_for_halt())["Argument"] == ASKS[2]
         await person.waiting.wait()
-        await view.approves({"Tool": "t", "Argument": {"n": 2}}, always=True)
+        await view.approve_async({"Tool": "t", "Argument": {"n": 2}}, always=True)
         await person.taken_back.wait()
         if mode == "step":
-            await view.at()
-            await asyncio.to_thread(view.go_on)
+            await view.wait_for_halt()
+            await asyncio.to_thread(view.resume)
         assert (await running).reason == "done"
-        assert made.tool.did == [{"n": 2}]
+        assert made.tool.calls == [{"n": 2}]
         assert made.kept == [("t", {"n": 2})]
-        assert made.traces("approval") == [
+        assert made.list_traces("approval") == [
             {
                 "call_id": "1",
                 "decision": "approved",
@@ -47,18 +54,18 @@ async def test_the_view_approves_with_an_edit_and_always(
         ]
 
 
-async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
+async def test_the_view_denies_with_a_reason(view: AsyncLiveView, debug: Debug) -> None:
     person = FakeApprover(None)
-    model = FakeProvider(calls(ASKS), says("I see."))
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     async with debug(model, "continue", approver=person) as made:
-        running = go(made.agent)
+        running = start_agent(made.agent)
         await person.waiting.wait()
-        await view.denies("not today")
+        await view.deny_async("not today")
         assert (await running).reason == "done"
         assert person.taken_back.is_set()
-        assert made.tool.did == []
+        assert made.tool.calls == []
         assert "A person denied this: not today" in made.result().content
-        (said,) = made.traces("approval")
+        (said,) = made.list_traces("approval")
         assert (said["decision"], said["reason"]) == ("denied", "not today")
         assert (said["by"], said["why"]) == ("debugger", "So it is said.")
 
@@ -72,57 +79,61 @@ async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
     ],
 )
 async def test_somebody_else_is_faster(
-    view: View, debug: Debug, decision: ApprovalDecision, did: list[Any]
+    view: AsyncLiveView, debug: Debug, decision: ApprovalDecision, did: list[Any]
 ) -> None:
-    model = FakeProvider(calls(ASKS), says("I see."))
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     async with debug(model, "continue", approver=FakeApprover(decision)) as made:
-        assert (await go(made.agent)).reason == "done"
-        assert made.tool.did == did
+        assert (await start_agent(made.agent)).reason == "done"
+        assert made.tool.calls == did
         assert bool(made.kept) == decision.always
-        (said,) = made.traces("approval")
+        (said,) = made.list_traces("approval")
         assert (said["by"], said["reason"]) == ("approver", decision.reason)
-    await asyncio.to_thread(view.over)
-    (asked,) = [row for row in await asyncio.to_thread(view.rows) if row.approval]
+    await asyncio.to_thread(view.wait_until_ended)
+    (asked,) = [row for row in await asyncio.to_thread(view.list_rows) if row.approval]
     assert asked.reason == (None if decision.approved else "no")
     assert asked.edited == decision.edited
 
 
-async def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
-    model = FakeProvider(calls(ASKS), says("I see."))
+async def test_nobody_answers_in_time(view: AsyncLiveView, debug: Debug) -> None:
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     limits = CodingLimits(approval_timeout_s=0.01)
     async with debug(model, "continue", limits=limits) as made:
-        assert (await go(made.agent)).reason == "done"
-        assert made.tool.did == []
+        assert (await start_agent(made.agent)).reason == "done"
+        assert made.tool.calls == []
         assert "Nobody answered within 0.01 seconds." in made.result().content
 
 
-async def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: Debug) -> None:
-    model = FakeProvider(calls(ASKS), says("I see."))
+async def test_an_approver_that_fails_leaves_it_to_the_view(
+    view: AsyncLiveView, debug: Debug
+) -> None:
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     broken = FakeApprover(EOFError("gone"))
     async with debug(model, "continue", approver=broken) as made:
-        running = go(made.agent)
-        await view.approves()
+        running = start_agent(made.agent)
+        await view.approve_async()
         assert (await running).reason == "done"
-        assert made.tool.did == [ASKS[2]]
+        assert made.tool.calls == [ASKS[2]]
 
 
-async def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debug) -> None:
-    model = FakeProvider(calls(ASKS), says("I see."))
+async def test_a_denial_without_a_reason_is_one_sentence(view: AsyncLiveView, debug: Debug) -> None:
+    model = FakeProvider(make_tool_calls(ASKS), make_text_answer("I see."))
     async with debug(model, "continue") as made:
-        running = go(made.agent)
-        await view.at()
-        await view.denies("")
+        running = start_agent(made.agent)
+        await view.wait_for_halt()
+        await view.deny_async("")
         assert (await running).reason == "done"
         assert '"error":"A person denied this."' in made.result().content
 
 
 async def test_an_approver_whose_answer_is_no_json_leaves_it_to_the_view(
-    view: View, debug: Debug
+    view: AsyncLiveView, debug: Debug
 ) -> None:
     broken = FakeApprover(ApprovalDecision(approved=True, edited=True, args=object()))
-    async with debug(FakeProvider(calls(ASKS), says("Done.")), "continue", approver=broken) as made:
-        running = go(made.agent)
-        await view.at()
-        await view.approves()
+    async with debug(
+        FakeProvider(make_tool_calls(ASKS), make_text_answer("Done.")), "continue", approver=broken
+    ) as made:
+        running = start_agent(made.agent)
+        await view.wait_for_halt()
+        await view.approve_async()
         assert (await running).reason == "done"
-        assert made.tool.did == [ASKS[2]]
+        assert made.tool.calls == [ASKS[2]]

@@ -15,7 +15,7 @@ from agentstepper_nb.coding.session_list import CodingDataPaths
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.protocol.runtime import SessionStatus
 from tests.coding import repair_scenarios
-from tests.coding.debugged_agent import View
+from tests.coding.debugged_agent import AsyncLiveView
 from tests.runtime.live_sessions import harness
 
 #: Says how many messages it was sent, and keeps going at “on and on”.
@@ -63,46 +63,54 @@ def config(folder: Path, **given: Any) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("found")
 async def test_it_mends_a_repository_with_an_approval_of_a_person(
-    tmp_path: Path, view: View
+    tmp_path: Path, view: AsyncLiveView
 ) -> None:
     copy = repair_scenarios.prepare("bill", tmp_path)
     given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
     async with harness(tmp_path / "data", debugger=True) as home:
-        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
-        asked = await view.at()
+        agent = await home.start_agent(CodingMoniker, moniker="coding", config=given)
+        asked = await view.wait_for_halt()
         assert asked == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
-        await view.approves({"Tool": "run_command", "Argument": repair_scenarios.EDITED})
+        await view.approve_async({"Tool": "run_command", "Argument": repair_scenarios.EDITED})
         await agent.join()
         state, (row,) = await home.state(), await home.steps()
     assert repair_scenarios.is_mended(copy)
     assert (state.status, row.data["reason"]) == (SessionStatus.DONE, "done")
     assert row.text is not None and row.text.startswith("All tests pass.")
     # All of it is one run: the step, and in it the model's questions and the tools' calls.
-    run = await asyncio.to_thread(view.over)
+    run = await asyncio.to_thread(view.wait_until_ended)
     assert (len(view.runs), run.program, run.ending) == (1, "a · coding", RunEnding.FINISHED)
-    rows = await asyncio.to_thread(view.rows)
+    rows = await asyncio.to_thread(view.list_rows)
     assert {EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION} <= {row.kind for row in rows}
     names = {row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION}
     assert {"coding", "run_command", "write_file"} <= names
 
 
 @pytest.mark.usefixtures("found")
-async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, view: View) -> None:
+async def test_nothing_but_an_approval_approves_what_it_asks(
+    tmp_path: Path, view: AsyncLiveView
+) -> None:
     """No resumed session, no guidance, no step, and no Continue."""
     copy = repair_scenarios.prepare("bill", tmp_path)
     before = sorted((copy / "build").rglob("*"))
     given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
     async with harness(tmp_path / "data", debugger=True) as home:
-        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
-        assert await view.at() == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
+        agent = await home.start_agent(CodingMoniker, moniker="coding", config=given)
+        assert await view.wait_for_halt() == {
+            "Tool": "run_command",
+            "Argument": repair_scenarios.ASKED,
+        }
         await home.pause(agent)
         await home.resume(agent)
         await home.input(agent, "Yes, approve it.")
         for _ in range(3):
             with pytest.raises(AssertionError, match="needs_approval"):
-                await view.steps()
-            await asyncio.to_thread(view.go_on)
-        assert await view.at() == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
+                await view.step_async()
+            await asyncio.to_thread(view.resume)
+        assert await view.wait_for_halt() == {
+            "Tool": "run_command",
+            "Argument": repair_scenarios.ASKED,
+        }
         assert sorted((copy / "build").rglob("*")) == before != []
         await asyncio.to_thread(view.stop)
         await agent.join()
@@ -112,16 +120,16 @@ async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, vie
 async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path: Path) -> None:
     async with harness(tmp_path / "data") as home:
         keeps_on = {"stop_on_done": False}
-        agent = await home.begin(CodingMoniker, config=config(tmp_path), limits=keeps_on)
-        await home.until_iteration(1)
+        agent = await home.start_agent(CodingMoniker, config=config(tmp_path), limits=keeps_on)
+        await home.wait_for_iteration(1)
         await home.input(agent, "And now?")
-        await home.until_iteration(2)
+        await home.wait_for_iteration(2)
         await agent.suspend()
         again = home.agent(await home.take_over(), CodingMoniker)
         again.start()
-        await home.until_iteration(3)
+        await home.wait_for_iteration(3)
         await home.input(again, "And then?")
-        await home.until_iteration(4)
+        await home.wait_for_iteration(4)
         rows, (kept,) = await home.steps(), CodingDataPaths(tmp_path / "data").sessions()
         assert [row.text for row in rows] == [
             "I have 1 prompts.",
@@ -137,7 +145,7 @@ async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path:
 async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) -> None:
     async with harness(tmp_path / "data") as home:
         given = config(tmp_path, prompt="Go on and on.", max_iterations=2)
-        agent = await home.begin(CodingMoniker, config=given)
+        agent = await home.start_agent(CodingMoniker, config=given)
         await agent.join()
         rows = await home.steps()
         assert [row.data["reason"] for row in rows] == ["max_iterations", "done"]
@@ -147,21 +155,21 @@ async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) ->
 async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> None:
     async with harness(tmp_path / "data") as home:
         given = config(tmp_path, model="silent")
-        agent = await home.begin(CodingMoniker, config=given)
+        agent = await home.start_agent(CodingMoniker, config=given)
         await agent.join()
         (row,) = await home.steps()
         assert "No rule of the script" in (row.error or "")
 
 
 @pytest.mark.usefixtures("found")
-async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View) -> None:
+async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: AsyncLiveView) -> None:
     copy = repair_scenarios.prepare("bill", tmp_path)
     given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
     async with harness(tmp_path / "data", debugger=True) as home:
-        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
-        await view.at()
+        agent = await home.start_agent(CodingMoniker, moniker="coding", config=given)
+        await view.wait_for_halt()
         await asyncio.to_thread(view.stop)
         await agent.join()
         assert (await home.state()).status is SessionStatus.STOPPED
         assert await home.steps() == []
-    assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
+    assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.STOPPED

@@ -25,7 +25,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run
 from tests.coding import repair_scenarios
 from tests.coding.scripted_parts import FakeApprover
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 #: What is unpacked from PyPI, and the line that is changed in it.
 SDIST: Final = "colorama==0.4.6"
@@ -47,7 +47,7 @@ def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 # A notebook mends all of them in such a session, in soak.
 @pytest.mark.parametrize("repo", ["bill", "names"])
-def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
+def test_by_the_session_alone(repo: str, home: Path, person: LiveView) -> None:
     copy = repair_scenarios.prepare(repo, home)
     assert not repair_scenarios.passes(copy)
     heard: list[AgentEvent] = []
@@ -70,19 +70,19 @@ def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
 
     log = asyncio.run(scene())
     assert repair_scenarios.is_mended(copy)
-    person.until(lambda run: True)
-    person.over()
+    person.wait_until(lambda run: True)
+    person.wait_until_ended()
     repair_scenarios.check_log(log)
     repair_scenarios.check_stream(log, heard)
     repair_scenarios.check_run(log, person)
 
 
-def test_in_a_terminal(home: Path, person: Person) -> None:
+def test_in_a_terminal(home: Path, person: LiveView) -> None:
     copy = repair_scenarios.prepare("calc", home)
     mend_in_terminal(copy, repair_scenarios.script("calc"), repair_scenarios.PROMPT, home / "data")
     assert repair_scenarios.is_mended(copy)
-    person.until(lambda run: True)
-    person.over()
+    person.wait_until(lambda run: True)
+    person.wait_until_ended()
     (kept,) = CodingDataPaths(home / "data").sessions()
     log = CodingDataPaths(home / "data").log(kept.id)
     repair_scenarios.check_log(log)
@@ -148,7 +148,7 @@ print(msgspec.json.encode(heard).decode())
 
 
 @pytest.mark.soak
-def test_in_a_notebook(home: Path, person: Person) -> None:
+def test_in_a_notebook(home: Path, person: LiveView) -> None:
     copies = {repo: repair_scenarios.prepare(repo, home) for repo in repair_scenarios.REPOS}
     cells = [
         nbformat.v4.new_code_cell(
@@ -167,7 +167,7 @@ def test_in_a_notebook(home: Path, person: Person) -> None:
     approving.start()
     NotebookClient(notebook, timeout=60).execute()
     approving.join()
-    person.over()
+    person.wait_until_ended()
     for cell, (repo, copy) in zip(notebook.cells, copies.items(), strict=True):
         assert repair_scenarios.is_mended(copy)
         log = CodingDataPaths(home / "data").log(repo)
@@ -179,18 +179,18 @@ def test_in_a_notebook(home: Path, person: Person) -> None:
     )
 
 
-def approve_each(person: Person, times: int) -> None:
+def approve_each(person: LiveView, times: int) -> None:
     """Edit and approve what asks, in run after run, as a person at the view does."""
     edit = json.dumps({"Tool": "run_command", "Argument": repair_scenarios.EDITED})
     for number in range(1, times + 1):
-        run = person.until(partial(asks, person, number))
+        run = person.wait_until(partial(asks, person, number))
         (halted,) = run.pending
         meant = {"run": run.id, "halt_point": halted, "revision": 1, "edit": edit}
-        person._command(ui.ApproveCall(**meant, confirmed=True))
-        person.until(lambda run: not run.pending)
+        person._request(ui.ApproveCall(**meant, confirmed=True))
+        person.wait_until(lambda run: not run.pending)
 
 
-def asks(person: Person, number: int, run: Run) -> bool:
+def asks(person: LiveView, number: int, run: Run) -> bool:
     """Whether the run of a number is there, and waits."""
     return len(person.runs) == number and bool(run.pending)
 
@@ -199,7 +199,7 @@ def asks(person: Person, number: int, run: Run) -> bool:
 
 
 @pytest.mark.soak
-def test_a_package_from_pypi(home: Path, person: Person) -> None:
+def test_a_package_from_pypi(home: Path, person: LiveView) -> None:
     copy = unpacked(home)
     repair_scenarios.dirty(copy)
     ansi = copy / "colorama" / "ansi.py"
@@ -209,8 +209,8 @@ def test_a_package_from_pypi(home: Path, person: Person) -> None:
         copy, repair_scenarios.script("colorama"), repair_scenarios.PROMPT, home / "data"
     )
     assert repair_scenarios.is_mended(copy, ITS_TESTS)
-    person.until(lambda run: True)
-    person.over()
+    person.wait_until(lambda run: True)
+    person.wait_until_ended()
     (kept,) = CodingDataPaths(home / "data").sessions()
     log = CodingDataPaths(home / "data").log(kept.id)
     repair_scenarios.check_log(log)

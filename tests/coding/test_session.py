@@ -15,9 +15,15 @@ from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol.data_model import AgentActivity
 from tests.coding import session_helpers
-from tests.coding.scripted_parts import HANGS, FakeApprover, FakeProvider, calls, says
+from tests.coding.scripted_parts import (
+    HANGS,
+    FakeApprover,
+    FakeProvider,
+    make_text_answer,
+    make_tool_calls,
+)
 from tests.coding.session_helpers import entries, resume_session
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 
@@ -27,7 +33,7 @@ opened = partial(session_helpers.open_session, debugger=True)  # where one is fo
 
 async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
     heard: list[AgentEvent] = []
-    model = FakeProvider(calls(WRITE), says("Written."))
+    model = FakeProvider(make_tool_calls(WRITE), make_text_answer("Written."))
     async with await opened(home, model, listener=heard.append) as session:
         assert session.run_id is None
         assert "No AgentStepper Core is running" in (session.no_debugger or "")
@@ -50,9 +56,11 @@ async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
 
 
 async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
-    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
+    async with await opened(
+        home, FakeProvider(make_tool_calls(WRITE), make_text_answer("Written."))
+    ) as first:
         before = (await first.run("Write a file.")).messages
-    model = FakeProvider(says("Yes."))
+    model = FakeProvider(make_text_answer("Yes."))
     async with await resume_session(home, first.id, model) as second:
         assert second.id == first.id
         assert second.messages == before
@@ -68,14 +76,16 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
 
 
 async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
-    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
+    async with await opened(
+        home, FakeProvider(make_tool_calls(WRITE), make_text_answer("Written."))
+    ) as first:
         await first.run("Write a file.")
     path = CodingDataPaths(home / "data").log(first.id)
     lines = path.read_bytes().splitlines(keepends=True)
     answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
     path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
     heard: list[AgentEvent] = []
-    model = FakeProvider(says("I look."))
+    model = FakeProvider(make_text_answer("I look."))
     async with await resume_session(home, first.id, model, listener=heard.append) as second:
         assert isinstance(heard[0], TraceEvent)
         assert "can't be read" in heard[0].data["message"]
@@ -119,7 +129,9 @@ def test_what_is_not_there(home: Path) -> None:
 def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
     async def scene() -> None:
         for id in ("ab1", "ab2", "c"):
-            async with await opened(home, FakeProvider(says("Hi.")), session_id=id) as session:
+            async with await opened(
+                home, FakeProvider(make_text_answer("Hi.")), session_id=id
+            ) as session:
                 await session.run("Hello.")
 
     folders = CodingDataPaths(home / "data")
@@ -138,7 +150,7 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
 
 
 async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
-    model = FakeProvider([HANGS], says("Hi."))
+    model = FakeProvider([HANGS], make_text_answer("Hi."))
     async with await opened(home, model) as session:
         await session.cancel()
         answering = asyncio.create_task(session.run("Go."))
@@ -167,14 +179,14 @@ def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None
     async def scene() -> None:
         person = FakeApprover(ApprovalDecision(approved=True, always=True))
         for approver in (person, None):
-            model = FakeProvider(calls(push), says("Well."))
+            model = FakeProvider(make_tool_calls(push), make_text_answer("Well."))
             async with await opened(home, model, approver=approver) as session:
                 await session.run("Push.")
                 result = session.messages[2]
                 assert isinstance(result, ToolResultMessage)
                 assert "needs a person's approval" not in result.content
-        assert len(person.asked) == 1
-        assert "push" in (person.asked[0].rule or "")
+        assert len(person.requests) == 1
+        assert "push" in (person.requests[0].rule or "")
 
     asyncio.run(scene())
 
@@ -184,7 +196,7 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 
     async def scene() -> None:
         (home / "repo" / "build").mkdir()
-        model = FakeProvider(calls(rm))
+        model = FakeProvider(make_tool_calls(rm))
         async with await opened(home, model, auto_approve=True, max_iterations=1) as session:
             assert (await session.run("Clean up.")).reason == "max_iterations"
         assert not (home / "repo" / "build").exists()
@@ -195,24 +207,30 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 # ---- in the debugger ---------------------------------------------------------------------------------
 
 
-async def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Person) -> None:
-    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as session:
+async def test_a_session_is_a_run_of_the_debugger_that_is_found(
+    home: Path, person: LiveView
+) -> None:
+    async with await opened(
+        home, FakeProvider(make_tool_calls(WRITE), make_text_answer("Written."))
+    ) as session:
         assert session.run_name == "Run #1 of code repo"
-        run = await asyncio.to_thread(person.until, lambda run: True)
+        run = await asyncio.to_thread(person.wait_until, lambda run: True)
         assert run.id == session.run_id
         await session.run("Write a file.")
-    await asyncio.to_thread(person.over)
-    commits = await asyncio.to_thread(person.commits)
+    await asyncio.to_thread(person.wait_until_ended)
+    commits = await asyncio.to_thread(person.list_commits)
     assert [change.path for change in commits[-1].changes] == ["new.txt"]
 
 
-def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> None:
+def test_between_prompts_nothing_is_said_to_run(home: Path, person: LiveView) -> None:
     def waits(rows: int) -> None:
         state = AgentActivity.WAITING
-        person.until(lambda run: run.agent_state is state and run.rows == rows)
+        person.wait_until(lambda run: run.agent_state is state and run.rows == rows)
 
     async def scene() -> None:
-        async with await opened(home, FakeProvider(says("Hi."), says("Ho."))) as session:
+        async with await opened(
+            home, FakeProvider(make_text_answer("Hi."), make_text_answer("Ho."))
+        ) as session:
             await asyncio.to_thread(waits, 2)  # the program's start, its sandbox
             for rows in (4, 6):  # each a query and its answer
                 await session.run("Hello.")
@@ -221,22 +239,24 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
     asyncio.run(scene())
 
 
-async def test_step_begins_stepping(home: Path, person: Person) -> None:
-    async with await opened(home, FakeProvider(says("Hi.")), step=True) as session:
+async def test_step_begins_stepping(home: Path, person: LiveView) -> None:
+    async with await opened(home, FakeProvider(make_text_answer("Hi.")), step=True) as session:
         answering = asyncio.create_task(session.run("Hello."))
-        await asyncio.to_thread(person.halted)
-        await asyncio.to_thread(person.go_on)
+        await asyncio.to_thread(person.wait_until_halted)
+        await asyncio.to_thread(person.resume)
         assert (await answering).reason == "done"
 
 
-def test_stop_ends_the_run_and_the_next_prompt_has_another(home: Path, person: Person) -> None:
+def test_stop_ends_the_run_and_the_next_prompt_has_another(home: Path, person: LiveView) -> None:
     rm = ("r", "run_command", {"command": "rm -rf build"})
 
     async def scene() -> None:
-        async with await opened(home, FakeProvider(calls(rm), says("Hi."))) as session:
+        async with await opened(
+            home, FakeProvider(make_tool_calls(rm), make_text_answer("Hi."))
+        ) as session:
             first = session.run_id
             answering = asyncio.create_task(session.run("Clean up."))
-            await asyncio.to_thread(person.halted)
+            await asyncio.to_thread(person.wait_until_halted)
             await asyncio.to_thread(person.stop)
             result = await answering
             assert (result.reason, result.error) == (
@@ -244,7 +264,7 @@ def test_stop_ends_the_run_and_the_next_prompt_has_another(home: Path, person: P
                 "A person pressed Stop in the debugger.",
             )
             assert session.run_id is None
-            ended = await asyncio.to_thread(person.over)
+            ended = await asyncio.to_thread(person.wait_until_ended)
             assert ended.ending == "stopped"
             assert (await session.run("Hello.")).reason == "done"
             assert session.run_id not in (None, first)

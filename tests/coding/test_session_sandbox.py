@@ -17,16 +17,21 @@ from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Actor, EventKind
-from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
+from tests.coding.scripted_parts import (
+    FakeApprover,
+    FakeProvider,
+    make_text_answer,
+    make_tool_calls,
+)
 from tests.coding.session_helpers import open_session as opened_in
 from tests.coding.session_helpers import traces
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.workspace.helpers import git, make_repository
 
 YES = ApprovalDecision(approved=True)
 
 
-class Opened:
+class SandboxedSessions:
     """Sessions in one workspace, and what they told."""
 
     def __init__(self, folder: Path) -> None:
@@ -46,8 +51,10 @@ class Opened:
         return asyncio.run(self.arun(*commands, approver=approver, **options))
 
     async def arun(self, *commands: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
-        answers = [calls((str(n), "run_command", each)) for n, each in enumerate(commands)]
-        model = FakeProvider(*answers, says("Done."))
+        answers = [
+            make_tool_calls((str(n), "run_command", each)) for n, each in enumerate(commands)
+        ]
+        model = FakeProvider(*answers, make_text_answer("Done."))
         async with await self.open(model, **options) as session:
             await session.run("Go.")
             results = [m for m in session.messages if isinstance(m, ToolResultMessage)]
@@ -60,14 +67,14 @@ class Opened:
 
 
 @pytest.fixture
-def opened(home: Path) -> Opened:
-    return Opened(home)
+def opened(home: Path) -> SandboxedSessions:
+    return SandboxedSessions(home)
 
 
 # ---- what holds -------------------------------------------------------------------------------------
 
 
-def test_commands_write_in_the_workspace_and_nowhere_else(opened: Opened) -> None:
+def test_commands_write_in_the_workspace_and_nowhere_else(opened: SandboxedSessions) -> None:
     inside, outside, temporary = opened.run(
         {"command": "echo a | tr a b > made.txt && cat made.txt"},
         {"command": f"echo a > {opened.outside}/made.txt"},
@@ -80,7 +87,7 @@ def test_commands_write_in_the_workspace_and_nowhere_else(opened: Opened) -> Non
     assert sorted(path.name for path in opened.outside.iterdir()) == ["there.txt"]
 
 
-def test_read_only_leaves_the_workspace_as_it_is(opened: Opened) -> None:
+def test_read_only_leaves_the_workspace_as_it_is(opened: SandboxedSessions) -> None:
     read, wrote = opened.run(
         {"command": "cat LICENSE"}, {"command": "touch new.txt"}, sandbox_mode="read-only"
     )
@@ -89,7 +96,7 @@ def test_read_only_leaves_the_workspace_as_it_is(opened: Opened) -> None:
     assert wrote["diagnostics"]["sandbox"]["cause"] == "this session is read-only"
 
 
-def test_a_setting_makes_folders_visible_and_writable(opened: Opened) -> None:
+def test_a_setting_makes_folders_visible_and_writable(opened: SandboxedSessions) -> None:
     (hidden,) = opened.run({"command": f"cat {opened.outside}/there.txt"})
     assert not hidden["ok"]
     assert "readable" in hidden["error"]
@@ -107,8 +114,11 @@ def test_a_setting_makes_folders_visible_and_writable(opened: Opened) -> None:
     assert (opened.outside / "there.txt").read_text() == "c\n"
 
 
-async def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
-    model = FakeProvider(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
+async def test_the_private_home_ends_with_the_session(opened: SandboxedSessions) -> None:
+    model = FakeProvider(
+        make_tool_calls(("1", "run_command", {"command": "echo a > ~/kept"})),
+        make_text_answer("Done."),
+    )
     session = await opened.open(model)
     await session.run("Go.")
     assert list((opened.data / "coding" / "sandboxes").glob("*/home/kept"))
@@ -119,7 +129,7 @@ async def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
 # ---- what is said -----------------------------------------------------------------------------------
 
 
-def test_the_session_says_what_holds_its_commands(opened: Opened) -> None:
+def test_the_session_says_what_holds_its_commands(opened: SandboxedSessions) -> None:
     opened.run({"command": "true"})
     (report,) = traces(opened.events, "sandbox")
     assert report["mode"] == "workspace-write"
@@ -138,7 +148,7 @@ def test_the_session_says_what_holds_its_commands(opened: Opened) -> None:
     ],
 )
 def test_without_a_sandbox_it_says_that_approvals_protect_nothing(
-    opened: Opened, options: dict[str, Any], warning: str
+    opened: SandboxedSessions, options: dict[str, Any], warning: str
 ) -> None:
     (ran,) = opened.run({"command": "ls"}, **options)
     assert ran["output"] == "LICENSE\n"
@@ -159,21 +169,25 @@ def test_without_a_sandbox_it_says_that_approvals_protect_nothing(
         ({"writable": ["/no/such/folder"]}, "/no/such/folder"),
     ],
 )
-def test_what_cannot_be_held_is_refused(opened: Opened, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_held_is_refused(
+    opened: SandboxedSessions, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises((SandboxError, CodingSessionError), match=said):
         opened.run({"command": "true"}, **options)
     assert not list((opened.data / "coding").glob("sandboxes/*"))
 
 
 def test_a_workspace_among_jupyters_folders_is_refused(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: SandboxedSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(opened.folder))
     with pytest.raises(SandboxError, match="hidden from commands"):
         opened.run({"command": "true"})
 
 
-def test_a_workspace_below_the_data_folder_shows_nothing_else_of_it(opened: Opened) -> None:
+def test_a_workspace_below_the_data_folder_shows_nothing_else_of_it(
+    opened: SandboxedSessions,
+) -> None:
     opened.data = opened.folder
     listed, read = opened.run(
         {"command": "ls .. ../coding; cat LICENSE"},
@@ -189,10 +203,12 @@ def test_a_workspace_below_the_data_folder_shows_nothing_else_of_it(opened: Open
 FETCH = {"command": "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 9), 1)'"}
 
 
-def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: Opened) -> None:
+def test_without_network_it_is_asked_again_and_granted_for_the_session(
+    opened: SandboxedSessions,
+) -> None:
     person = FakeApprover(ApprovalDecision(approved=True, always=True))
     first, second = opened.run(FETCH, FETCH, approver=person)
-    (asked,) = person.asked
+    (asked,) = person.requests
     assert asked.call_id == "0-again"
     assert asked.args == {**FETCH, "network": True}
     assert (
@@ -206,13 +222,13 @@ def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: O
     assert not CodingDataPaths(opened.data).rules.exists()
 
 
-def test_a_folder_is_granted_once_and_only_for_that_call(opened: Opened) -> None:
+def test_a_folder_is_granted_once_and_only_for_that_call(opened: SandboxedSessions) -> None:
     person = FakeApprover(YES, ApprovalDecision(approved=False, reason="Not twice."))
     (opened.outside / "deep").mkdir()
     folders = [opened.outside, opened.outside / "deep"]
     write = [{"command": f"echo a >> {folder}/made.txt"} for folder in folders]
     first, second = opened.run(*write, approver=person)
-    assert [each.args["writable"] for each in person.asked] == [[str(each)] for each in folders]
+    assert [each.args["writable"] for each in person.requests] == [[str(each)] for each in folders]
     assert first["ok"]
     assert first["diagnostics"]["run_again"]["with"] == {"writable": [str(opened.outside)]}
     assert not second["ok"]
@@ -220,14 +236,14 @@ def test_a_folder_is_granted_once_and_only_for_that_call(opened: Opened) -> None
     assert (opened.outside / "made.txt").read_text() == "a\n"
 
 
-def test_it_is_not_asked_again_where_nobody_can_be_asked(opened: Opened) -> None:
+def test_it_is_not_asked_again_where_nobody_can_be_asked(opened: SandboxedSessions) -> None:
     (result,) = opened.run(FETCH)
     assert "network: true" in result["error"]
     assert result["diagnostics"]["sandbox"]["again"] == {"network": True}
     assert not traces(opened.events, "approval_required")
 
 
-def test_yes_never_leaves_the_sandbox(opened: Opened) -> None:
+def test_yes_never_leaves_the_sandbox(opened: SandboxedSessions) -> None:
     person = FakeApprover()
     fetched, asked, wrote = opened.run(
         FETCH,
@@ -239,19 +255,19 @@ def test_yes_never_leaves_the_sandbox(opened: Opened) -> None:
     assert fetched["diagnostics"]["sandbox"]["again"] == {"network": True}
     assert "The policy denies" in asked["error"]
     assert "The policy denies" in wrote["error"]
-    assert not person.asked
+    assert not person.requests
 
 
 def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
-    opened: Opened, person: Person
+    opened: SandboxedSessions, person: LiveView
 ) -> None:
     def approve() -> None:
-        run = person.until(lambda run: bool(run.pending))
+        run = person.wait_until(lambda run: bool(run.pending))
         (halted,) = run.pending
-        person._command(
+        person._request(
             ui.ApproveCall(run=run.id, halt_point=halted, revision=1, always=True, confirmed=True)
         )
-        person.until(lambda run: not run.pending)
+        person.wait_until(lambda run: not run.pending)
 
     async def scene() -> list[dict[str, Any]]:
         approving = asyncio.create_task(asyncio.to_thread(approve))
@@ -260,27 +276,29 @@ def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
         return results
 
     results = asyncio.run(scene())
-    person.over()
-    rows = person.rows()
+    person.wait_until_ended()
+    rows = person.list_rows()
     begun = [row for row in rows if row.kind is EventKind.TOOL_INVOCATION]
-    calls = [person.body(row) for row in begun if row.target is Actor.TOOLS]
-    said = [person.body(row) for row in rows if row.kind is EventKind.DEBUG_MESSAGE]
+    calls = [person.get_data(row) for row in begun if row.target is Actor.TOOLS]
+    said = [person.get_data(row) for row in rows if row.kind is EventKind.DEBUG_MESSAGE]
     assert person.run.notice == ""
     assert [each["Argument"].get("network", False) for each in calls] == [False, True, False]
     assert results[0]["diagnostics"]["run_again"]["with"] == {"network": True}
     assert any(str(text).startswith("Sandbox: ") for text in said)
 
 
-def test_full_access_is_a_notice_of_the_run(opened: Opened, person: Person) -> None:
+def test_full_access_is_a_notice_of_the_run(opened: SandboxedSessions, person: LiveView) -> None:
     opened.run({"command": "ls"}, debugger=True, sandbox_mode="danger-full-access")
-    person.over()
+    person.wait_until_ended()
     assert person.run.notice.startswith("Full access: approvals are no protection")
 
 
 # ---- snapshots --------------------------------------------------------------------------------------
 
 
-def test_a_command_that_loses_work_loses_nothing_that_a_snapshot_holds(opened: Opened) -> None:
+def test_a_command_that_loses_work_loses_nothing_that_a_snapshot_holds(
+    opened: SandboxedSessions,
+) -> None:
     (opened.repo / "LICENSE").write_text("uncommitted work\n")
     opened.run({"command": "git checkout LICENSE"}, approver=FakeApprover(YES))
     assert (opened.repo / "LICENSE").read_text() in ("free\n", "uncommitted work\n")

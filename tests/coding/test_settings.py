@@ -17,7 +17,7 @@ from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
 from tests.chat.coding_chats import open_chat
-from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
+from tests.coding.scripted_parts import HANGS, FakeProvider, make_text_answer, make_tool_calls
 from tests.coding.session_helpers import open_session, traces
 
 LIST = ("1", "list_files", {})
@@ -37,7 +37,9 @@ Parse = Callable[..., CodingSettings]
 async def test_the_model_is_asked_with_temperature_and_tool_choice(
     tmp_path: Path, choice: str | None, asked: list[str | None]
 ) -> None:
-    model = FakeProvider(calls(LIST), says("Done."), says("Again."))
+    model = FakeProvider(
+        make_tool_calls(LIST), make_text_answer("Done."), make_text_answer("Again.")
+    )
     async with await open_session(tmp_path, model, temperature=0.3, tool_choice=choice) as session:
         assert (await session.run("Look.")).reason == "done"
         assert (await session.run("Look again.")).reason == "done"
@@ -163,7 +165,7 @@ def test_the_command_line_refuses_what_is_out_of_bounds(parse: Parse, words: str
 
 
 async def test_a_chat_asks_the_model_by_its_settings(tmp_path: Path) -> None:
-    model = FakeProvider(calls(LIST), says("Done."))
+    model = FakeProvider(make_tool_calls(LIST), make_text_answer("Done."))
     async with open_chat(tmp_path, model, temperature=1.5, tool_choice="required") as talk:
         await talk.send()
     assert [(each.temperature, each.tool_choice) for each in model.requests] == [

@@ -152,7 +152,7 @@ def test_the_environment_has_no_secrets(
 # ---- how it ends -----------------------------------------------------------------------------------
 
 
-class Family:
+class CommandWithGrandchild:
     """A command whose grandchild outlives its child: a pipe says when the last of them is gone.
 
     Args:
@@ -194,7 +194,7 @@ class Family:
 
 def test_a_cancelled_call_ends_all_that_it_started(tool_workspace: ToolWorkspace) -> None:
     async def scene() -> ToolResult:
-        family = Family(tool_workspace)
+        family = CommandWithGrandchild(tool_workspace)
         args = {"command": family.command}
         call = asyncio.create_task(tool_workspace.acall("run_command", args))
         await family.is_there()
@@ -209,7 +209,7 @@ def test_a_cancelled_call_ends_all_that_it_started(tool_workspace: ToolWorkspace
 
 
 async def test_a_cancelled_task_ends_all_that_it_started(tool_workspace: ToolWorkspace) -> None:
-    family = Family(tool_workspace)
+    family = CommandWithGrandchild(tool_workspace)
     args = {"command": family.command}
     call = asyncio.create_task(tool_workspace.acall("run_command", args))
     await family.is_there()
@@ -223,7 +223,7 @@ def test_a_time_out_ends_all_that_it_started(
     tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene() -> ToolResult:
-        family = Family(tool_workspace)
+        family = CommandWithGrandchild(tool_workspace)
         wait = command_process._wait_for_first
 
         async def out_of_time(seconds: float, *waiting: Any) -> bool:
@@ -258,7 +258,7 @@ def test_nobody_gets_more_time_than_the_session_allows(tool_workspace: ToolWorks
 
 def test_what_is_left_in_the_background_is_ended(tool_workspace: ToolWorkspace) -> None:
     async def scene() -> ToolResult:
-        family = Family(tool_workspace)
+        family = CommandWithGrandchild(tool_workspace)
         # Both in the background; the shell goes when both are there, and leaves them.
         tool_workspace.write("go", "")
         command = family.command + " & while [ -e go ]; do sleep 0.01; done"

@@ -135,7 +135,7 @@ def test_the_paths_would_lead_out(tool_workspace: ToolWorkspace) -> None:
 # ---- links that change meanwhile -------------------------------------------------------------------
 
 
-class Flipping:
+class FlippingLink:
     """A thread that puts a link out and a folder (or file) of the workspace in one place, in turn.
 
     Args:
@@ -154,7 +154,7 @@ class Flipping:
         tool_workspace.link("spot-out", tool_workspace.outside)
         self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> Flipping:
+    def __enter__(self) -> FlippingLink:
         self._thread.start()
         return self
 
@@ -206,7 +206,7 @@ RACING: Final = (
 async def race(tool_workspace: ToolWorkspace, times: int, rounds: int) -> None:
     """Call the tools, and what they stand on more often, while links change."""
     done = 0
-    with Flipping(tool_workspace, times) as flipping:
+    with FlippingLink(tool_workspace, times) as flipping:
         while done < rounds or flipping.goes_on:
             for name, args in RACING:
                 await tool_workspace.acall(name, args)

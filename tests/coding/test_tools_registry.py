@@ -28,7 +28,7 @@ class NoArgs(Struct):
     pass
 
 
-class Hello(StructTool[NoArgs]):
+class HelloTool(StructTool[NoArgs]):
     name = "hello"
     description = "Says hello."
     arguments = NoArgs
@@ -59,7 +59,7 @@ def test_specs_are_json_and_bring_all_that_a_model_needs() -> None:
 
 @pytest.mark.parametrize("name", ["", "1x", "a b", "a-b", "x" * 65, "ä"])
 def test_a_tools_name_is_a_word(name: str) -> None:
-    tool = Hello()
+    tool = HelloTool()
     tool.name = name
     with pytest.raises(ValueError, match="isn't a valid tool name"):
         ToolRegistry().register(tool)
@@ -67,9 +67,9 @@ def test_a_tools_name_is_a_word(name: str) -> None:
 
 def test_a_name_is_given_once() -> None:
     tools = ToolRegistry()
-    tools.register(Hello())
+    tools.register(HelloTool())
     with pytest.raises(ValueError, match="called hello already exists"):
-        tools.register(Hello())
+        tools.register(HelloTool())
 
 
 def test_what_is_no_tool_is_refused() -> None:
@@ -87,7 +87,7 @@ def test_tools_of_other_packages(
         return EntryPoints(EntryPoint(name, value, group) for name, value in named.items())
 
     monkeypatch.setattr(packages, "entry_points", points)
-    monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=Hello))
+    monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=HelloTool))
     with caplog.at_level(logging.ERROR):
         tools = make_default_tools()
     assert tools.get("hello") is not None and len(tools) == len(NAMES) + 1

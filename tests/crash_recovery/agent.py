@@ -17,7 +17,7 @@ from typing import Any
 from agentstepper_nb import AgentStepper
 
 
-class Journal:
+class JournalFile:
     """One line a halt point that was passed."""
 
     def __init__(self, path: str) -> None:
@@ -29,7 +29,7 @@ class Journal:
 
 
 def main(name: str, path: str, enough: str) -> None:
-    journal = Journal(path)
+    journal = JournalFile(path)
     with AgentStepper(name) as dbg:
         journal.write("run", dbg.run_id)
         messages: list[Any] = []

@@ -17,11 +17,11 @@ from typing import Protocol
 from agentstepper_nb import discover
 from tests.helpers.serve_process import ServeProcess
 
-from .faults import Point
+from .faults import KillPoint
 
 
 @dataclass
-class Core:
+class RunningCore:
     """A Core that runs.
 
     Args:
@@ -39,14 +39,14 @@ class CoreHost(Protocol):
     #: The folder of the store.
     data: Path
 
-    def core(self, point: Point, count: int) -> AbstractContextManager[Core]:
+    def core(self, point: KillPoint, count: int) -> AbstractContextManager[RunningCore]:
         """Start one, which dies at a point where it can; killed at the end."""
 
     def environment(self) -> Mapping[str, str]:
         """What agents find it by."""
 
 
-class Serve:
+class ServeHost:
     """`agentstepper serve`, on the same ports each time.
 
     Args:
@@ -61,7 +61,7 @@ class Serve:
         self._url = ""
 
     @contextmanager
-    def core(self, point: Point, count: int) -> Iterator[Core]:
+    def core(self, point: KillPoint, count: int) -> Iterator[RunningCore]:
         """Start one; `SilentDeath` where it died before it listened."""
         agents, uis = self._ports
         core = ServeProcess(
@@ -74,14 +74,14 @@ class Serve:
         self._url = core.agents
         self._ports = (core.agents.rpartition(":")[2], core.uis.rpartition(":")[2])
         with _ended(core.process):
-            yield Core(core.process, core.uis)
+            yield RunningCore(core.process, core.uis)
 
     def environment(self) -> dict[str, str]:
         """By its address."""
         return os.environ | {discover.URL_VARIABLE: self._url}
 
 
-class Jupyter:
+class JupyterHost:
     """A Jupyter server, each time on another port: agents find it by what it announces.
 
     Args:
@@ -94,9 +94,9 @@ class Jupyter:
         self._token = secrets.token_hex(16)
 
     @contextmanager
-    def core(self, point: Point, count: int) -> Iterator[Core]:
+    def core(self, point: KillPoint, count: int) -> Iterator[RunningCore]:
         """Start one; it dies from outside only."""
-        assert point is Point.ANYWHERE
+        assert point is KillPoint.ANYWHERE
         root, runtime = self._folder / "root", self._folder / "runtime"
         root.mkdir(exist_ok=True)
         before = set(runtime.glob("agentstepper-*.json"))
@@ -114,7 +114,7 @@ class Jupyter:
         with _ended(process):
             while not (new := set(runtime.glob("agentstepper-*.json")) - before):
                 assert process.poll() is None
-            yield Core(process, self._uis(new.pop()))
+            yield RunningCore(process, self._uis(new.pop()))
 
     def environment(self) -> dict[str, str]:
         """By discovery alone."""

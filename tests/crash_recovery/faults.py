@@ -23,7 +23,7 @@ from agentstepper_nb.store.sqlite.database import TransactionJournal
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 
 
-class Point(StrEnum):
+class KillPoint(StrEnum):
     """Where a Core dies."""
 
     BEFORE_COMMIT = "before_commit"
@@ -45,16 +45,16 @@ class Countdown:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def arm(point: Point, countdown: Countdown) -> None:
+def arm(point: KillPoint, countdown: Countdown) -> None:
     """Put the trap where it belongs."""
     match point:
-        case Point.BEFORE_COMMIT:
+        case KillPoint.BEFORE_COMMIT:
             _before_commit(countdown)
-        case Point.AFTER_COMMIT:
+        case KillPoint.AFTER_COMMIT:
             _after_commit(countdown)
-        case Point.BEFORE_TELLING:
+        case KillPoint.BEFORE_TELLING:
             _before_telling(countdown)
-        case Point.IN_EDIT:
+        case KillPoint.IN_EDIT:
             _in_edit(countdown)
 
 
@@ -110,7 +110,7 @@ def _in_edit(countdown: Countdown) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     point, count, *command = arguments
-    arm(Point(point), Countdown(int(count)))
+    arm(KillPoint(point), Countdown(int(count)))
     return main(command)
 
 

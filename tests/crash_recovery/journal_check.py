@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.protocol.records import RunHistory
 
-from .person import Promises
+from .person import AcknowledgedCommands
 
 #: What an agent's journal calls each halt point of a call.
 WORDS = {
@@ -28,7 +28,7 @@ WORDS = {
 
 
 @dataclass
-class Journal:
+class AgentJournal:
     """One agent's file."""
 
     run: str
@@ -36,7 +36,7 @@ class Journal:
     ended: bool
 
     @classmethod
-    def read(cls, path: Path) -> Journal:
+    def read(cls, path: Path) -> AgentJournal:
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert lines[0][0] == "run"
         ended = lines[-1] == ["end"]
@@ -44,8 +44,12 @@ class Journal:
         return cls(lines[0][1], [tuple(line) for line in passed], ended)
 
 
-def judge(
-    journal: Journal, history: RunHistory, promises: Promises, *, relaxed: bool = False
+def check_journal(
+    journal: AgentJournal,
+    history: RunHistory,
+    promises: AcknowledgedCommands,
+    *,
+    relaxed: bool = False,
 ) -> None:
     """Nothing lost, nothing doubled, and every edit where it belongs.
 
@@ -70,14 +74,14 @@ def judge(
     asked = points[1:-1]
     assert [WORDS[point.kind, point.side] for point in asked] == [word for _, word in expected]
     for (number, word, got), point in zip(journal.passed, asked, strict=True):
-        if relaxed and (point.answer is AnswerKind.WITHDRAWN or _in_force(point) != got):
+        if relaxed and (point.answer is AnswerKind.WITHDRAWN or _current_data(point) != got):
             continue  # the answer was lost with the Core; the agent had it
         assert point.answer is AnswerKind.RESUME, point
-        assert _in_force(point) == got, (number, word, point)
-        _hold(point, promises)
+        assert _current_data(point) == got, (number, word, point)
+        _check_acknowledged(point, promises)
 
 
-def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> None:
+def check_killed_journal(journal: AgentJournal, history: RunHistory, *, waited: bool) -> None:
     """What an agent wrote down before it was killed is kept, and its end is told.
 
     Args:
@@ -92,20 +96,20 @@ def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> 
     points = [point for point in history.halt_points if (point.kind, point.side) in WORDS]
     assert len({point.id for point in points}) == len(points)
     for (_, word, got), point in zip(journal.passed, points, strict=False):
-        assert (WORDS[point.kind, point.side], _in_force(point)) == (word, got), point
+        assert (WORDS[point.kind, point.side], _current_data(point)) == (word, got), point
     assert len(points) <= len(journal.passed) + 2
     if waited:
         assert len(points) >= len(journal.passed)
     assert run.last_event is not None or not points
 
 
-def _in_force(point: HaltPoint) -> Any:
+def _current_data(point: HaltPoint) -> Any:
     value = json.loads(point.current)
     is_call = (point.kind, point.side) == (EventKind.TOOL_INVOCATION, EventSide.BEGIN)
     return value["Argument"] if is_call else value
 
 
-def _hold(point: HaltPoint, promises: Promises) -> None:
+def _check_acknowledged(point: HaltPoint, promises: AcknowledgedCommands) -> None:
     """An edit that was promised is there; one that is there was asked for."""
     promised = promises.edits.get(point.id)
     if promised is not None:

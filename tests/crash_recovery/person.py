@@ -27,7 +27,7 @@ STEPPED, CONTINUED, HALTED = "stepped", "continued", "halted"
 
 
 @dataclass
-class Promises:
+class AcknowledgedCommands:
     """What the Core said `ok` to."""
 
     #: Each halt point's edit: what the agent has to get, unless a later edit took its place.
@@ -36,7 +36,7 @@ class Promises:
     perhaps: dict[str, set[str | None]] = field(default_factory=dict)
 
 
-class Person:
+class RandomView:
     """Acts on each run as its name says: steps it, lets it continue, or lets it stay halted for long.
 
     Args:
@@ -48,7 +48,7 @@ class Person:
         self._edits = 0
         #: Whether it is time to let all of them go on to their ends.
         self.ends = False
-        self.promises = Promises()
+        self.acknowledged = AcknowledgedCommands()
         self.met: set[str] = set()  # programs whose agents are past their hello
         self.begun: set[str] = set()  # runs that are past their hello
         self.here: set[str] = set()  # programs whose agents are connected now
@@ -70,26 +70,26 @@ class Person:
                 max_size=MAX_MESSAGE_BYTES,
             ) as socket:
                 self.here.clear()
-                _Visit(self, socket).act(enough)
+                _ViewConnection(self, socket).act(enough)
         except GONE:
             return
 
-    def edit_of(self, run: Run) -> Any | None:
+    def choose_edit(self, run: Run) -> Any | None:
         """A new edit, now and then; None is none."""
         if self._random.random() > 0.4:
             return None
         self._edits += 1
         return {"edited": self._edits, "of": run.program}
 
-    def leaves_alone(self) -> bool:
+    def leaves_halted(self) -> bool:
         """Whether a halted run stays halted this time."""
         return self._random.random() < 0.9
 
 
-class _Visit:
+class _ViewConnection:
     """One connection."""
 
-    def __init__(self, person: Person, socket: ClientConnection) -> None:
+    def __init__(self, person: RandomView, socket: ClientConnection) -> None:
         self._person = person
         self._socket = socket
         self._sent = 0
@@ -100,20 +100,20 @@ class _Visit:
     def act(self, enough: Callable[[], bool]) -> None:
         self._send(ui.UiHello(version=2, client="killing"))
         while not enough():
-            self._take()
+            self._receive()
             for run in self._runs.values():
                 self._decide(run)
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=TIMEOUT_S))
         match message:
             case ui.CoreHello(runs=runs):
                 for run in runs:
-                    self._see(run)
+                    self._update_run(run)
             case ui.RunChanged(run=run):
-                self._see(run)
+                self._update_run(run)
             case ui.CommandDone() if envelope.id is not UNSET and envelope.id in self._asked:
-                self._promised(*self._asked.pop(envelope.id))
+                self._record_acknowledged(*self._asked.pop(envelope.id))
             case ui.UiError():
                 # Nobody knows whether an agent that was killed meanwhile would have taken the edit.
                 unasked = (
@@ -123,9 +123,9 @@ class _Visit:
                 assert unasked or message.code in ("stale", "run_is_over"), message
                 if envelope.id is not UNSET and envelope.id in self._asked:
                     halt_point, edit = self._asked.pop(envelope.id)
-                    self._person.promises.perhaps[halt_point].discard(edit)
+                    self._person.acknowledged.perhaps[halt_point].discard(edit)
 
-    def _see(self, run: Run) -> None:
+    def _update_run(self, run: Run) -> None:
         self._runs[run.id] = run
         if run.state is RunState.DETACHED:
             self._person.here.discard(run.program)
@@ -137,8 +137,8 @@ class _Visit:
         if run.state is RunState.IDLE:
             self._person.ended[run.id] = run
 
-    def _promised(self, halt_point: str, edit: str | None) -> None:
-        promises = self._person.promises
+    def _record_acknowledged(self, halt_point: str, edit: str | None) -> None:
+        promises = self._person.acknowledged
         promises.perhaps[halt_point].discard(edit)
         if edit is not None:
             promises.edits[halt_point] = edit
@@ -152,17 +152,17 @@ class _Visit:
         self._acted.add((halt_point, len(run.pending)))
         if run.program == CONTINUED or self._person.ends:
             self._send(ui.ContinueRun(run=run.id))
-        elif run.program == STEPPED or not self._person.leaves_alone():
+        elif run.program == STEPPED or not self._person.leaves_halted():
             self._edit_and_step(run, halt_point)
 
     def _edit_and_step(self, run: Run, halt_point: str) -> None:
         """Edit it by itself, and step it by a second command, so that a Core may die in between."""
-        edit = self._person.edit_of(run) if run.rows > 1 else None
+        edit = self._person.choose_edit(run) if run.rows > 1 else None
         if edit is not None:
             shape = {"Tool": "work", "Argument": edit}
             # A tool's call keeps its form; what it is, only the agent's own data tells.
             text = json.dumps(shape)
-            self._person.promises.perhaps.setdefault(halt_point, set()).add(text)
+            self._person.acknowledged.perhaps.setdefault(halt_point, set()).add(text)
             id = self._send(ui.SetEdit(run=run.id, halt_point=halt_point, revision=1, edit=text))
             self._asked[id] = (halt_point, text)
         self._send(ui.StepRun(run=run.id, halt_point=halt_point))

@@ -14,16 +14,16 @@ from typing import Final
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.serve_process import ServeExitedError
 
-from .core_hosts import Core, CoreHost
-from .faults import Point
-from .journal_check import Journal, judge, judge_broken_off
-from .person import CONTINUED, HALTED, STEPPED, TIMEOUT_S, Person
+from .core_hosts import CoreHost, RunningCore
+from .faults import KillPoint
+from .journal_check import AgentJournal, check_journal, check_killed_journal
+from .person import CONTINUED, HALTED, STEPPED, TIMEOUT_S, RandomView
 
 NAMES: Final = (STEPPED, CONTINUED, HALTED)
 
 
 @dataclass
-class Session:
+class CrashTest:
     """One of them.
 
     Args:
@@ -42,25 +42,25 @@ class Session:
         self._random = random.Random(self.seed)
         self._enough = self.folder / "enough"
 
-    def survive(self, points: Sequence[Point]) -> None:
+    def survive(self, points: Sequence[KillPoint]) -> None:
         """Kill the Core at each of these points, let all agents end, and judge."""
         with ExitStack() as stack:
-            with self._core(Point.ANYWHERE) as core:
-                person = Person(self.seed)
+            with self._core(KillPoint.ANYWHERE) as core:
+                person = RandomView(self.seed)
                 agents = [stack.enter_context(self._agent(name)) for name in NAMES]
                 _watch(person, core, lambda: person.met == set(NAMES))
                 core.process.kill()  # as one more: from now on each of them comes back
             for point in points:
                 self._kill_at(point, person)
             person.ends = True
-            with self._core(Point.ANYWHERE) as core:
+            with self._core(KillPoint.ANYWHERE) as core:
                 # A goodbye waits 10 s for a Core, and finding back may take longer.
                 _watch(person, core, lambda: person.here == set(NAMES))
                 self._enough.touch()
                 _watch(person, core, lambda: len(person.ended) == len(NAMES))
                 for agent in agents:
                     assert agent.wait(TIMEOUT_S) == 0
-            self._judge(person)
+            self._check(person)
 
     def lose_agents(self, count: int, name: str) -> None:
         """Kill one agent after the other, the Core lives, and judge.
@@ -69,8 +69,8 @@ class Session:
             count: How many.
             name: What they are called, by which they are stepped or continue.
         """
-        person = Person(self.seed)
-        with self._core(Point.ANYWHERE) as core:
+        person = RandomView(self.seed)
+        with self._core(KillPoint.ANYWHERE) as core:
             for number in range(count):
                 self._lose_one(person, core, number, name)
             core.process.kill()
@@ -78,13 +78,13 @@ class Session:
         reader = StoreReader(self.host.data / "store.sqlite")
         try:
             for number in range(count):
-                journal = Journal.read(self.folder / f"{number}.journal")
+                journal = AgentJournal.read(self.folder / f"{number}.journal")
                 history = reader.history(journal.run)
-                judge_broken_off(journal, history, waited=name == STEPPED)
+                check_killed_journal(journal, history, waited=name == STEPPED)
         finally:
             reader.close()
 
-    def _lose_one(self, person: Person, core: Core, number: int, name: str) -> None:
+    def _lose_one(self, person: RandomView, core: RunningCore, number: int, name: str) -> None:
         journal = self.folder / f"{number}.journal"
         lines = self._random.randint(1, 200)
 
@@ -100,37 +100,39 @@ class Session:
             agent.kill()
             _watch(person, core, lambda: len(person.ended) > number)
 
-    def _kill_at(self, point: Point, person: Person) -> None:
+    def _kill_at(self, point: KillPoint, person: RandomView) -> None:
         try:
             with self._core(point) as core:
-                person.act_until(core.uis, self._moment(point))
-                if point is Point.ANYWHERE:
+                person.act_until(core.uis, self._make_kill_condition(point))
+                if point is KillPoint.ANYWHERE:
                     core.process.kill()
                 assert core.process.wait(TIMEOUT_S) == -9, (point, core.process.communicate())
         except ServeExitedError:
-            assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
+            assert (
+                point is not KillPoint.ANYWHERE
+            )  # while it found its runs again, before it listened
 
-    def _judge(self, person: Person) -> None:
+    def _check(self, person: RandomView) -> None:
         reader = StoreReader(self.host.data / "store.sqlite")
         try:
             headers = reader.list_headers()
             assert sorted(run.program for run in headers) == sorted(NAMES)
             for run in headers:
-                journal = Journal.read(self.folder / f"{run.program}.journal")
+                journal = AgentJournal.read(self.folder / f"{run.program}.journal")
                 assert journal.run == run.id
                 history = reader.history(run.id)
-                judge(journal, history, person.promises, relaxed=self.relaxed)
+                check_journal(journal, history, person.acknowledged, relaxed=self.relaxed)
         finally:
             reader.close()
 
-    def _moment(self, point: Point) -> Callable[[], bool]:
+    def _make_kill_condition(self, point: KillPoint) -> Callable[[], bool]:
         """Whether it is time to kill a Core from outside, after some messages; others die themselves."""
-        if point is not Point.ANYWHERE:
+        if point is not KillPoint.ANYWHERE:
             return lambda: False
         left = iter(range(self._random.randint(1, 60)))
         return lambda: next(left, None) is None
 
-    def _core(self, point: Point) -> AbstractContextManager[Core]:
+    def _core(self, point: KillPoint) -> AbstractContextManager[RunningCore]:
         return self.host.core(point, self._random.randint(1, 12))
 
     @contextmanager
@@ -149,7 +151,7 @@ class Session:
             agent.wait()
 
 
-def _watch(person: Person, core: Core, enough: Callable[[], bool]) -> None:
+def _watch(person: RandomView, core: RunningCore, enough: Callable[[], bool]) -> None:
     """Act until it is enough at a Core that lives, on as many connections as that takes."""
     while not enough():
         assert core.process.poll() is None

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from .core_hosts import Serve
-from .faults import Point
+from .core_hosts import ServeHost
+from .faults import KillPoint
 from .person import CONTINUED, STEPPED
-from .session import Session
+from .session import CrashTest
 
 
 @pytest.mark.timeout(300)
 def test_a_core_killed_four_times_loses_nothing(tmp_path: Path) -> None:
     """Once while its agents begin, at two of the points, and wherever it is."""
-    points = [Point.AFTER_COMMIT, Point.IN_EDIT, Point.ANYWHERE]
-    Session(Serve(tmp_path), tmp_path, seed=4).survive(points)
+    points = [KillPoint.AFTER_COMMIT, KillPoint.IN_EDIT, KillPoint.ANYWHERE]
+    CrashTest(ServeHost(tmp_path), tmp_path, seed=4).survive(points)
 
 
 @pytest.mark.parametrize("name", [STEPPED, CONTINUED])
 def test_an_agent_killed_leaves_what_it_passed(tmp_path: Path, name: str) -> None:
     """All of it where it waited; else all but what it had yet to send."""
-    Session(Serve(tmp_path), tmp_path, seed=5).lose_agents(2, name)
+    CrashTest(ServeHost(tmp_path), tmp_path, seed=5).lose_agents(2, name)

@@ -24,7 +24,7 @@ from tests.helpers.serve_process import ServeProcess
 TIMEOUT_S: Final = 40
 
 Environment = dict[str, str]
-Serve = Callable[..., ServeProcess]
+ServeCommand = Callable[..., ServeProcess]
 
 
 def stranger(home: Path, **variables: str) -> Environment:
@@ -68,7 +68,7 @@ def uis(home: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def serve(home: Path) -> Iterator[Serve]:
+def serve(home: Path) -> Iterator[ServeCommand]:
     """Start a Core as a page says."""
     with ExitStack() as stack:
 

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
-from tests.docs.conftest import Environment, Serve, install, shell, stranger
+from tests.docs.conftest import Environment, ServeCommand, install, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
 from tests.helpers.serve_process import ServeProcess
 
@@ -123,7 +123,7 @@ def test_the_readmes_example(page: ServedPage) -> None:
     assert "foxes" in second
 
 
-def test_a_worker_by_hand(home: Path, serve: Serve) -> None:
+def test_a_worker_by_hand(home: Path, serve: ServeCommand) -> None:
     """The page's two terminals, and its first program in a third."""
     commands = [block.text.strip() for block in blocks(PAGE)]
     serving, working = "agentstepper serve --no-worker", "agentstepper worker"

@@ -26,7 +26,7 @@ from agentstepper_nb.models.scripted import (
     turn,
 )
 from agentstepper_nb.protocol.chat import Message, State
-from tests.docs.conftest import Serve, shell, stranger
+from tests.docs.conftest import ServeCommand, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
 
 PAGE: Final = GUIDE / "chat.md"
@@ -108,7 +108,7 @@ def test_an_endpoint(home: Path, folder: Path) -> None:
     assert said == ["FUNCTION temperature 21", "MESSAGE 21 degrees. None"]
 
 
-def test_an_agent_that_runs_on_its_own(home: Path, folder: Path, serve: Serve) -> None:
+def test_an_agent_that_runs_on_its_own(home: Path, folder: Path, serve: ServeCommand) -> None:
     serve()
     (said,) = lines("joker.py", home, folder)
     assert "foxes" in said.lower()

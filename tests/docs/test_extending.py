@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.data_model import Actor, EventKind, TimelineRow
 from notebooks.driver import Driver
 from tests.docs.conftest import (
     TIMEOUT_S,
-    Serve,
+    ServeCommand,
     install,
     shell,
     stranger,
@@ -21,7 +21,7 @@ from tests.docs.conftest import (
     type_steps,
 )
 from tests.docs.pages import EXTENDING, ROOT, Block, blocks, files, write_files
-from tests.widgets.person import connect_person
+from tests.widgets.person import connect_view
 
 LENDING = ["['a red boat', 'a blue boat']", "a red boat, until Friday"]
 
@@ -41,7 +41,9 @@ def test_each_file_is_short(block: Block) -> None:
     assert len(block.lines) <= 20
 
 
-def test_all_of_it_installed(package: Path, home: Path, tmp_path: Path, serve: Serve) -> None:
+def test_all_of_it_installed(
+    package: Path, home: Path, tmp_path: Path, serve: ServeCommand
+) -> None:
     """The three extensions, found by their entry points, in `agentstepper serve`."""
     site = tmp_path / "site"
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
@@ -76,7 +78,7 @@ def at(url: str, text: str) -> str:
 
 def retrieval(url: str) -> list[TimelineRow]:
     """The rows of the custom event of the only run."""
-    with connect_person(url) as person:
+    with connect_view(url) as person:
         person._send(ui.OpenRun(run=person.newest.id))
         opened = person._expect(ui.RunOpened)
     return [row for row in opened.rows if row.kind is EventKind.CUSTOM]

@@ -20,7 +20,7 @@ from notebooks.driver import Driver
 from tests.docs.conftest import (
     TIMEOUT_S,
     Environment,
-    Serve,
+    ServeCommand,
     shell,
     stranger,
     terminal,
@@ -188,7 +188,7 @@ def of_its_kernels(jupyter: Jupyter) -> Environment:
 # ---- in three terminals ----------------------------------------------------------------------------
 
 
-def test_in_three_terminals(home: Path, serve: Serve) -> None:
+def test_in_three_terminals(home: Path, serve: ServeCommand) -> None:
     for command in ("agentstepper serve", "python agent.py", "agentstepper step"):
         assert any(block.text.strip() == command for block in blocks(ATTACH)), command
     write_files(ATTACH, home)
@@ -260,7 +260,7 @@ def exports(text: str, **values: str) -> str:
     return text
 
 
-def test_on_another_machine(home: Path, elsewhere: Path, serve: Serve) -> None:
+def test_on_another_machine(home: Path, elsewhere: Path, serve: ServeCommand) -> None:
     """The agent knows a URL and a token, and nothing else."""
     served = serve(exports(printed(REMOTE, "serve --host").text, AGENTSTEPPER_TOKEN=TOKEN))
     there = {
@@ -295,7 +295,7 @@ def test_the_token_that_the_page_makes(home: Path) -> None:
 
 
 @pytest.mark.parametrize("token", select_sample(("another", ""), "another"))
-def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve) -> None:
+def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: ServeCommand) -> None:
     served = serve("agentstepper serve --host 0.0.0.0", AGENTSTEPPER_TOKEN=TOKEN)
     url = served.agents.replace("127.0.0.1", address())
     environment = stranger(elsewhere, AGENTSTEPPER_URL=url, AGENTSTEPPER_TOKEN=token)
@@ -316,7 +316,7 @@ def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve
     assert "AGENTSTEPPER_CONTROL_TOKEN" in seen.stdout + seen.stderr
 
 
-def test_without_a_token_nobody_else_is_listened_to(elsewhere: Path, serve: Serve) -> None:
+def test_without_a_token_nobody_else_is_listened_to(elsewhere: Path, serve: ServeCommand) -> None:
     """The debugger asks for the tokens of its data folder, where none was made for it."""
     served = serve("agentstepper serve --host 0.0.0.0")
     url = served.agents.replace("127.0.0.1", address())

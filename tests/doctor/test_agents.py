@@ -97,14 +97,14 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
         wakes.append(runtime.wakes(SubscribeWakes(owner="one")))
         await anext(wakes[0])
 
-    manual_worker.do(listen)
+    manual_worker.call_runtime(listen)
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 1)
     assert said(facts)[1] == (
         FindingStatus.OK,
         "At ws://here: 1 worker for 1 session and 2 actions. ",
     )
-    manual_worker.do(lambda runtime: wakes[0].aclose())
+    manual_worker.call_runtime(lambda runtime: wakes[0].aclose())
     assert found().workers == 0
     assert "secret" not in repr(collect_facts())
 

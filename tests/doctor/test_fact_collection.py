@@ -60,7 +60,7 @@ def test_a_core_that_answers_is_asked_without_a_run() -> None:
     with ScriptedCore(token="t") as core:
         announce(core.url, agent="t", name="here", pid=os.getppid())
         facts = collect_facts()
-        assert all(peer.sent == [] for peer in core.peers)
+        assert all(peer.received == [] for peer in core.peers)
     assert [(each.url, each.version, each.problem) for each in facts.cores] == [
         (core.url, __version__, "")
     ]

@@ -68,7 +68,7 @@ def step(folder: str, *options: str) -> str:
     return f'{line}\nagent.fix_tests(dbg, folder, client, "scripted")'
 
 
-class Spy:
+class KernelProbe:
     """Asks the spy in the kernel.
 
     Args:
@@ -78,18 +78,18 @@ class Spy:
     def __init__(self, port: Path) -> None:
         self._url = f"http://127.0.0.1:{port.read_text()}"
 
-    def look(self) -> dict[str, Any]:
+    def read_state(self) -> dict[str, Any]:
         """The main thread's stack, and which queued cells ran."""
         return self._get("/")
 
     def expect_queued(self) -> None:
         """No queued cell has run: the agent has the main thread."""
-        assert self.look()["ran"] == []
+        assert self.read_state()["ran"] == []
 
     def expect_blocked(self) -> None:
         """The main thread waits in the SDK, and no queued cell has run."""
         self.expect_queued()
-        seen = self.look()
+        seen = self.read_state()
         assert any("agentstepper_nb/sdk/" in frame for frame in seen["stack"]), seen["stack"]
 
     def open_gate(self) -> None:
@@ -100,7 +100,7 @@ class Spy:
         """Hold the tool `run_tests` at its next call."""
         self._get("/close")
 
-    def say_enough(self) -> None:
+    def end_waiting_agent(self) -> None:
         """Let the agent that waits again and again come to its end."""
         self._get("/enough")
 

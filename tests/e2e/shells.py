@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 from playwright.sync_api import expect
 
-from .agents import Spy, setup
+from .agents import KernelProbe, setup
 from .conftest import NewLab
 from .jupyter import KERNELS, ROOT, Jupyter
 from .lab import DebuggerView, Lab, listen
@@ -91,7 +91,7 @@ class Shell:
         self.lab: Lab = new_lab(cells, kernel=self.kernel)
         self.lab.run(0)
         expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
-        self.spy = Spy(port)
+        self.spy = KernelProbe(port)
         self.lab.run(1)
         self.lab.view(1).expect_state("Halted", timeout=60_000)
         self.view: DebuggerView = self.open()
@@ -108,7 +108,7 @@ class Shell:
 
     def expect_waiting(self) -> None:
         """The main thread waits for the person, or is free, as it should be in this shell."""
-        seen = self.spy.look()
+        seen = self.spy.read_state()
         waits = any(f"agentstepper_nb/{self.waits_in}/" in frame for frame in seen["stack"])
         assert waits == (self.waits_in != ""), seen["stack"]
 

@@ -6,11 +6,11 @@ from playwright.sync_api import expect
 
 from .conftest import NewLab
 from .jupyter import Jupyter
-from .test_step_in_jupyterlab import Corridor
+from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 
 def test_a_cell_that_is_run_again_keeps_its_halted_agent(new_lab: NewLab, jupyter: Jupyter) -> None:
-    corridor = Corridor(new_lab, jupyter)
+    corridor = BlockedKernelNotebook(new_lab, jupyter)
     lab = corridor.lab
     lab.run(1)
     expect(lab.outputs(1).locator(".as-Root")).to_have_count(0)

@@ -13,7 +13,7 @@ from .axe import expect_clean
 from .conftest import NewLab
 from .lab import DebuggerView, Lab
 from .pictures import Pictures
-from .test_hostile import Watched
+from .test_hostile import WatchedPage
 
 _AGENTS = """
 import asyncio, base64, threading
@@ -87,11 +87,11 @@ class ChatView:
         """What was said."""
         return self.root.get_by_role("log", name="Conversation")
 
-    def said(self, words: str | re.Pattern[str]) -> Locator:
+    def list_messages(self, words: str | re.Pattern[str]) -> Locator:
         """The messages that say so."""
         return self.log.get_by_role("article").filter(has_text=words)
 
-    def say(self, words: str, to: str | None = None) -> None:
+    def send_message(self, words: str, to: str | None = None) -> None:
         """Write a message and send it."""
         if to is not None:
             self.root.get_by_role("combobox").select_option(to)
@@ -118,58 +118,58 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     view = ChatView(lab, 0)
     expect(view.log).to_contain_text("No messages yet")
 
-    view.say("slowly")
-    expect(view.said("First")).to_have_attribute("aria-busy", "true")
+    view.send_message("slowly")
+    expect(view.list_messages("First")).to_have_attribute("aria-busy", "true")
     view.expect_state("Answering…")
     lab.run(1)
-    expect(view.said("First, then this")).to_have_attribute("aria-busy", "false")
+    expect(view.list_messages("First, then this")).to_have_attribute("aria-busy", "false")
 
-    view.say("show")
+    view.send_message("show")
     view.expect_state("Waits for your choice")
-    expect(view.said("print(1)").locator(".as-CodeBox pre")).to_have_text("print(1)")
-    expect(view.said("100 %").locator("pre")).to_have_text("100 %\n")
+    expect(view.list_messages("print(1)").locator(".as-CodeBox pre")).to_have_text("print(1)")
+    expect(view.list_messages("100 %").locator("pre")).to_have_text("100 %\n")
     picture = view.log.get_by_role("img", name="four dots")
     picture.scroll_into_view_if_needed()
-    expect(view.said("4 × 4")).to_be_visible()
-    expect(view.said("The picture can’t be shown")).to_contain_text("/etc/passwd.png")
-    call = view.said("add(n=12345678901234567890)").get_by_role("button").first
+    expect(view.list_messages("4 × 4")).to_be_visible()
+    expect(view.list_messages("The picture can’t be shown")).to_contain_text("/etc/passwd.png")
+    call = view.list_messages("add(n=12345678901234567890)").get_by_role("button").first
     call.click()
-    expect(view.said("add(")).to_contain_text("Result")
+    expect(view.list_messages("add(")).to_contain_text("Result")
     expect_clean(lab.page)
     view.press("Yes")
-    expect(view.said("So you chose Yes.")).to_be_visible()
+    expect(view.list_messages("So you chose Yes.")).to_be_visible()
     expect(view.root.get_by_role("button", name="Yes: chosen")).to_be_visible()
     view.expect_state("Ready")
 
     lab.run(2)
     expect(lab.outputs(2)).to_contain_text("busy")
-    view.say("hello")
-    expect(view.said("You said hello")).to_be_visible()
+    view.send_message("hello")
+    expect(view.list_messages("You said hello")).to_be_visible()
     view.root.get_by_role("switch", name="AutoChat, 0 of 3").click()
-    expect(view.said("You said Go on.")).to_have_count(3)
+    expect(view.list_messages("You said Go on.")).to_have_count(3)
     view.root.get_by_role("switch", name="AutoChat, 3 of 3").click()
     view.expect_state("Ready")
-    view.say("go", to="endless")
-    expect(view.said("Without")).to_have_attribute("aria-busy", "true")
+    view.send_message("go", to="endless")
+    expect(view.list_messages("Without")).to_have_attribute("aria-busy", "true")
     view.press("Stop")
     view.expect_state("Stopped")
-    view.say("free", to="")
+    view.send_message("free", to="")
     expect(lab.prompt(2)).to_have_text("[3]:")
 
     lab.save()
     lab.reload()
-    expect(view.said("You said hello")).to_be_attached()
+    expect(view.list_messages("You said hello")).to_be_attached()
     view.press("Open the run in the debugger")
     panel = lab.panel_view()
     expect(panel.root).to_contain_text("helper")
     # The debugger's stylesheet has come after the chat's.
     expect(view.root.locator(".as-ChatStrip")).to_have_css("align-items", "center")
     panel.press("Halt")
-    view.say("once more")
+    view.send_message("once more")
     view.expect_state("Halted")
     expect(view.log).to_contain_text("helper is halted in the debugger")
     panel.press(re.compile("^Continue"))
-    expect(view.said("You said once more")).to_be_visible()
+    expect(view.list_messages("You said once more")).to_be_visible()
     view.expect_state("Ready")
     assert lab.errors == []
 
@@ -177,16 +177,16 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
 @pytest.mark.soak  # in each run vitest and the gallery have it
 def test_what_agents_say_to_do_harm_is_text(new_lab: NewLab, pictures: Pictures) -> None:
     lab = new_lab([AGENTS])
-    watched = Watched(lab.page)
+    watched = WatchedPage(lab.page)
     lab.run(0)
     view = ChatView(lab, 0)
-    view.say("harm")
+    view.send_message("harm")
     view.expect_state("Waits for your choice")
-    expect(view.said("<script>window.hacked=1</script>")).not_to_have_count(0)
+    expect(view.list_messages("<script>window.hacked=1</script>")).not_to_have_count(0)
     for line in view.log.locator("[aria-expanded]").all():
         line.click()
-    expect(view.said("⟨U+202E⟩gnp.exe")).not_to_have_count(0)
-    expect(view.said("bytes are damaged")).to_have_count(1)
+    expect(view.list_messages("⟨U+202E⟩gnp.exe")).not_to_have_count(0)
+    expect(view.list_messages("bytes are damaged")).to_have_count(1)
     watched.expect_harmless(DebuggerView(view.log))
     expect_clean(lab.page)
     pictures.take(view.root, "hostile-chat")

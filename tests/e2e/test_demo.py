@@ -13,10 +13,10 @@ from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
 from .test_step_in_jupyterlab import edit_field
 
-Open = Callable[[str], "Tutorial"]
+Open = Callable[[str], "TutorialReader"]
 
 
-class Tutorial:
+class TutorialReader:
     """A tutorial in a tab, its reader going from cell to cell.
 
     Args:
@@ -59,12 +59,12 @@ def open_tutorial(context: BrowserContext, demo: Jupyter) -> Iterator[Open]:
     """Opens a tutorial; its kernel ends with the test."""
     opened: list[Lab] = []
 
-    def open_it(name: str) -> Tutorial:
+    def open_it(name: str) -> TutorialReader:
         lab = Lab(context, demo, f"notebooks/{name}.ipynb")
         opened.append(lab)
         lab.open()
         lab.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
-        return Tutorial(lab, demo)
+        return TutorialReader(lab, demo)
 
     yield open_it
     for lab in opened:
@@ -99,7 +99,7 @@ def test_what_a_restarted_kernel_had_started_is_gone(open_tutorial: Open) -> Non
     assert psutil.wait_procs(running, timeout=60)[1] == []
 
 
-def bookkeeper(tutorial: Tutorial, cell: int) -> DebuggerView:
+def bookkeeper(tutorial: TutorialReader, cell: int) -> DebuggerView:
     """Run the agent and let it go on from its first halt."""
     tutorial.lab.run(cell)
     view = tutorial.lab.view(cell)

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from .jupyter import Jupyter
 from .lab import Lab
-from .test_sessions import Sessions
+from .test_sessions import SessionsView
 
 #: The tutorial's cells that do something, by their place.
 SERVE, CREATE, TABLE, WATCH, PAUSE, GUIDE, POST, KILL, AGAIN, RESUME, DESTROY, RUNS, END = (
@@ -38,7 +38,7 @@ def run(lab: Lab, cell: int) -> None:
 def test_the_table_follows(lab: Lab) -> None:
     for cell in (SERVE, CREATE, TABLE, WATCH):
         run(lab, cell)
-    view = Sessions(lab, TABLE)
+    view = SessionsView(lab, TABLE)
     expect(view.row("comedian-")).to_have_count(10)
 
     lab.run(PAUSE)

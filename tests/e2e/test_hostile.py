@@ -30,24 +30,26 @@ ACTIVE = """root => {
 }"""
 
 
-class Watched:
+class WatchedPage:
     """A tab, and what it did that only a page could do whose scripts were taken over."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.asked: list[str] = []
-        page.on("request", self._note)
-        page.on("dialog", lambda dialog: (self.asked.append(dialog.message), dialog.dismiss()))
+        self.requested_urls: list[str] = []
+        page.on("request", self._record)
+        page.on(
+            "dialog", lambda dialog: (self.requested_urls.append(dialog.message), dialog.dismiss())
+        )
 
-    def _note(self, request: Request) -> None:
+    def _record(self, request: Request) -> None:
         to, here = urlsplit(request.url), urlsplit(self.page.url)
         if to.scheme in ("http", "https", "ws", "wss") and to.netloc != here.netloc:
-            self.asked.append(request.url)
+            self.requested_urls.append(request.url)
 
     def expect_harmless(self, view: DebuggerView) -> None:
         """Nothing of the run's ran, and nothing of it is more than text."""
         assert self.page.evaluate("'hacked' in window || 'hacked' in {}") is False
-        assert self.asked == []
+        assert self.requested_urls == []
         assert view.root.evaluate(ACTIVE) == []
 
 
@@ -57,7 +59,7 @@ def test_a_hostile_run_is_harmless(
 ) -> None:
     shell: Shell = SHELLS[name](request, hostile.agent, hostile.PROGRAM)
     view = shell.view
-    watched = Watched(view.root.page)
+    watched = WatchedPage(view.root.page)
     view.expect_state("Halted before LLM query")
     expect(view.root).to_contain_text("<script>window.hacked=1</script>")
     watched.expect_harmless(view)

@@ -56,7 +56,7 @@ def long_agent(jupyter: Jupyter, program: str, length: int) -> Iterator[subproce
         process.communicate()
 
 
-class Received:
+class MessageSizes:
     """The sizes of what a page's view hears, by the types of messages."""
 
     def __init__(self, page: Page) -> None:
@@ -65,9 +65,9 @@ class Received:
 
     def _listen(self, socket: WebSocket) -> None:
         if socket.url.partition("?")[0].endswith("/agentstepper/ui"):
-            socket.on("framereceived", self._note)
+            socket.on("framereceived", self._record)
 
-    def _note(self, frame: str | bytes) -> None:
+    def _record(self, frame: str | bytes) -> None:
         kind = json.loads(frame)["type"]
         self.sizes.setdefault(kind, []).append(len(frame))
 
@@ -121,7 +121,7 @@ def test_a_long_run(
         # Somebody comes later: the end is there at once, and small.
         page.close()
         page = context.new_page()
-        received = Received(page)
+        received = MessageSizes(page)
         errors.append(listen(page))
         page.goto(f"{jupyter.url}agentstepper/app")
         view = DebuggerView(page.locator(".as-Root"))

@@ -17,11 +17,11 @@ from playwright.sync_api import expect
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
-from .agents import QUEUED, Spy, setup, step
+from .agents import QUEUED, KernelProbe, setup, step
 from .conftest import NewLab
 from .jupyter import KERNELS, ROOT, Jupyter
 from .lab import DebuggerView, Lab
-from .test_sessions import Sessions, creating
+from .test_sessions import SessionsView, creating
 from .test_step_in_jupyterlab import edit_json
 
 _names = (f"bare-{number}" for number in itertools.count(1))
@@ -32,7 +32,7 @@ _EXAMPLES = f"import sys; sys.path.append({str(ROOT / 'examples')!r})\n"
 ALL = ["6.31", "7.4"]
 
 
-class Bare:
+class BareNotebook:
     """A notebook whose agent is halted at its first halt point.
 
     Args:
@@ -52,14 +52,14 @@ class Bare:
         self.lab: Lab = new_lab(cells, kernel=kernel)
         self.lab.run(0)
         expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
-        self.spy = Spy(port)
+        self.spy = KernelProbe(port)
         self.lab.run(1)
         self.view: DebuggerView = self.lab.view(1)
         self.view.expect_state("Halted before LLM query", timeout=60_000)
 
     def expect_blocked(self, where: str) -> None:
         """The main thread waits in a part of ours, and the cell behind it has not run."""
-        seen = self.spy.look()
+        seen = self.spy.read_state()
         assert seen["ran"] == []
         assert any(f"agentstepper_nb/{where}/" in frame for frame in seen["stack"]), seen["stack"]
 
@@ -79,7 +79,7 @@ def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     option: str | None,
     where: str,
 ) -> None:
-    bare = Bare(new_bare_lab, bare_jupyter, "7.4", *([option] if option else []))
+    bare = BareNotebook(new_bare_lab, bare_jupyter, "7.4", *([option] if option else []))
     lab, view = bare.lab, bare.view
     lab.run(2)
     expect(lab.prompt(2)).to_have_text("[*]:")
@@ -110,13 +110,13 @@ def test_step_edit_and_continue_while_the_main_thread_is_blocked(
 def test_without_subshells_the_cell_goes_on_in_the_background(
     new_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path
 ) -> None:
-    bare = Bare(new_bare_lab, bare_jupyter, "6.31")
+    bare = BareNotebook(new_bare_lab, bare_jupyter, "6.31")
     lab, view = bare.lab, bare.view
     expect(lab.outputs(1)).to_contain_text("continues in the background")
     expect(lab.prompt(1)).to_have_text("[2]:")
     lab.run(2)
     expect(lab.prompt(2)).to_have_text("[3]:")
-    assert bare.spy.look()["ran"] == ["queued"]
+    assert bare.spy.read_state()["ran"] == ["queued"]
     view.step_to("Agent → Tools write_file")
     lab.page.screenshot(path=screenshots / "kernel-6.31-halted.png")
     edit_json(view, GUESSED_LINE, RIGHT_LINE)
@@ -132,7 +132,7 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
 def test_after_a_reload_the_view_is_back_and_a_restarted_kernel_is_known_at_once(
     own_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path, series: str
 ) -> None:
-    bare = Bare(own_bare_lab, bare_jupyter, series, "--background")
+    bare = BareNotebook(own_bare_lab, bare_jupyter, series, "--background")
     lab, view = bare.lab, bare.view
     expect(lab.prompt(1)).to_have_text("[2]:")
     view.press("Step")
@@ -179,7 +179,7 @@ def test_the_kernel_relays_what_the_browser_cannot_reach(
     )
     lab.run(0)
     lab.run(1)
-    view = Sessions(lab, 1)
+    view = SessionsView(lab, 1)
     expect(view.row(one)).to_contain_text("Running")
     lab.run(2)
     view.pause(one)

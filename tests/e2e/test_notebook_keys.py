@@ -9,17 +9,17 @@ from playwright.sync_api import Locator, expect
 
 from .conftest import NewLab
 from .jupyter import Jupyter
-from .test_step_in_jupyterlab import Corridor
+from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 
-def halted_row(corridor: Corridor) -> Locator:
+def halted_row(corridor: BlockedKernelNotebook) -> Locator:
     """The number of the row that the agent is halted at."""
     return corridor.view.root.locator(".as-mod-halted .as-Row-n")
 
 
 @pytest.mark.soak  # test_panel has the keys, js/tests/lab/commanded whose they are
 def test_f10_and_f9_need_no_click_in_the_view(new_tab: NewLab, jupyter: Jupyter) -> None:
-    corridor = Corridor(new_tab, jupyter)
+    corridor = BlockedKernelNotebook(new_tab, jupyter)
     page = corridor.lab.page
     corridor.lab.cell(1).locator(".cm-content").click()
     first = int(halted_row(corridor).inner_text())
@@ -36,7 +36,7 @@ def test_f10_and_f9_need_no_click_in_the_view(new_tab: NewLab, jupyter: Jupyter)
 def test_step_comes_into_sight_and_jupyterlabs_chords_work_in_the_view(
     new_lab: NewLab, jupyter: Jupyter
 ) -> None:
-    corridor = Corridor(new_lab, jupyter, lines=60)
+    corridor = BlockedKernelNotebook(new_lab, jupyter, lines=60)
     expect(corridor.view.button("Step")).to_be_in_viewport()  # it came into sight by itself
     lab, page = corridor.lab, corridor.lab.page
     focused = corridor.view.root.locator(".as-Row").first

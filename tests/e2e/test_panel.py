@@ -12,7 +12,7 @@ from .conftest import NewLab
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
 from .test_several_agents import agent, choose
-from .test_step_in_jupyterlab import Corridor
+from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 MANIFEST = "**/static/agentstepper/manifest.json"
 HALTED = ("step", "continue", "stop")
@@ -38,7 +38,7 @@ def halted_row(view: DebuggerView) -> Locator:
 def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
     own_tab: NewLab, jupyter: Jupyter
 ) -> None:
-    corridor = Corridor(own_tab, jupyter, "--main")
+    corridor = BlockedKernelNotebook(own_tab, jupyter, "--main")
     lab, spy, inline = corridor.lab, corridor.spy, corridor.view
     panel = open_panel(lab)
     panel.expect_state("Halted before LLM query")
@@ -173,7 +173,7 @@ def test_a_server_that_does_not_fit_is_said(
 def test_the_panel_looks_like_a_part_of_the_application(
     new_tab: NewLab, jupyter: Jupyter, screenshots: Path, theme: str
 ) -> None:
-    corridor = Corridor(new_tab, jupyter, "--main")
+    corridor = BlockedKernelNotebook(new_tab, jupyter, "--main")
     lab = corridor.lab
     lab.set_theme(theme)
     panel = open_panel(lab)

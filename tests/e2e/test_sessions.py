@@ -33,7 +33,7 @@ def creating() -> tuple[str, str, str]:
     return one, other, _CREATE.format(talk=f"talk-{number}", names=(one, other))
 
 
-class Sessions:
+class SessionsView:
     """The view, found by what a person and a screen reader find it by.
 
     Args:
@@ -80,7 +80,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     lab = own_tab([create, "SessionsWidget()", _END])
     lab.run(0)
     lab.run(1)
-    view = Sessions(lab, 1)
+    view = SessionsView(lab, 1)
     expect(view.root.get_by_role("status").first).to_contain_text("2 running")
 
     view.pause(one)
@@ -115,7 +115,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
 
     lab.save()
     lab.reload()
-    view = Sessions(lab, 1)
+    view = SessionsView(lab, 1)
     view.row(other).click()
     expect(view.steps).to_contain_text("otters")
     view.press("Open in the debugger (o)")

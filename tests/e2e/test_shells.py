@@ -77,7 +77,7 @@ def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: 
     shell.expect_waiting()
     count = view.rows().count()
     expect_rows(view, count)
-    spy.say_enough()
+    spy.end_waiting_agent()
     view.press("Continue")
     view.expect_state("Finished")
     shell.lab.wait_for_kernel()  # the cell has ended, as far as a reloaded page can know

@@ -56,7 +56,7 @@ def test_a_chat_and_its_run_in_the_debugger(lab: Lab, pictures: Pictures) -> Non
     chat.expect_state("Waits for your choice")
     picture = chat.log.get_by_role("img").first
     picture.scroll_into_view_if_needed()
-    expect(chat.said("280 × 130")).to_be_visible()
+    expect(chat.list_messages("280 × 130")).to_be_visible()
     expect_done(lab, DRAW)
     chat.root.evaluate("root => root.style.setProperty('--as-height', '820px')")
     chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight)")
@@ -64,12 +64,12 @@ def test_a_chat_and_its_run_in_the_debugger(lab: Lab, pictures: Pictures) -> Non
     pictures.take(chat.root, "chat-light")
     chat.press("Allow")
     chat.press("Yes, call it")
-    expect(chat.said("old is gone")).to_be_visible()
+    expect(chat.list_messages("old is gone")).to_be_visible()
     run(lab, ALLOW)
     expect(lab.outputs(ALLOW)).to_contain_text("plot.py week.png week.txt")
 
     run(lab, AUTO)
-    expect(chat.said("Thu: 24 degrees.")).to_be_visible()
+    expect(chat.list_messages("Thu: 24 degrees.")).to_be_visible()
     expect(lab.outputs(AUTO)).to_contain_text("3 turns by itself, STATE_STOP")
     run(lab, STOP)
     chat.expect_state("Stopped")
@@ -87,5 +87,5 @@ def test_a_chat_and_its_run_in_the_debugger(lab: Lab, pictures: Pictures) -> Non
     edit_field(debugger, "coldest", "warmest")
     debugger.press(re.compile("^Continue"))
     expect(lab.outputs(TURN)).to_have_text("Thursday, with 24 degrees.\n", timeout=30_000)
-    expect(chat.said("Which day was the warmest?")).to_be_visible()
+    expect(chat.list_messages("Which day was the warmest?")).to_be_visible()
     assert lab.errors == []

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 
-from .agents import QUEUED, Spy, setup, step
+from .agents import QUEUED, KernelProbe, setup, step
 from .conftest import NewLab
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
@@ -19,7 +19,7 @@ from .lab import DebuggerView, Lab
 _names = (f"cart-{number}" for number in itertools.count(1))
 
 
-class Corridor:
+class BlockedKernelNotebook:
     """A notebook in which the agent runs on the main thread, and a cell is queued behind it."""
 
     def __init__(self, new_lab: NewLab, jupyter: Jupyter, *options: str, lines: int = 0) -> None:
@@ -31,7 +31,7 @@ class Corridor:
         self.lab: Lab = new_lab([setup(name, str(port)), stepped, QUEUED])
         self.lab.run(0)
         expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
-        self.spy = Spy(port)
+        self.spy = KernelProbe(port)
         self.lab.run(1)
         self.view: DebuggerView = self.lab.view(1)
         self.view.expect_state("Halted before LLM query", timeout=60_000)
@@ -47,7 +47,7 @@ class Corridor:
         """Wait for the run's end, and for the queued cell, which now runs."""
         self.view.expect_state(words)
         expect(self.lab.prompt(2)).to_have_text("[3]:", timeout=30_000)
-        assert self.spy.look()["ran"] == ["queued"]
+        assert self.spy.read_state()["ran"] == ["queued"]
 
 
 def edit_json(view: DebuggerView, old: str, new: str) -> None:
@@ -77,7 +77,7 @@ def edit_field(view: DebuggerView, old: str, new: str) -> None:
 def test_step_edit_continue_halt_and_changes(
     new_lab: NewLab, jupyter: Jupyter, screenshots: Path
 ) -> None:
-    corridor = Corridor(new_lab, jupyter, "--main")
+    corridor = BlockedKernelNotebook(new_lab, jupyter, "--main")
     view, spy, page = corridor.view, corridor.spy, corridor.lab.page
     corridor.lab.cell(1).scroll_into_view_if_needed()
     page.screenshot(path=screenshots / "lab-halted-light.png")
@@ -114,7 +114,7 @@ def test_step_edit_continue_halt_and_changes(
 
 @pytest.mark.soak
 def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -> None:
-    corridor = Corridor(new_lab, jupyter, "--main")
+    corridor = BlockedKernelNotebook(new_lab, jupyter, "--main")
     corridor.press("Continue")
     corridor.expect_end("Finished")
     expect(corridor.lab.outputs(1)).to_contain_text("False")
@@ -124,7 +124,7 @@ def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -
 
 @pytest.mark.soak  # test_panel stops, tests/widgets/test_step has the line
 def test_stop_ends_the_cell_with_a_line(new_lab: NewLab, jupyter: Jupyter) -> None:
-    corridor = Corridor(new_lab, jupyter, "--main")
+    corridor = BlockedKernelNotebook(new_lab, jupyter, "--main")
     corridor.press("Stop")
     corridor.expect_end("Stopped")
     expect(corridor.lab.outputs(1)).to_contain_text("Stopped")

@@ -24,7 +24,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 def client(live: LiveServer, *more: str) -> pexpect.spawn[str]:
-    how = live.how
+    how = live.create_options
     return pexpect.spawn(
         sys.executable,
         [

@@ -18,7 +18,7 @@ from examples import fix_tests as example
 
 
 @dataclass
-class PassThrough:
+class PassThroughStepper:
     """What the agent sees of a debugger; its person edits with plain functions."""
 
     edit_prompt: Callable[[Any], Any] = lambda prompt: prompt
@@ -73,7 +73,7 @@ def client() -> Iterator[OpenAI]:
         yield client
 
 
-def run(dbg: PassThrough, folder: Path, client: OpenAI) -> bool:
+def run(dbg: PassThroughStepper, folder: Path, client: OpenAI) -> bool:
     return example.fix_tests(dbg, folder, client, "m")  # type: ignore[arg-type]
 
 
@@ -83,7 +83,7 @@ def correct(name: str, args: Any) -> Any:
     return {**args, "content": args["content"].replace(GUESSED_LINE, RIGHT_LINE)}
 
 
-def says(dbg: PassThrough) -> str:
+def says(dbg: PassThroughStepper) -> str:
     return str(dbg.responses[-1]["content"])
 
 
@@ -91,7 +91,7 @@ TOOLS_USED = ["run_tests", "read_file", "write_file", "run_tests"]
 
 
 def test_left_alone_the_model_leaves_the_tests_red(folder: Path, client: OpenAI) -> None:
-    dbg = PassThrough()
+    dbg = PassThroughStepper()
     assert not run(dbg, folder, client)
     assert [name for name, _, _ in dbg.tools] == TOOLS_USED
     results = [result.splitlines()[0] for _, _, result in dbg.tools]
@@ -108,7 +108,7 @@ def test_left_alone_the_model_leaves_the_tests_red(folder: Path, client: OpenAI)
 
 
 def test_with_its_arguments_corrected_the_tests_go_green(folder: Path, client: OpenAI) -> None:
-    dbg = PassThrough(edit_args=correct)
+    dbg = PassThroughStepper(edit_args=correct)
     assert run(dbg, folder, client)
     assert [name for name, _, _ in dbg.tools] == TOOLS_USED
     assert dbg.tools[-1][2].splitlines()[0] == "exit code 0"
@@ -120,7 +120,7 @@ def test_an_edited_prompt_changes_what_it_does(folder: Path, client: OpenAI) -> 
     def edit(prompt: Any) -> Any:
         return json.loads(json.dumps(prompt).replace(example.TASK, "Only list the files."))
 
-    dbg = PassThrough(edit_prompt=edit)
+    dbg = PassThroughStepper(edit_prompt=edit)
     assert not run(dbg, folder, client)
     assert [name for name, _, _ in dbg.tools] == ["list_files"]
     assert says(dbg) == "There are 3 files: cart.py, pyproject.toml, test_cart.py."
@@ -133,7 +133,7 @@ def test_the_edit_of_one_prompt_stays_in_the_conversation(folder: Path, client: 
         task = next(edits)
         return json.loads(json.dumps(prompt).replace(example.TASK, task))
 
-    dbg = PassThrough(edit_prompt=edit)
+    dbg = PassThroughStepper(edit_prompt=edit)
     run(dbg, folder, client)
     assert [prompt["messages"][1]["content"] for prompt in dbg.prompts] == [
         "Only list the files."
@@ -146,14 +146,14 @@ def test_it_can_be_turned_round_in_the_middle(folder: Path, client: OpenAI) -> N
             return prompt
         return json.loads(json.dumps(prompt).replace(example.TASK, "Stop. Only list the files."))
 
-    dbg = PassThrough(edit_prompt=edit)
+    dbg = PassThroughStepper(edit_prompt=edit)
     run(dbg, folder, client)
     assert [name for name, _, _ in dbg.tools] == ["run_tests", "read_file", "list_files"]
     assert says(dbg).startswith("There are 3 files")
 
 
 def test_an_edited_result_is_what_the_model_hears(folder: Path, client: OpenAI) -> None:
-    dbg = PassThrough(edit_result=lambda name, result: "exit code 0\n3 passed")
+    dbg = PassThroughStepper(edit_result=lambda name, result: "exit code 0\n3 passed")
     assert not run(dbg, folder, client)  # believed by the model, not by the agent
     assert [name for name, _, _ in dbg.tools] == ["run_tests"]
     assert says(dbg) == "All tests pass."
@@ -161,7 +161,7 @@ def test_an_edited_result_is_what_the_model_hears(folder: Path, client: OpenAI) 
 
 @pytest.mark.soak  # tests/models/test_scripted_server: another server gives the same answer
 def test_two_runs_say_the_same(tmp_path: Path, client: OpenAI) -> None:
-    first, second = PassThrough(), PassThrough()
+    first, second = PassThroughStepper(), PassThroughStepper()
     run(first, example.prepare(tmp_path / "a"), client)
     run(second, example.prepare(tmp_path / "b"), client)
     assert first == second
@@ -176,7 +176,7 @@ def test_only_what_the_agent_wrote_has_changed(folder: Path, client: OpenAI) -> 
         }
 
     before = content()
-    run(PassThrough(), folder, client)
+    run(PassThroughStepper(), folder, client)
     after = content()
     assert set(after) == set(before) == {"cart.py", "pyproject.toml", "test_cart.py"}
     assert {name for name in after if after[name] != before[name]} == {"cart.py"}
@@ -197,7 +197,7 @@ def test_the_model_is_told_its_mistakes(
     folder: Path, name: str, arguments: str, error: str
 ) -> None:
     call = {"name": name, "arguments": arguments}
-    result = example.use_tool(PassThrough(), folder, call)  # type: ignore[arg-type]
+    result = example.use_tool(PassThroughStepper(), folder, call)  # type: ignore[arg-type]
     assert result.startswith("error: ")
     assert error in result
 
@@ -239,7 +239,9 @@ def test_offline_it_needs_no_endpoint(
 
     def agent_stepper(name: str, agent_workspace_path: str) -> Any:
         asked.append((name, Path(agent_workspace_path).parent))
-        return nullcontext(PassThrough(edit_args=correct) if corrected else PassThrough())
+        return nullcontext(
+            PassThroughStepper(edit_args=correct) if corrected else PassThroughStepper()
+        )
 
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr(example, "AgentStepper", agent_stepper)

@@ -12,7 +12,7 @@ from tests.frameworks.agent_process import SCRIPT, AgentProcess
 from tests.frameworks.halt_edits import AtHalts
 from tests.frameworks.unsupported_rows import NOT_POSSIBLE
 from tests.helpers.core_announcement import announce_core
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 
 @pytest.fixture(scope="module")
@@ -61,5 +61,5 @@ def only_what_is_possible(request: pytest.FixtureRequest) -> None:
 def halts(
     process: AgentProcess, model: ScriptedServer, core: AgentStepperCore
 ) -> Iterator[AtHalts]:
-    with Person(core.ui_port) as person:
+    with LiveView(core.ui_port) as person:
         yield AtHalts(process, person, model)

@@ -10,7 +10,7 @@ from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.unsupported_rows import NOT_POSSIBLE
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 #: How a halt is written: what halts, and whether before or after it.
 QUERY, ANSWER = "query", "answer"
@@ -25,7 +25,7 @@ class AtHalts:
         model: Is asked.
     """
 
-    def __init__(self, process: AgentProcess, person: Person, model: ScriptedServer) -> None:
+    def __init__(self, process: AgentProcess, person: LiveView, model: ScriptedServer) -> None:
         self._process = process
         self.person = person
         self._model = model
@@ -57,21 +57,21 @@ class AtHalts:
 
     def at(self, *names: str) -> TimelineRow:
         """The next halt, of one of these names: `query`, `answer`, `add`, `add's result`."""
-        self.person.until(lambda run: run.id not in self._known and bool(run.pending))
-        pending = self.person.halted()
-        row = next(row for row in self.person.rows() if row.id == pending)
+        self.person.wait_until(lambda run: run.id not in self._known and bool(run.pending))
+        pending = self.person.wait_until_halted()
+        row = next(row for row in self.person.list_rows() if row.id == pending)
         assert _name(row) in names, (row, names)
         return row
 
     def step(self, *names: str) -> Any:
         """Step at the next halt, unedited; gives what stood there."""
-        body = self.person.body(self.at(*names))
+        body = self.person.get_data(self.at(*names))
         self.person.step()
         return body
 
     def edit(self, name: str, change: Callable[[Any], Any]) -> None:
         """Edit what stands at the next halt, and step."""
-        body = self.person.body(self.at(name))
+        body = self.person.get_data(self.at(name))
         edited = change(body)
         assert edited != body
         self.person.step(edited)
@@ -79,7 +79,7 @@ class AtHalts:
     def names(self) -> list[str]:
         """The names of all halts of the row so far."""
         kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
-        return [_name(row) for row in self.person.rows() if row.kind in kinds]
+        return [_name(row) for row in self.person.list_rows() if row.kind in kinds]
 
 
 def _name(row: TimelineRow) -> str:

@@ -28,7 +28,7 @@ def run(halts: AtHalts, manner: str, text: str) -> list[TimelineRow]:
     """Run the agent to its end; the begins of what it did."""
     halts.start(manner, text)
     halts.at(QUERY)
-    halts.person.go_on()
+    halts.person.resume()
     end = halts.end()
     assert "output" in end, end
     return begins(halts)
@@ -36,7 +36,7 @@ def run(halts: AtHalts, manner: str, text: str) -> list[TimelineRow]:
 
 def begins(halts: AtHalts) -> list[TimelineRow]:
     kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
-    rows = halts.person.rows()
+    rows = halts.person.list_rows()
     return [row for row in rows if row.kind in kinds and row.side is EventSide.BEGIN]
 
 
@@ -80,7 +80,7 @@ def test_a_call_has_the_id_that_the_model_gave_it(manner: str, halts: AtHalts) -
     halts.start(manner, "delegate")
     halts.step(QUERY)
     (called,) = find_called_tools(halts.step(ANSWER))
-    halts.person.go_on()
+    halts.person.resume()
     assert "output" in halts.end()
     inside = [row for row in begins(halts) if f"tool:{called.id}" in (row.scope or ())]
     assert [row.name for row in inside[1:]] == ["add", inside[0].name]
@@ -169,5 +169,6 @@ def test_a_denied_handoff_is_read_by_the_model(halts: AtHalts) -> None:
 def read(halts: AtHalts, rows: list[TimelineRow]) -> list[Any]:
     """Where each event is, and what it begins with, in the order of the places."""
     return sorted(
-        (row.scope or (), row.kind, row.name, json.dumps(halts.person.body(row))) for row in rows
+        (row.scope or (), row.kind, row.name, json.dumps(halts.person.get_data(row)))
+        for row in rows
     )

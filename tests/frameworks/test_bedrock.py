@@ -88,7 +88,7 @@ def test_a_query_of_bedrock_is_edited_and_its_attempts_are_one(
         "please, add",
         "please add",
     ]
-    query = next(row for row in halts.person.rows() if row.usage is not None)
+    query = next(row for row in halts.person.list_rows() if row.usage is not None)
     assert (query.name, query.usage and query.usage.input_tokens) == ("m", 7)
 
 

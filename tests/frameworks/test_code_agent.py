@@ -82,7 +82,7 @@ def test_a_sub_agent_halts_inside_of_its_call(halts: AtHalts) -> None:
         halts.step(name)
     assert halts.step("delegate's result") == "The tools say: 5"
     assert end(halts) == {"output": "The tools say: The tools say: 5"}
-    depths = [row.depth for row in halts.person.rows() if row.name == "add"]
+    depths = [row.depth for row in halts.person.list_rows() if row.name == "add"]
     assert depths == [1, 1]
 
 

@@ -18,7 +18,7 @@ from tests.frameworks.agent_process import ENVIRONMENTS, HERE, NOTHING_SENT
 from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
 from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.frameworks.unsupported_rows import installed_apart
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 #: How the page starts its agent.
@@ -94,7 +94,7 @@ def page(
 ) -> Iterator[AtHalts]:
     with (
         PageProcess(framework, tmp_path, model.base_url) as process,
-        Person(core.ui_port) as person,
+        LiveView(core.ui_port) as person,
     ):
         yield AtHalts(process, person, model)
 

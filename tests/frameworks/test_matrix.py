@@ -52,12 +52,12 @@ def test_the_run_records_its_seams_and_how_its_tool_was_found(
     for name in (QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
         halts.step(name)
     halts.end()
-    seams = halts.person.over().seams
+    seams = halts.person.wait_until_ended().seams
     assert isinstance(seams, RunSeams)
     versions = {seam.library: seam.version for seam in seams.seams if seam.is_active}
     assert SEAMS[framework] <= {library for library, version in versions.items() if version}
     assert seams.tools == (FoundTool(name="add", found_by=FoundBy.ADAPTER),)
-    said = [row for row in halts.person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+    said = [row for row in halts.person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE]
     assert [row.summary[:22] for row in said] == ["Halting at queries of "]
 
 
@@ -68,7 +68,7 @@ def test_five_edits_take_effect(manner: str, halts: AtHalts) -> None:
     halts.edit(QUERY, replace("please add", "kindly add"))
     halts.edit(ANSWER, change_argument("b", 4))
     halts.edit("add", lambda call: {**call, "Argument": {**call["Argument"], "b": 10}})
-    result = halts.person.body(halts.at("add's result"))
+    result = halts.person.get_data(halts.at("add's result"))
     assert "12" in json.dumps(result)
     halts.person.step("99" if isinstance(result, str) else 99)
     halts.step(QUERY)
@@ -141,7 +141,7 @@ def test_a_sub_agent_halts_inside_of_its_call(manner: str, halts: AtHalts) -> No
     halts.step(QUERY)
     halts.step(ANSWER)
     assert halts.end() == {"output": "The tools say: The tools say: 5"}
-    depths = [row.depth for row in halts.person.rows() if row.name == "add"]
+    depths = [row.depth for row in halts.person.list_rows() if row.name == "add"]
     assert depths == [1, 1]
 
 

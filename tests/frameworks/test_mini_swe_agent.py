@@ -55,9 +55,9 @@ def test_the_normal_end_is_no_failure(halts: AtHalts) -> None:
     halts.start("sync", "hello")
     assert end(halts) == {"output": "Well: hello"}
     assert halts.names() == [QUERY, ANSWER, TOOL, RESULT]
-    last = [row for row in halts.person.rows() if row.name == TOOL][-1]
+    last = [row for row in halts.person.list_rows() if row.name == TOOL][-1]
     assert (last.outcome, last.failure) == (EventOutcome.OK, None)
-    assert halts.person.over().ending is RunEnding.FINISHED
+    assert halts.person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 def test_stop_ends_the_agent(halts: AtHalts) -> None:

@@ -19,8 +19,8 @@ def test_a_tool_that_waits_for_a_person_has_not_failed(halts: AtHalts, signal: s
     for name in (QUERY, ANSWER, "confirm"):
         halts.step(name)
     assert halts.end() == {"output": "Really?"}
-    rows = [row for row in halts.person.rows() if row.kind is EventKind.TOOL_INVOCATION]
+    rows = [row for row in halts.person.list_rows() if row.kind is EventKind.TOOL_INVOCATION]
     assert [row.side for row in rows] == [EventSide.BEGIN, EventSide.END]
     assert (rows[1].outcome, rows[1].failure) == (EventOutcome.OK, None)
     assert rows[1].summary.startswith(signal)
-    assert halts.person.over().ending is RunEnding.FINISHED
+    assert halts.person.wait_until_ended().ending is RunEnding.FINISHED

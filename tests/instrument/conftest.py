@@ -15,7 +15,7 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from tests.instrument.queries import TEXT
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
@@ -35,9 +35,9 @@ def live() -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def person(live: AgentStepperCore) -> Iterator[Person]:
+def person(live: AgentStepperCore) -> Iterator[LiveView]:
     """Somebody at the Core's view."""
-    with Person(live.ui_port) as person:
+    with LiveView(live.ui_port) as person:
         yield person
 
 

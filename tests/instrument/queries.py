@@ -9,16 +9,16 @@ from openai import OpenAI
 
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 TEXT = "one two three"
 MESSAGES: Any = [{"role": "user", "content": "hello"}]
 
 
-def halted_body(person: Person) -> Any:
+def halted_body(person: LiveView) -> Any:
     """The body of the halt point that the run halts at."""
-    pending = person.halted()
-    return person.body(next(row for row in person.rows() if row.id == pending))
+    pending = person.wait_until_halted()
+    return person.get_data(next(row for row in person.list_rows() if row.id == pending))
 
 
 def replace_text(value: Any, old: str, new: str) -> Any:
@@ -32,12 +32,12 @@ def ask_chat(server: ScriptedServer, **options: Any) -> Any:
         return client.chat.completions.create(model="m", messages=MESSAGES)
 
 
-def list_queries(person: Person) -> list[TimelineRow]:
+def list_queries(person: LiveView) -> list[TimelineRow]:
     """The halt points of LLM queries."""
-    return [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+    return [row for row in person.list_rows() if row.kind is EventKind.LLM_QUERY]
 
 
-def wait_for_queries(person: Person, number: int) -> list[TimelineRow]:
+def wait_for_queries(person: LiveView, number: int) -> list[TimelineRow]:
     """The halt points of LLM queries, once there are so many."""
     while len(rows := list_queries(person)) < number:
         person.wait_change()

@@ -15,7 +15,7 @@ from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
 from tests.instrument.queries import TEXT
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb", "run"]
@@ -68,21 +68,21 @@ def run(*words: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def test_a_programs_query_halts_under_run(
-    announced: None, agent: Path, server: ScriptedServer, person: Person
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView
 ) -> None:
     program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
-    prompt = person.halted()
-    row = next(row for row in person.rows() if row.id == prompt)
+    prompt = person.wait_until_halted()
+    row = next(row for row in person.list_rows() if row.id == prompt)
     assert row.kind is EventKind.LLM_QUERY
     assert person.run.program == "agent.py"
     person.step()
-    reached = person.halted()
-    body = person.body(next(row for row in person.rows() if row.id == reached))
+    reached = person.wait_until_halted()
+    body = person.get_data(next(row for row in person.list_rows() if row.id == reached))
     body["choices"][0]["message"]["content"] = "edited"
     person.step(body)
     out, err = program.communicate(timeout=TIMEOUT_S)
     assert (out, err, program.returncode) == ("edited\n", "", 0)
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_frameworks_own_end_is_no_crash(
     announced: None,
     agent: Path,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
 ) -> None:
     agent.write_text(AGENT + last)
     program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
@@ -104,7 +104,7 @@ def test_a_frameworks_own_end_is_no_crash(
     person.step()
     program.communicate(timeout=TIMEOUT_S)
     assert program.returncode == 1
-    assert person.over().ending is ending
+    assert person.wait_until_ended().ending is ending
 
 
 def test_no_attach_leaves_the_program_alone(
@@ -116,7 +116,7 @@ def test_no_attach_leaves_the_program_alone(
 
 
 def test_another_sitecustomize_runs_too(
-    announced: None, agent: Path, server: ScriptedServer, person: Person, tmp_path: Path
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView, tmp_path: Path
 ) -> None:
     site = tmp_path / "site"
     site.mkdir()
@@ -143,18 +143,18 @@ def test_a_python_without_this_package_says_so_once(
 
 
 def test_one_import_attaches_a_program(
-    announced: None, server: ScriptedServer, person: Person
+    announced: None, server: ScriptedServer, person: LiveView
 ) -> None:
     program = run(sys.executable, "-c", ATTACHED, server.base_url)
     person.step()
     person.step()
     out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n"
-    assert person.over().program == "agent"
+    assert person.wait_until_ended().program == "agent"
 
 
 def test_a_program_that_opens_a_run_has_one(
-    announced: None, server: ScriptedServer, person: Person
+    announced: None, server: ScriptedServer, person: LiveView
 ) -> None:
     own = "import agentstepper_nb.auto, agentstepper_nb\nwith agentstepper_nb.AgentStepper('own'):"
     code = own + AGENT.replace("\n", "\n    ")
@@ -162,7 +162,7 @@ def test_a_program_that_opens_a_run_has_one(
     for _ in range(3):  # the start, the prompt, the answer
         person.step()
     program.communicate(timeout=TIMEOUT_S)
-    person.over()
+    person.wait_until_ended()
     assert [each.program for each in person.runs.values()] == ["own"]
 
 
@@ -183,7 +183,7 @@ def test_the_end_says_that_nothing_was_seen(announced: None, tmp_path: Path) -> 
 
 
 def test_on_a_terminal_a_line_says_where_the_program_halts(
-    announced: None, agent: Path, server: ScriptedServer, person: Person
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView
 ) -> None:
     words = [*COMMAND[1:], "--", sys.executable, str(agent), server.base_url]
     with pexpect.spawn(COMMAND[0], words, encoding="utf-8", dimensions=(24, 200)) as terminal:
@@ -196,7 +196,7 @@ def test_on_a_terminal_a_line_says_where_the_program_halts(
 
 
 def test_disable_ends_the_run_that_was_opened(
-    announced: None, server: ScriptedServer, person: Person
+    announced: None, server: ScriptedServer, person: LiveView
 ) -> None:
     code = ATTACHED + "agentstepper_nb.auto.disable()" + AGENT
     program = run(sys.executable, "-c", code, server.base_url)
@@ -204,4 +204,4 @@ def test_disable_ends_the_run_that_was_opened(
     person.step()
     out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n" * 2
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED

@@ -33,7 +33,7 @@ from tests.instrument.queries import (
     replace_text,
     wait_for_queries,
 )
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 BODY = {"model": "m", "messages": MESSAGES}
@@ -72,7 +72,7 @@ def test_it_is_edited_before_and_after(
     ask: Callable[[ScriptedServer], str],
     dbg: AgentStepper,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     pool: Pool,
 ) -> None:
     asking = pool.submit(ask, server)
@@ -88,11 +88,11 @@ def test_a_denied_query_is_not_sent(
     ask: Callable[[ScriptedServer], str],
     dbg: AgentStepper,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     pool: Pool,
 ) -> None:
     asking = pool.submit(ask, server)
-    person.halted()
+    person.wait_until_halted()
     person.deny("no")
     with pytest.raises(ToolDeniedError, match="no"):
         asking.result(TIMEOUT_S)
@@ -107,17 +107,17 @@ def test_outside_of_a_run_it_is_sent(
 
 
 def test_what_is_no_request_is_refused(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(ask, server)
-    person.halted()
+    person.wait_until_halted()
     with pytest.raises(AssertionError, match='is a JSON object with "messages"'):
         person.step({"model": "m"})
-    person.go_on()
+    person.resume()
     assert asking.result(TIMEOUT_S) == TEXT
 
 
-def test_a_failure_can_be_mended(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+def test_a_failure_can_be_mended(dbg: AgentStepper, person: LiveView, pool: Pool) -> None:
     rule = ScriptRule(always, say(TEXT), ErrorFault(500, times=None))
     answer = {"choices": [{"message": {"content": "mended"}}]}
     with ScriptedServer(Script("broken", [rule])) as server:
@@ -127,14 +127,14 @@ def test_a_failure_can_be_mended(dbg: AgentStepper, person: Person, pool: Pool) 
         assert asking.result(TIMEOUT_S) == "mended"
         failing = pool.submit(ask, server)
         person.step()
-        person.go_on()
+        person.resume()
         with pytest.raises(urllib.error.HTTPError):
             failing.result(TIMEOUT_S)
     assert wait_for_queries(person, 4)[-1].outcome is EventOutcome.ERROR
 
 
 def test_an_event_of_the_agents_own_is_the_query(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(dbg.traced_llm(lambda prompt: ask(server)), "hello")
     person.step()

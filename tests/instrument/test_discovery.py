@@ -19,7 +19,7 @@ from agentstepper_nb.llm_wire.tool_names import find_called_tools, find_offered_
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
 from tests.frameworks.agent_process import SCRIPT
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
@@ -125,20 +125,20 @@ def loop_in_threads(server: ScriptedServer, text: str) -> str:
 # ---- the person --------------------------------------------------------------------------------------
 
 
-def edit_at(person: Person, kind: EventKind, change: Callable[[Any], Any]) -> None:
-    pending = person.halted()
-    row = next(row for row in person.rows() if row.id == pending)
+def edit_at(person: LiveView, kind: EventKind, change: Callable[[Any], Any]) -> None:
+    pending = person.wait_until_halted()
+    row = next(row for row in person.list_rows() if row.id == pending)
     assert row.kind is kind
-    person.step(change(person.body(row)))
+    person.step(change(person.get_data(row)))
 
 
-def step_through(person: Person, halts: int) -> None:
+def step_through(person: LiveView, halts: int) -> None:
     for _ in range(halts):
         person.step()
 
 
-def list_tools(person: Person) -> list[TimelineRow]:
-    return [row for row in person.rows() if row.kind is EventKind.TOOL_INVOCATION]
+def list_tools(person: LiveView) -> list[TimelineRow]:
+    return [row for row in person.list_rows() if row.kind is EventKind.TOOL_INVOCATION]
 
 
 MANNERS: dict[str, Callable[[ScriptedServer], str]] = {
@@ -152,7 +152,7 @@ MANNERS: dict[str, Callable[[ScriptedServer], str]] = {
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_call_can_be_edited_both_ways(
-    manner: str, stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    manner: str, stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(MANNERS[manner], server)
     step_through(person, 2)
@@ -161,11 +161,11 @@ def test_a_call_can_be_edited_both_ways(
     edit_at(person, tool, lambda value: value + 1000)
     step_through(person, 2)
     assert asking.result(TIMEOUT_S) == "The tools say: 1132"
-    assert any("; also halting at: add" in row.summary for row in person.rows())
+    assert any("; also halting at: add" in row.summary for row in person.list_rows())
 
 
 def test_an_async_function_halts(
-    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(lambda: asyncio.run(loop_async(server, "add")))
     step_through(person, 2)
@@ -175,7 +175,7 @@ def test_an_async_function_halts(
 
 
 def test_parallel_calls_in_threads_halt_each(
-    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(loop_in_threads, server, "both")
     step_through(person, 2 + 4 + 2)
@@ -184,30 +184,30 @@ def test_parallel_calls_in_threads_halt_each(
 
 
 def test_a_denied_call_is_a_result_that_the_model_reads(
-    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(loop, server, "add", make_tools())
     step_through(person, 2)
-    person.halted()
+    person.wait_until_halted()
     person.deny("Too dear.")
     step_through(person, 2)
     assert asking.result(TIMEOUT_S) == "The tools say: Too dear."
 
 
 def test_arguments_that_the_function_does_not_take_are_refused(
-    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(loop, server, "add", make_tools())
     step_through(person, 2)
-    person.halted()
+    person.wait_until_halted()
     with pytest.raises(AssertionError, match="add doesn't take these arguments"):
         person.step({"Tool": "add", "Argument": {"c": 1}})
-    person.go_on()
+    person.resume()
     assert asking.result(TIMEOUT_S) == "The tools say: 5"
 
 
 def test_a_call_that_the_model_did_not_ask_for_is_none(
-    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     tools = make_tools()
 
@@ -223,7 +223,7 @@ def test_a_call_that_the_model_did_not_ask_for_is_none(
 
 
 def test_the_end_of_the_run_puts_the_functions_back(
-    live: AgentStepperCore, server: ScriptedServer, person: Person, pool: Pool
+    live: AgentStepperCore, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     tools = make_tools()
     add: Any = tools["add"]
@@ -243,7 +243,7 @@ def test_the_end_of_the_run_puts_the_functions_back(
 
 
 def test_nothing_is_replaced_unless_asked_for(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     tools = make_tools()
     code = tools["add"].__code__

@@ -32,12 +32,12 @@ from tests.instrument.queries import (
     wait_for_queries,
 )
 from tests.sdk import scripted_core
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 def test_a_denied_query_is_not_asked_again(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(ask_chat, server)
     person.deny("Not today.")
@@ -48,10 +48,10 @@ def test_a_denied_query_is_not_asked_again(
 
 
 def test_nothing_is_asked_after_stop(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(ask_chat, server)
-    person.halted()
+    person.wait_until_halted()
     person.stop()
     with pytest.raises(AgentStopped):
         asking.result(TIMEOUT_S)
@@ -62,7 +62,7 @@ def test_nothing_is_asked_after_stop(
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
 def test_attempts_after_a_refusal_are_one_query(
-    manner: Manner, dbg: AgentStepper, person: Person, pool: Pool
+    manner: Manner, dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     rule = ScriptRule(always, say(TEXT), ErrorFault(429))
     with ScriptedServer(Script("busy", [rule])) as server:
@@ -72,12 +72,14 @@ def test_attempts_after_a_refusal_are_one_query(
         assert asking.result(TIMEOUT_S) == TEXT
         assert [exchange.status for exchange in server.exchanges] == [429, 200]
         assert all("good day" in json.dumps(each.json) for each in server.exchanges)
-    rows = person.rows()
+    rows = person.list_rows()
     assert len([row for row in rows if row.kind is EventKind.LLM_QUERY]) == 2
     assert any("repeats the query" in row.summary for row in rows)
 
 
-def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+def test_a_query_that_failed_for_good_halts(
+    dbg: AgentStepper, person: LiveView, pool: Pool
+) -> None:
     rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
     with ScriptedServer(Script("busy", [rule])) as server:
         asking = pool.submit(ask_chat, server, max_retries=1)
@@ -91,7 +93,7 @@ def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, p
 
 
 def test_an_answer_in_a_failures_place_is_what_the_client_reads(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
     message = {"role": "assistant", "content": "given"}
@@ -104,7 +106,7 @@ def test_an_answer_in_a_failures_place_is_what_the_client_reads(
 
 
 def test_a_connection_that_fails_is_one_query(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     client = OpenAI(base_url=server.base_url, api_key="any", max_retries=1)
     server.close()
@@ -120,7 +122,7 @@ def test_a_connection_that_fails_is_one_query(
     "answer", [SkipAnswer(result=Raw(b"null")), RaiseAnswer(message="Broken.")]
 )
 def test_an_injected_failure_is_not_asked_again(answer: Answer, server: ScriptedServer) -> None:
-    with ScriptedCore(scripted_core.Script(answer)) as core:
+    with ScriptedCore(scripted_core.ScriptedAnswers(answer)) as core:
         instrument.enable()
         try:
             with (
@@ -134,7 +136,7 @@ def test_an_injected_failure_is_not_asked_again(answer: Answer, server: Scripted
 
 
 def test_an_exception_that_no_client_repeats_ends_the_query(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     client = OpenAI(base_url=server.base_url, api_key="any")
     client.close()

@@ -40,7 +40,7 @@ from tests.instrument.queries import (
     replace_text,
     wait_for_queries,
 )
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
@@ -51,7 +51,7 @@ def test_prompt_and_answer_can_be_edited(
     manner: Manner,
     dbg: AgentStepper,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     pool: Pool,
 ) -> None:
     asking = pool.submit(manner.ask, server)
@@ -61,7 +61,7 @@ def test_prompt_and_answer_can_be_edited(
     assert "good day" in json.dumps(server.exchanges[0].json)
     person.step(replace_text(answer, TEXT, "another answer"))
     assert asking.result(TIMEOUT_S) == "another answer"
-    queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+    queries = [row for row in person.list_rows() if row.kind is EventKind.LLM_QUERY]
     assert [row.side for row in queries] == [EventSide.BEGIN, EventSide.END]
     assert queries[0].name == "m"
 
@@ -71,7 +71,7 @@ def test_prompt_and_answer_can_be_edited(
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
 def test_an_unedited_query_is_the_clients_own(
-    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(manner.ask, server)
     person.step()
@@ -87,7 +87,7 @@ def test_an_unedited_query_is_the_clients_own(
 
 
 def test_helpers_of_the_client_read_an_edited_answer(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     class Point(pydantic.BaseModel):
         x: int
@@ -118,7 +118,7 @@ def test_helpers_of_the_client_read_an_edited_answer(
 
 
 def test_a_tool_call_in_the_answer_can_be_edited(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     call = say(None, ScriptedCall("add", {"a": 1, "b": 2}))
     with ScriptedServer(Script("calls", [ScriptRule(always, call)])) as server:
@@ -130,7 +130,7 @@ def test_a_tool_call_in_the_answer_can_be_edited(
 
 
 def test_a_gemini_client_reads_an_edited_stream(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     part = {"candidates": [{"content": {"role": "model", "parts": [{"text": TEXT}]}}]}
     end = {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}
@@ -162,13 +162,13 @@ def test_a_gemini_client_reads_an_edited_stream(
 
 @pytest.mark.parametrize("name", ["stream", "messages"])
 def test_an_edit_that_the_client_could_not_read_is_refused(
-    name: str, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    name: str, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(ask_chat, server)
     prompt = halted_body(person)
     with pytest.raises(AssertionError, match=f'"{name}'):
         person.step({**prompt, name: True if name == "stream" else None})
-    person.go_on()
+    person.resume()
     asking.result(TIMEOUT_S)
 
 
@@ -177,7 +177,7 @@ def test_an_edit_that_the_client_could_not_read_is_refused(
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_a_stream_is_live_where_nothing_may_halt(
-    is_async: bool, dbg: AgentStepper, person: Person, pool: Pool
+    is_async: bool, dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     rule = ScriptRule(always, say(TEXT), PauseFault("midway", pieces_sent=3))
     with ScriptedServer(Script("slow", [rule])) as server:
@@ -185,26 +185,26 @@ def test_a_stream_is_live_where_nothing_may_halt(
         asking = pool.submit(
             read_stream, server, is_async, lambda text: "one" in text and first.set()
         )
-        person.halted()
-        person.go_on()
+        person.wait_until_halted()
+        person.resume()
         assert first.wait(TIMEOUT_S)  # while the server still waits
         server.gate("midway").open()
         assert asking.result(TIMEOUT_S) == TEXT
         begin, end = wait_for_queries(person, 2)
         assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
-        assert person.body(end)["choices"][0]["message"]["content"] == TEXT
+        assert person.get_data(end)["choices"][0]["message"]["content"] == TEXT
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_a_stream_that_the_agent_closes_ends_with_what_came(
-    is_async: bool, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    is_async: bool, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(read_stream, server, is_async, lambda text: "one" in text)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert asking.result(TIMEOUT_S) == "one "
     _, end = wait_for_queries(person, 2)
-    message = person.body(end)["choices"][0]["message"]
+    message = person.get_data(end)["choices"][0]["message"]
     assert message["content"].startswith("one")
 
 
@@ -241,7 +241,7 @@ def read_stream(server: ScriptedServer, is_async: bool, is_enough: Any) -> str:
 
 
 def test_an_event_of_the_agents_own_is_the_query(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     def ask() -> None:
         with dbg.llm({"messages": MESSAGES}) as query:
@@ -255,7 +255,7 @@ def test_an_event_of_the_agents_own_is_the_query(
 
 
 def test_a_query_of_our_own_provider_is_not_the_agents(
-    dbg: AgentStepper, server: ScriptedServer, person: Person
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView
 ) -> None:
     async def ask() -> list[Any]:
         provider = OpenAIProvider(server.base_url, "any")
@@ -276,7 +276,7 @@ def test_no_run_is_guessed_among_several(
 
 
 def test_a_request_to_a_registered_address_is_a_query(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     instrument.register_endpoint("https://models.example.com/generate*", "messages")
     content = [{"type": "text", "text": TEXT}]
@@ -293,7 +293,9 @@ def test_a_request_to_a_registered_address_is_a_query(
     assert asking.result(TIMEOUT_S)["content"][0]["text"] == "edited"
 
 
-def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+def test_a_response_that_is_no_answer_passes(
+    dbg: AgentStepper, person: LiveView, pool: Pool
+) -> None:
     def ask() -> str:
         transport = httpx2.MockTransport(lambda _: httpx2.Response(200, html="<p>Log in</p>"))
         with httpx2.Client(transport=transport) as client:
@@ -309,7 +311,9 @@ def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, 
     assert asking.result(TIMEOUT_S) == "<p>Log in</p>"
 
 
-def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, person: Person) -> None:
+def test_disable_takes_all_back(
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView
+) -> None:
     active = {seam.library for seam in instrument.list_seams() if seam.is_active}
     assert active >= {"httpx", "httpx2"}
     instrument.enable()  # a second time wraps nothing twice
@@ -320,7 +324,7 @@ def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, perso
 
 
 def test_the_raw_bytes_of_a_stream_that_halted_can_be_read(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     answer = {"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}]}
     packed = gzip.compress(json.dumps(answer).encode())

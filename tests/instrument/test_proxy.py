@@ -42,7 +42,7 @@ from tests.instrument.queries import (
     replace_text,
     wait_for_queries,
 )
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 NODE = Path(__file__).parents[2] / ".make" / "frameworks" / "node"
@@ -66,10 +66,10 @@ curl --silent --max-time 30 "$OPENAI_BASE_URL/chat/completions" -H 'content-type
 """
 
 
-def edit_text(person: Person, old: str, new: str) -> None:
-    pending = person.halted()
-    row = next(row for row in person.rows() if row.id == pending)
-    text = json.dumps(person.body(row))
+def edit_text(person: LiveView, old: str, new: str) -> None:
+    pending = person.wait_until_halted()
+    row = next(row for row in person.list_rows() if row.id == pending)
+    text = json.dumps(person.get_data(row))
     assert old in text
     person.step(json.loads(text.replace(old, new)))
 
@@ -98,7 +98,7 @@ def run_through_proxy(
 
 
 def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
-    live: AgentStepperCore, server: ScriptedServer, person: Person
+    live: AgentStepperCore, server: ScriptedServer, person: LiveView
 ) -> None:
     assert (NODE / ".installed").exists(), "Node's SDK isn't installed: run `make setup`."
     announce_core(live)
@@ -106,7 +106,7 @@ def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
     program = run_through_proxy(server, "node", "-e", ASK_BY_NODE, NODE_PATH=modules)
     edit_text(person, "hello", "good day")
     pause = Event()
-    person.halted()
+    person.wait_until_halted()
     pause.wait(2.5)  # the client's own timeout is 2 s: the pause is what is tested
     edit_text(person, TEXT, "edited")
     person.step()
@@ -114,11 +114,11 @@ def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
     out, err = program.communicate(timeout=TIMEOUT_S)
     assert (json.loads(out), err) == (["edited", "streamed"], "")
     assert server.exchanges[0].json["messages"][0]["content"] == "good day"
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert person.run.program == "node"
 
 
-def test_curl_is_edited(live: AgentStepperCore, server: ScriptedServer, person: Person) -> None:
+def test_curl_is_edited(live: AgentStepperCore, server: ScriptedServer, person: LiveView) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl isn't installed")
     announce_core(live)
@@ -214,7 +214,7 @@ def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
 
 
 def test_a_python_client_waits_and_keeps_the_services_status(
-    serve: Serve, person: Person, pool: Any
+    serve: Serve, person: LiveView, pool: Any
 ) -> None:
     rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
     with (
@@ -226,7 +226,7 @@ def test_a_python_client_waits_and_keeps_the_services_status(
     ):
         asking = pool.submit(ask_unseen, client)
         person.step()
-        person.halted()
+        person.wait_until_halted()
         Event().wait(1.5)  # longer than the client's timeout
         person.step()
         with pytest.raises(openai.RateLimitError):
@@ -234,21 +234,21 @@ def test_a_python_client_waits_and_keeps_the_services_status(
 
 
 def test_a_stopped_run_refuses_what_the_program_asks(
-    serve: Serve, server: ScriptedServer, person: Person, pool: Any
+    serve: Serve, server: ScriptedServer, person: LiveView, pool: Any
 ) -> None:
     with (
         serve(server.base_url) as proxy,
         OpenAI(base_url=proxy.make_url("openai"), api_key="any") as client,
     ):
         asking = pool.submit(ask_unseen, client)
-        person.halted()
+        person.wait_until_halted()
         person.stop()
         with pytest.raises(openai.PermissionDeniedError, match="The person pressed Stop"):
             asking.result(TIMEOUT_S)
     assert server.exchanges == []
 
 
-def test_a_service_that_is_away_is_said(serve: Serve, person: Person, pool: Any) -> None:
+def test_a_service_that_is_away_is_said(serve: Serve, person: LiveView, pool: Any) -> None:
     with (
         serve("http://127.0.0.1:9/v1") as proxy,
         OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0) as client,
@@ -258,7 +258,7 @@ def test_a_service_that_is_away_is_said(serve: Serve, person: Person, pool: Any)
         person.step()
         with pytest.raises(openai.InternalServerError, match="can't be asked"):
             asking.result(TIMEOUT_S)
-    kinds = [row.kind for row in person.rows()]
+    kinds = [row.kind for row in person.list_rows()]
     assert kinds.count(EventKind.LLM_QUERY) == 2
 
 
@@ -279,13 +279,13 @@ def ask_again(proxy: ModelProxy) -> str:
 
 
 def test_attempts_are_one_query_where_the_run_goes_on(
-    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+    serve: Serve, busy: ScriptedServer, person: LiveView, pool: Any
 ) -> None:
     with serve(busy.base_url) as proxy:
         asking = pool.submit(ask_again, proxy)
         edited = replace_text(halted_body(person), "hello", "good day")
         person.edit(edited)
-        person.go_on()
+        person.resume()
         assert asking.result(TIMEOUT_S) == TEXT
     assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
     begin, end = wait_for_queries(person, 2)
@@ -293,28 +293,28 @@ def test_attempts_are_one_query_where_the_run_goes_on(
 
 
 def test_attempts_at_which_the_run_halts_keep_the_edit(
-    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+    serve: Serve, busy: ScriptedServer, person: LiveView, pool: Any
 ) -> None:
     with serve(busy.base_url) as proxy:
         asking = pool.submit(ask_again, proxy)
         edit_text(person, "hello", "good day")
         person.step()  # the failure, which the person lets pass
         assert "good day" in str(halted_body(person))
-        person.go_on()
+        person.resume()
         assert asking.result(TIMEOUT_S) == TEXT
     assert ["good day" in str(exchange.json) for exchange in busy.exchanges] == [True] * 3
     assert len(wait_for_queries(person, 4)) == 4
 
 
 def test_an_attempt_that_nothing_repeats_has_failed(
-    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+    serve: Serve, busy: ScriptedServer, person: LiveView, pool: Any
 ) -> None:
     with serve(busy.base_url) as proxy:
         client = OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0)
         with client:
             asking = pool.submit(ask_unseen, client)
-            person.halted()
-            person.go_on()
+            person.wait_until_halted()
+            person.resume()
             with pytest.raises(openai.RateLimitError):
                 asking.result(TIMEOUT_S)
     _, end = wait_for_queries(person, 2)
@@ -324,14 +324,14 @@ def test_an_attempt_that_nothing_repeats_has_failed(
 
 
 def test_the_next_query_of_the_same_words_is_another(
-    serve: Serve, busy: ScriptedServer, person: Person, pool: Any
+    serve: Serve, busy: ScriptedServer, person: LiveView, pool: Any
 ) -> None:
     with serve(busy.base_url) as proxy:
         client = OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0)
         with client:
             asking = pool.submit(ask_unseen, client)
-            person.halted()
-            person.go_on()
+            person.wait_until_halted()
+            person.resume()
             with pytest.raises(openai.RateLimitError):
                 asking.result(TIMEOUT_S)
             with pytest.raises(openai.RateLimitError):

@@ -23,7 +23,7 @@ from agentstepper_nb.store import archive
 from tests.frameworks.agent_process import SCRIPT
 from tests.instrument.queries import ask_chat
 from tests.instrument.test_discovery import loop, make_tools
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 HTTPX = f"httpx2 {version('httpx2')}"
 
@@ -65,8 +65,8 @@ def open_run(live: AgentStepperCore) -> AgentStepper:
     )
 
 
-def list_messages(person: Person) -> list[str]:
-    return [row.summary for row in person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+def list_messages(person: LiveView) -> list[str]:
+    return [row.summary for row in person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE]
 
 
 def has_seams(run: Run) -> bool:
@@ -78,10 +78,10 @@ def get_seams(run: Run) -> RunSeams:
     return run.seams
 
 
-def list_events(person: Person) -> tuple[Event, ...]:
+def list_events(person: LiveView) -> tuple[Event, ...]:
     """The run's events, as its archive has them."""
     command = ui.ExportRun(run=person.run.id, format="archive")
-    exported = person._command(command, ui.RunExported)
+    exported = person._request(command, ui.RunExported)
     return archive.load_archive(base64.b64decode(exported.data)).events
 
 
@@ -119,15 +119,15 @@ async def test_an_asynchronous_stepper_lists_them_too(live: AgentStepperCore, se
     assert set(dbg.seams().tools) == found(("ls", FoundBy.HAND))  # also of a run that is over
 
 
-def test_without_instrumentation_that_is_said(live: AgentStepperCore, person: Person) -> None:
+def test_without_instrumentation_that_is_said(live: AgentStepperCore, person: LiveView) -> None:
     with open_run(live) as dbg, dbg.tool("ls", {}) as call:
         call.result = "files"
     assert repr(dbg.seams()).startswith("Instrumentation is off")
-    assert not isinstance(person.over().seams, RunSeams)
+    assert not isinstance(person.wait_until_ended().seams, RunSeams)
 
 
 def test_a_library_that_cannot_be_wrapped_is_named(
-    live: AgentStepperCore, person: Person, seams: None, monkeypatch: pytest.MonkeyPatch
+    live: AgentStepperCore, person: LiveView, seams: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))  # of a version without sessions
     instrument.enable()
@@ -136,10 +136,12 @@ def test_a_library_that_cannot_be_wrapped_is_named(
         assert (failed.library, failed.is_active) == ("mcp", False)
         assert "can't be wrapped: AttributeError" in failed.reason
         assert "can't be wrapped" in repr(dbg.seams())
-    assert failed in get_seams(person.over()).seams
+    assert failed in get_seams(person.wait_until_ended()).seams
 
 
-def test_a_tools_name_may_be_any_text(live: AgentStepperCore, seams: None, person: Person) -> None:
+def test_a_tools_name_may_be_any_text(
+    live: AgentStepperCore, seams: None, person: LiveView
+) -> None:
     names = ["\ud800", "long" * 100, *(f"tool {number}" for number in range(200))]
     with open_run(live) as dbg:
         for name in names[:2]:
@@ -148,7 +150,7 @@ def test_a_tools_name_may_be_any_text(live: AgentStepperCore, seams: None, perso
         for name in names[2:]:
             dbg._current_session().events.seams.add_tool(name, FoundBy.HAND)
         assert len(dbg.seams().tools) == MAX_FOUND_TOOLS
-    first, second, *_ = get_seams(person.over()).tools
+    first, second, *_ = get_seams(person.wait_until_ended()).tools
     assert (first.name, second.name) == ("\\ud800", ("long" * 50)[:199] + "…")
 
 
@@ -159,19 +161,19 @@ def test_the_first_query_says_where_the_run_halts_and_nothing_is_said_twice(
     live: AgentStepperCore,
     discovering: None,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     said: list[str],
 ) -> None:
     with open_run(live):
         assert said == []
         assert loop(server, "add", make_tools()) == "The tools say: 5"
-    person.over()
+    person.wait_until_ended()
     (line,) = said
     assert line.startswith("Halting at queries of ")
     assert HTTPX in line
     assert line.endswith("; also halting at: add, search (discovered).")
     assert list_messages(person) == [line]
-    rows = person.rows()
+    rows = person.list_rows()
     assert [row.kind for row in rows[:3]] == [
         EventKind.PROGRAM_STARTED,
         EventKind.DEBUG_MESSAGE,
@@ -183,13 +185,13 @@ def test_tools_that_are_discovered_later_are_added_by_a_line(
     live: AgentStepperCore,
     discovering: None,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     said: list[str],
 ) -> None:
     with open_run(live):
         ask_chat(server)
         loop(server, "add", make_tools())
-    person.over()
+    person.wait_until_ended()
     assert len(said) == 2
     assert "also" not in said[0]
     assert said[1] == "Also halting at: add, search (discovered)."
@@ -207,11 +209,11 @@ def test_the_next_run_says_it_again(
 
 
 def test_a_tool_call_alone_says_it_too(
-    live: AgentStepperCore, seams: None, person: Person, said: list[str]
+    live: AgentStepperCore, seams: None, person: LiveView, said: list[str]
 ) -> None:
     with open_run(live):
         multiply.call({"a": 2, "b": 3})
-    person.over()
+    person.wait_until_ended()
     assert len(said) == 1
     assert f"; tools of anthropic {version('anthropic')}" in said[0]
     assert list_messages(person) == said
@@ -221,7 +223,7 @@ def test_an_output_that_fails_fails_no_query(
     live: AgentStepperCore,
     seams: None,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(line: str) -> None:
@@ -234,16 +236,16 @@ def test_an_output_that_fails_fails_no_query(
     finally:
         announcement.set_output(None)
     assert "can't be shown: Halting at queries" in caplog.text
-    person.over()
+    person.wait_until_ended()
     assert len(list_messages(person)) == 1
 
 
 def test_a_run_that_is_traced_by_hand_alone_says_nothing(
-    live: AgentStepperCore, seams: None, person: Person, said: list[str]
+    live: AgentStepperCore, seams: None, person: LiveView, said: list[str]
 ) -> None:
     with open_run(live) as dbg, dbg.llm("hello") as query:
         query.response = "hi"
-    person.over()
+    person.wait_until_ended()
     assert (said, list_messages(person)) == ([], [])
 
 
@@ -251,14 +253,14 @@ def test_a_run_that_is_traced_by_hand_alone_says_nothing(
 
 
 def test_each_tool_call_has_the_method_that_found_it(
-    live: AgentStepperCore, discovering: None, server: ScriptedServer, person: Person
+    live: AgentStepperCore, discovering: None, server: ScriptedServer, person: LiveView
 ) -> None:
     with open_run(live) as dbg:
         multiply.call({"a": 2, "b": 3})
         loop(server, "add", make_tools())
         with dbg.tool("ls", {}) as call:
             call.result = "files"
-    seams = get_seams(person.over())
+    seams = get_seams(person.wait_until_ended())
     assert set(seams.tools) == found(
         ("multiply", FoundBy.ADAPTER),
         ("add", FoundBy.DISCOVERY),
@@ -275,30 +277,30 @@ def test_each_tool_call_has_the_method_that_found_it(
 
 
 def test_views_have_it_from_the_start_and_views_that_come_later_too(
-    live: AgentStepperCore, seams: None, person: Person
+    live: AgentStepperCore, seams: None, person: LiveView
 ) -> None:
     with open_run(live):
-        command = ui.OpenRun(run=person.until(lambda run: True).id)
-        opened = person._command(command, ui.RunOpened).run  # from here on all headers are sent
+        command = ui.OpenRun(run=person.wait_until(lambda run: True).id)
+        opened = person._request(command, ui.RunOpened).run  # from here on all headers are sent
         if not has_seams(opened):
-            opened = person.until(has_seams)
+            opened = person.wait_until(has_seams)
         assert get_seams(opened).tools == ()
         multiply.call({"a": 2, "b": 3})
-        person.until(lambda run: has_seams(run) and get_seams(run).tools != ())
-    with Person(live.ui_port) as later:
+        person.wait_until(lambda run: has_seams(run) and get_seams(run).tools != ())
+    with LiveView(live.ui_port) as later:
         assert later.run.id == person.run.id
         assert get_seams(later.run) == get_seams(person.run)
     assert set(get_seams(person.run).tools) == found(("multiply", FoundBy.ADAPTER))
 
 
 def test_disable_takes_the_seams_from_the_run(
-    live: AgentStepperCore, seams: None, person: Person
+    live: AgentStepperCore, seams: None, person: LiveView
 ) -> None:
     with open_run(live) as dbg:
         instrument.disable()
         with dbg.tool("ls", {}) as call:
             call.result = "files"
-    sent = get_seams(person.over())
+    sent = get_seams(person.wait_until_ended())
     assert sent.seams == ()
     assert set(sent.tools) == found(("ls", FoundBy.HAND))
 

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.sdk.sticky_edits import StickyEdits
 from tests.instrument.clients import MANNERS, Manner
 from tests.instrument.queries import TEXT, halted_body, replace_text, wait_for_queries
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 ASYNC = Manner("chat", is_async=True, is_streamed=True)
@@ -25,7 +25,7 @@ def sent(server: ScriptedServer) -> list[str]:
     return [json.dumps(exchange.json) for exchange in server.exchanges]
 
 
-def stick(person: Person, old: str, new: str) -> None:
+def stick(person: LiveView, old: str, new: str) -> None:
     """Edit the prompt that the run halts at, for later ones too, and step."""
     person.edit(replace_text(halted_body(person), old, new), sticky=True)
     person.step(revision=2)
@@ -33,13 +33,13 @@ def stick(person: Person, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
 def test_a_sticky_edit_is_made_again(
-    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(lambda: [manner.ask(server, "hello"), manner.ask(server, "hello")])
     stick(person, "hello", "good day")
     person.step()
     assert "good day" in json.dumps(halted_body(person))  # before anybody has done anything
-    person.go_on()
+    person.resume()
     assert asking.result(TIMEOUT_S) == [TEXT, TEXT]
     assert ["good day" in text for text in sent(server)] == [True, True]
     rows = wait_for_queries(person, 4)
@@ -48,39 +48,39 @@ def test_a_sticky_edit_is_made_again(
 
 
 def test_it_holds_where_the_run_does_not_halt(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(3)])
     stick(person, "hello", "good day")
-    person.go_on()
+    person.resume()
     asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, True, True]
 
 
 def test_an_edit_that_is_not_sticky_holds_once(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(2)])
     person.step(replace_text(halted_body(person), "hello", "good day"))
-    person.go_on()
+    person.resume()
     asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, False]
 
 
 def test_it_can_be_taken_back(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(3)])
     stick(person, "hello", "good day")
     person.step()
     person.step(replace_text(halted_body(person), "good day", "hello"))
-    person.go_on()
+    person.resume()
     asking.result(TIMEOUT_S)
     assert ["good day" in text for text in sent(server)] == [True, False, False]
 
 
 def test_a_prompt_of_a_traced_function_is_edited_again(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     asked: list[Any] = []
 
@@ -91,20 +91,20 @@ def test_a_prompt_of_a_traced_function_is_edited_again(
 
     running = pool.submit(lambda: [ask("hello", 0.5), ask("hello", 1.5), ask("other", 1.0)])
     stick(person, "hello", "good day")
-    person.go_on()
+    person.resume()
     running.result(TIMEOUT_S)
     assert asked == [("good day", 0.5), ("good day", 1.5), ("other", 1.0)]
 
 
 def test_only_a_prompts_edit_can_be_sticky(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     asking = pool.submit(ASYNC.ask, server, "hello")
     person.step()
     body = halted_body(person)
     with pytest.raises(AssertionError, match="can't be made in later prompts too"):
         person.edit(body, sticky=True)
-    person.go_on()
+    person.resume()
     assert asking.result(TIMEOUT_S) == TEXT
 
 

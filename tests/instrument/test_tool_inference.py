@@ -27,7 +27,7 @@ from tests.frameworks.agent_process import SCRIPT
 from tests.instrument.conftest import Serve
 from tests.instrument.queries import wait_for_queries
 from tests.instrument.tool_loops import LOOPS, Loop, Toolbox, loop_chat, serve_gemini
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 TOOL = EventKind.TOOL_INVOCATION
@@ -56,11 +56,11 @@ def run_elsewhere(loop: Loop, url: str, text: str, tools: Toolbox) -> str:
         return loop(url, text, tools)
 
 
-def edit_at(person: Person, kind: EventKind, change: Callable[[Any], Any]) -> TimelineRow:
-    pending = person.halted()
-    row = next(row for row in person.rows() if row.id == pending)
+def edit_at(person: LiveView, kind: EventKind, change: Callable[[Any], Any]) -> TimelineRow:
+    pending = person.wait_until_halted()
+    row = next(row for row in person.list_rows() if row.id == pending)
     assert row.kind is kind, row
-    person.step(change(person.body(row)))
+    person.step(change(person.get_data(row)))
     return row
 
 
@@ -69,15 +69,15 @@ def replace_numbers(value: Any) -> Any:
     return json.loads(json.dumps(value).replace("5", "1005"))
 
 
-def list_tools(person: Person) -> list[TimelineRow]:
-    return [row for row in person.rows() if row.kind is TOOL]
+def list_tools(person: LiveView) -> list[TimelineRow]:
+    return [row for row in person.list_rows() if row.kind is TOOL]
 
 
 # ---- in the agent's own process ----------------------------------------------------------------------
 
 
 def test_a_result_halts_and_can_be_edited(
-    dbg: AgentStepper, loop: tuple[Loop, str], person: Person, pool: Pool
+    dbg: AgentStepper, loop: tuple[Loop, str], person: LiveView, pool: Pool
 ) -> None:
     run, url = loop
     running = pool.submit(run, url, "add", Toolbox())
@@ -89,12 +89,12 @@ def test_a_result_halts_and_can_be_edited(
     assert running.result(TIMEOUT_S) == "The tools say: 1005"
     begin, end = list_tools(person)
     assert (begin.name, begin.side, end.side) == ("add", EventSide.BEGIN, EventSide.END)
-    assert person.body(begin) == {"Tool": "add", "Argument": ARGS}
+    assert person.get_data(begin) == {"Tool": "add", "Argument": ARGS}
     assert begin.at < end.at
 
 
 def test_an_edited_result_is_edited_in_each_later_request(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     def reply(request: Any) -> Any:
         texts = [message.text for message in request.messages if message.role == "tool"]
@@ -112,7 +112,7 @@ def test_an_edited_result_is_edited_in_each_later_request(
         person.step()
         person.step()
         edit_at(person, TOOL, replace_numbers)
-        person.go_on()
+        person.resume()
         assert running.result(TIMEOUT_S) == "1005, 5"
     assert [
         [each.get("content") for each in exchange.json["messages"] if each["role"] == "tool"]
@@ -121,20 +121,20 @@ def test_an_edited_result_is_edited_in_each_later_request(
 
 
 def test_parallel_calls_end_each_with_its_own_result(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     running = pool.submit(loop_chat, server.root_url, "both", Toolbox())
     person.step()
     person.step()
     edit_at(person, TOOL, lambda _: "six")
     edit_at(person, TOOL, lambda text: text.replace("boats", "ships"))
-    person.go_on()
+    person.resume()
     assert running.result(TIMEOUT_S) == "The tools say: six, found ships"
     assert [row.name for row in list_tools(person)] == ["add", "add", "search", "search"]
 
 
 def test_gemini_calls_without_ids_are_known_by_their_place(
-    dbg: AgentStepper, person: Person, pool: Pool
+    dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     with serve_gemini() as url:
         running = pool.submit(LOOPS["gemini"], url, "twice", Toolbox())
@@ -144,13 +144,13 @@ def test_gemini_calls_without_ids_are_known_by_their_place(
         person.step()
         person.step()
         edit_at(person, TOOL, lambda _: {"result": "second"})
-        person.go_on()
+        person.resume()
         assert running.result(TIMEOUT_S) == "The tools say: first, second"
 
 
 @pytest.mark.parametrize("name", ["add", "Adder"])
 def test_a_call_that_is_traced_is_not_inferred(
-    name: str, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    name: str, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     class Traced(Toolbox):
         @dbg.traced_tool(name=name)
@@ -162,14 +162,14 @@ def test_a_call_that_is_traced_is_not_inferred(
 
     running = pool.submit(loop_chat, server.root_url, "add", Traced())
     person.step()
-    person.go_on()
+    person.resume()
     assert running.result(TIMEOUT_S) == "The tools say: 5"
     wait_for_queries(person, 4)
     assert [row.name for row in list_tools(person)] == [name, name]
 
 
 def test_agents_side_by_side_may_have_calls_of_one_id(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     """The model is asked by the right agent after the left one's tool begins, and before it ends."""
     left_began, right_asked, left_ended = Event(), Event(), Event()
@@ -196,7 +196,7 @@ def test_agents_side_by_side_may_have_calls_of_one_id(
 
     left = pool.submit(run, "left", Left())
     person.step()
-    person.go_on()
+    person.resume()
     assert left_began.wait(TIMEOUT_S)
     right = pool.submit(run, "right", Right())
     assert left.result(TIMEOUT_S) == "The tools say: 5"
@@ -207,7 +207,7 @@ def test_agents_side_by_side_may_have_calls_of_one_id(
 
 
 def test_a_tool_that_traces_another_is_inferred(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     class Outer(Toolbox):
         def execute(self, name: str, args: Any) -> str:
@@ -219,7 +219,7 @@ def test_a_tool_that_traces_another_is_inferred(
 
     running = pool.submit(loop_chat, server.root_url, "add", Outer())
     person.step()
-    person.go_on()
+    person.resume()
     running.result(TIMEOUT_S)
     wait_for_queries(person, 4)
     assert sorted(str(row.name) for row in list_tools(person)) == [
@@ -231,26 +231,26 @@ def test_a_tool_that_traces_another_is_inferred(
 
 
 def test_what_the_api_does_not_take_is_refused(
-    dbg: AgentStepper, loop: tuple[Loop, str], person: Person, pool: Pool
+    dbg: AgentStepper, loop: tuple[Loop, str], person: LiveView, pool: Pool
 ) -> None:
     run, url = loop
     running = pool.submit(run, url, "add", Toolbox())
     person.step()
     person.step()
-    person.halted()
+    person.wait_until_halted()
     with pytest.raises(AssertionError, match=r"a text, or a list|is a JSON object"):
         person.step(7)
-    person.go_on()
+    person.resume()
     assert running.result(TIMEOUT_S) == "The tools say: 5"
 
 
 def test_stop_at_a_result_ends_the_agent(
-    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     running = pool.submit(loop_chat, server.root_url, "add", Toolbox())
     person.step()
     person.step()
-    person.halted()
+    person.wait_until_halted()
     person.stop()
     with pytest.raises(BaseException, match="The person pressed Stop"):
         running.result(TIMEOUT_S)
@@ -261,7 +261,7 @@ def test_stop_at_a_result_ends_the_agent(
 
 
 def test_a_call_of_another_process_is_edited_at_its_begin_and_its_end(
-    serve: Serve, loop: tuple[Loop, str], person: Person, pool: Pool
+    serve: Serve, loop: tuple[Loop, str], person: LiveView, pool: Pool
 ) -> None:
     run, url = loop
     tools = Toolbox()
@@ -271,14 +271,14 @@ def test_a_call_of_another_process_is_edited_at_its_begin_and_its_end(
         person.step()
         edit_at(person, TOOL, lambda call: {**call, "Argument": {"a": 2, "b": 13}})
         edit_at(person, TOOL, lambda value: json.loads(json.dumps(value).replace("15", "1500")))
-        person.go_on()
+        person.resume()
         assert running.result(TIMEOUT_S) == "The tools say: 1500"
     assert tools.made == [("add", {"a": 2, "b": 13})]
     assert [row.side for row in list_tools(person)] == [EventSide.BEGIN, EventSide.END]
 
 
 def test_a_denied_call_is_taken_out_of_the_answer(
-    serve: Serve, loop: tuple[Loop, str], person: Person, pool: Pool
+    serve: Serve, loop: tuple[Loop, str], person: LiveView, pool: Pool
 ) -> None:
     run, url = loop
     tools = Toolbox()
@@ -286,14 +286,14 @@ def test_a_denied_call_is_taken_out_of_the_answer(
         running = pool.submit(run_elsewhere, run, proxy.make_url("openai"), "add", tools)
         person.step()
         person.step()
-        person.halted()
+        person.wait_until_halted()
         person.deny("not today")
         assert running.result(TIMEOUT_S) == "add was not called: not today"
     assert tools.made == []
 
 
 def test_of_parallel_calls_the_others_are_made(
-    serve: Serve, server: ScriptedServer, person: Person, pool: Pool
+    serve: Serve, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     tools = Toolbox()
     with serve(server.root_url) as proxy:
@@ -301,9 +301,9 @@ def test_of_parallel_calls_the_others_are_made(
         running = pool.submit(run_elsewhere, loop_chat, url, "both", tools)
         person.step()
         person.step()
-        person.halted()
+        person.wait_until_halted()
         person.deny("no sums")
-        person.go_on()
+        person.resume()
         assert running.result(TIMEOUT_S) == "The tools say: found boats"
     assert tools.made == [("search", {"text": "boats"})]
     message = server.exchanges[1].json["messages"][1]
@@ -312,29 +312,29 @@ def test_of_parallel_calls_the_others_are_made(
 
 
 def test_another_tool_than_those_offered_is_refused(
-    serve: Serve, server: ScriptedServer, person: Person, pool: Pool
+    serve: Serve, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     with serve(server.root_url) as proxy:
         url = proxy.make_url("openai")
         running = pool.submit(run_elsewhere, loop_chat, url, "add", Toolbox())
         person.step()
         person.step()
-        person.halted()
+        person.wait_until_halted()
         with pytest.raises(AssertionError, match="The request offers no tool 'format'"):
             person.step({"Tool": "format", "Argument": {}})
         edit_at(person, TOOL, lambda _: {"Tool": "search", "Argument": {"text": "ships"}})
-        person.go_on()
+        person.resume()
         assert running.result(TIMEOUT_S) == "The tools say: found ships"
 
 
 def test_a_live_stream_of_another_process_has_its_calls(
-    serve: Serve, server: ScriptedServer, person: Person, pool: Pool
+    serve: Serve, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
     with serve(server.root_url) as proxy:
         url = proxy.make_url("openai")
         running = pool.submit(run_elsewhere, LOOPS["chat-stream"], url, "add", Toolbox())
-        person.halted()
-        person.go_on()
+        person.wait_until_halted()
+        person.resume()
         assert running.result(TIMEOUT_S) == "The tools say: 5"
         wait_for_queries(person, 4)
         while [row.side for row in list_tools(person)] != [EventSide.BEGIN, EventSide.END]:

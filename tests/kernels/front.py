@@ -48,36 +48,36 @@ class Frontend:
     def run_aside(self, code: str, subshell: str) -> CellResult:
         """Run code in a subshell, while a cell keeps the main thread."""
         content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False}
-        return self.ended(self._send("execute_request", content, subshell))
+        return self.wait_for_end(self._send("execute_request", content, subshell))
 
-    def ended(self, id: str) -> CellResult:
+    def wait_for_end(self, id: str) -> CellResult:
         """Wait until a cell's reply and its last output before that came."""
-        self.until(lambda: id in self._replies and id in self._idle)
+        self.read_until(lambda: id in self._replies and id in self._idle)
         ran, reply = self.cells[id], self._replies[id]["content"]
         ran.status, ran.error = reply["status"], reply.get("ename")
         return ran
 
     def run(self, code: str) -> CellResult:
         """Run a cell to its end."""
-        return self.ended(self.start(code))
+        return self.wait_for_end(self.start(code))
 
     def has_ended(self, id: str) -> bool:
         """Whether a cell's reply came, as far as was read."""
         return id in self._replies
 
-    def prints(self, id: str, text: str) -> None:
+    def wait_for_print(self, id: str, text: str) -> None:
         """Wait until a cell has printed a text."""
-        self.until(lambda: text in self.cells[id].text)
+        self.read_until(lambda: text in self.cells[id].text)
 
-    def answer(self, text: str) -> str:
+    def answer_input(self, text: str) -> str:
         """Wait until the kernel asks for input, and give it; gives the prompt."""
-        self.until(lambda: bool(self.asked))
+        self.read_until(lambda: bool(self.asked))
         self._client.input(text)
         return self.asked.popleft()
 
     # ---- views --------------------------------------------------------------------------------------
 
-    def model_of(self, id: str) -> str:
+    def wait_for_model(self, id: str) -> str:
         """Wait for the view that a cell shows; gives its comm's id."""
         mime = "application/vnd.jupyter.widget-view+json"
 
@@ -86,18 +86,18 @@ class Frontend:
             views = [c["data"][mime]["model_id"] for c in displayed if mime in c["data"]]
             return [view for view in views if view in self.models]
 
-        self.until(lambda: bool(shown()))
+        self.read_until(lambda: bool(shown()))
         return shown()[-1]
 
-    def shows(self, code: str) -> str:
+    def run_and_show(self, code: str) -> str:
         """Run a cell that shows a view; gives the id of its comm.
 
         To its end: what comes just while ipykernel 7.3 sends a reply may stay unread, and all that this
         front end sends after it.
         """
         id = self.start(code)
-        self.ended(id)
-        return self.model_of(id)
+        self.wait_for_end(id)
+        return self.wait_for_model(id)
 
     def post(self, comm: str, content: Any, subshell: str | None = None) -> None:
         """Send a custom message to a widget, as its view does."""
@@ -113,7 +113,7 @@ class Frontend:
         message = self._client.session.msg("create_subshell_request", {})
         self._client.control_channel.send(message)
         id = message["header"]["msg_id"]
-        self.until(lambda: id in self._replies)
+        self.read_until(lambda: id in self._replies)
         return str(self._replies[id]["content"]["subshell_id"])
 
     def _send(self, kind: str, content: Message, subshell: str | None) -> str:
@@ -126,7 +126,7 @@ class Frontend:
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    def until(self, told: Callable[[], bool]) -> None:
+    def read_until(self, told: Callable[[], bool]) -> None:
         """Read until something holds."""
         while not told():
             self._read()
@@ -138,9 +138,9 @@ class Frontend:
         ready = poller.poll(TIMEOUT_S * 1000)
         assert ready, f"nothing came from the kernel in {TIMEOUT_S} s; so far: {dict(self.cells)}"
         for socket, _ in ready:
-            self._take(self._channels[socket].get_msg(timeout=TIMEOUT_S))
+            self._store_message(self._channels[socket].get_msg(timeout=TIMEOUT_S))
 
-    def _take(self, message: Message) -> None:
+    def _store_message(self, message: Message) -> None:
         kind, content = message["header"]["msg_type"], message["content"]
         parent = message["parent_header"].get("msg_id", "")
         if kind.endswith("_reply"):
@@ -150,14 +150,14 @@ class Frontend:
         elif kind == "comm_open":
             self.models[content["comm_id"]] = content["data"]["state"]
         elif kind == "comm_msg":
-            self._hear(content["comm_id"], content["data"])
+            self._store_comm_message(content["comm_id"], content["data"])
         elif kind == "status":
             if content["execution_state"] == "idle":
                 self._idle.add(parent)
         else:
             self.cells[parent].outputs.append((kind, content))
 
-    def _hear(self, comm: str, data: Message) -> None:
+    def _store_comm_message(self, comm: str, data: Message) -> None:
         if data.get("method") == "custom":
             said = data["content"]
             self.said[comm, said["link"]].append(said)
@@ -192,15 +192,15 @@ class CommConnection:
     def recv(self, timeout: float) -> str:
         """Wait for a text."""
         while not self._texts:
-            said = self.said()
+            said = self.wait_for_message()
             assert said["op"] == "texts", said
             self._texts.extend(said["texts"])
         return self._texts.popleft()
 
-    def said(self) -> Message:
+    def wait_for_message(self) -> Message:
         """Wait for a message."""
         said = self._front.said[self._comm, self._link]
-        self._front.until(lambda: bool(said))
+        self._front.read_until(lambda: bool(said))
         return said.popleft()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import select_sample
 from tests.kernels.front import CommConnection, Frontend
 from tests.widgets.kernel import CellResult
-from tests.widgets.person import Person, connect_person
+from tests.widgets.person import KernelTestView, connect_view
 
 ASK = """
 with dbg.llm({"q": 1}) as query:
@@ -53,12 +53,12 @@ def test_the_kernel_is_the_one_that_is_meant(front: Frontend, series: str) -> No
 @pytest.mark.parametrize("option", ["", "--main"])
 def test_a_step_while_the_cell_waits(front: Frontend, subshell: str, option: str) -> None:
     cell = front.start(f"%%step agent {option}\n{ASK}\nquery.response")
-    person = Person(CommConnection(front, front.model_of(cell), subshell))
-    person.answer(person.halted(), '{"q": 1.0}')
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell), subshell))
+    person.step_run(person.find_halted_run(), '{"q": 1.0}')
     assert not front.has_ended(cell)
     person.step()
-    assert front.ended(cell).value == "{'q': 1.0}"
-    assert person.when_over().ending is RunEnding.FINISHED
+    assert front.wait_for_end(cell).value == "{'q': 1.0}"
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def impatient(front: Frontend) -> Iterator[None]:
 def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Frontend, subshell: str) -> None:
     front.run("import threading; go = threading.Event()")
     cell = front.start(f"%%step\n_ = go.wait()\n{ASK}")
-    person = Person(CommConnection(front, front.model_of(cell), subshell))
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell), subshell))
     front.run_aside("go.set()", subshell)
-    run = person.halted()
+    run = person.find_halted_run()
     # What the Core's loop was to do by then is done when this is: timers are run in their order.
     front.run_aside(
         "from agentstepper_nb.widgets import kernel_core; passed = threading.Event()\n"
@@ -88,19 +88,19 @@ def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Frontend, subshell:
         subshell,
     )
     assert not front.has_ended(cell)
-    person.answer(run)
+    person.step_run(run)
     person.step()
-    assert front.ended(cell).text == ""
+    assert front.wait_for_end(cell).text == ""
 
 
 @BLOCKS
 def test_interrupt_while_the_cell_waits(front: Frontend, subshell: str) -> None:
     cell = front.start(f"%%step\n{ASK}")
-    person = Person(CommConnection(front, front.model_of(cell), subshell))
-    person.halted()
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell), subshell))
+    person.find_halted_run()
     front.kernel.interrupt()
-    assert front.ended(cell).error == "KeyboardInterrupt"
-    assert person.when_over().ending is RunEnding.STOPPED
+    assert front.wait_for_end(cell).error == "KeyboardInterrupt"
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
 # ---- it goes on in the background -------------------------------------------------------------------
@@ -110,17 +110,17 @@ def test_interrupt_while_the_cell_waits(front: Frontend, subshell: str) -> None:
 def test_a_kernel_without_subshells_is_left_free(front: Frontend) -> None:
     """It could not hear the view, so the cell returns at its first halt, and says so."""
     cell = front.start(f"%%step agent\nprint('before')\n{ASK}\nquery.response")
-    ran = front.ended(cell)
+    ran = front.wait_for_end(cell)
     assert (ran.status, ran.value) == ("ok", None)
     assert ran.text.startswith(
         "before\nThis cell continues in the background, since ipykernel 6.31"
     )
     assert ran.text.count("\n") == 2
     assert front.run("dbg").value == "<AgentStepper 'agent', open>"
-    person = Person(CommConnection(front, front.model_of(cell)))
-    person.answer(person.halted(), '{"q": 1.0}')
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    person.step_run(person.find_halted_run(), '{"q": 1.0}')
     person.step()
-    assert person.when_over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert front.run("query.response").value == "{'q': 1.0}"
     assert front.run("dbg").value == "<AgentStepper 'agent', closed>"
 
@@ -145,25 +145,25 @@ def test_main_where_nobody_could_be_heard(front: Frontend) -> None:
 def test_nobody_was_heard(front: Frontend) -> None:
     """The front end uses no subshells, or shows no view: the main thread is left free."""
     cell = front.start(f"%%step\n{ASK}")
-    assert "no view answered while the cell waited" in front.ended(cell).text
-    person = Person(CommConnection(front, front.model_of(cell)))
-    person.answer(person.halted())
+    assert "no view answered while the cell waited" in front.wait_for_end(cell).text
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    person.step_run(person.find_halted_run())
     person.step()
-    assert person.when_over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 def test_background(front: Frontend) -> None:
     """On any kernel: other cells run meanwhile, and its output is its own."""
     cell = front.start(f"%%step agent --background\n{ASK}\nprint('late')\nquery.response")
-    ran = front.ended(cell)
+    ran = front.wait_for_end(cell)
     assert (ran.status, ran.text, ran.value) == ("ok", "", None)
-    person = Person(CommConnection(front, front.model_of(cell)))
-    run = person.halted()
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    run = person.find_halted_run()
     other = front.run("1 + 1")
     assert other.value == "2"
-    person.answer(run)
+    person.step_run(run)
     person.step()
-    front.prints(cell, "late\n")
+    front.wait_for_print(cell, "late\n")
     assert "late" not in other.text
 
 
@@ -172,59 +172,59 @@ def test_the_value_of_a_cell_in_the_background(front: Frontend) -> None:
     """ipykernel 6 shows it below whichever cell runs then."""
     front.run("import threading; go = threading.Event()")
     cell = front.start("%%step --background\ngo.wait()\n6 * 7")
-    ran = front.ended(cell)
+    ran = front.wait_for_end(cell)
     front.run("go.set()")
-    front.until(lambda: bool(shown(ran)[1:]))
+    front.read_until(lambda: bool(shown(ran)[1:]))
     assert shown(ran)[-1]["text/plain"] == "42"
 
 
 def test_an_exception_in_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\nasync def work():\n    1 / 0\n{ASK}\nawait work()")
-    ran = front.ended(cell)
-    person = Person(CommConnection(front, front.model_of(cell)))
-    run = person.halted()
+    ran = front.wait_for_end(cell)
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    run = person.find_halted_run()
     front.run("pass")
-    person.answer(run)
+    person.step_run(run)
     person.step()
-    front.prints(cell, "division by zero")
+    front.wait_for_print(cell, "division by zero")
     told = plain(ran.text)
     assert "----> 3     1 / 0" in told.replace("1/0", "1 / 0")
     assert "worker.py" not in told
-    assert person.when_over().ending is RunEnding.CRASHED
+    assert person.wait_until_ended().ending is RunEnding.CRASHED
 
 
 def test_an_exception_by_which_a_framework_waits_is_no_crash(front: Frontend) -> None:
     front.run("kind = type('GraphBubbleUp', (Exception,), {'__module__': 'langgraph.errors'})")
     cell = front.start(f"%%step --background\n{ASK}\nraise kind('Really?')")
-    front.ended(cell)
-    person = Person(CommConnection(front, front.model_of(cell)))
-    person.answer(person.halted())
+    front.wait_for_end(cell)
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    person.step_run(person.find_halted_run())
     person.step()
-    front.prints(cell, "Really?")
-    assert person.when_over().ending is RunEnding.FINISHED
+    front.wait_for_print(cell, "Really?")
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 def test_stop_in_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\n{ASK}")
-    front.ended(cell)
-    person = Person(CommConnection(front, front.model_of(cell)))
-    person.do(v2.StopRun(run=person.halted().id))
-    front.prints(cell, "Stopped by you at line 3 of this cell.\n")
-    assert person.when_over().ending is RunEnding.STOPPED
+    front.wait_for_end(cell)
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    person.run_command(v2.StopRun(run=person.find_halted_run().id))
+    front.wait_for_print(cell, "Stopped by you at line 3 of this cell.\n")
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
 def test_an_interrupt_does_not_reach_the_background(front: Frontend) -> None:
     cell = front.start(f"%%step --background\n{ASK}")
-    front.ended(cell)
-    person = Person(CommConnection(front, front.model_of(cell)))
-    run = person.halted()
+    front.wait_for_end(cell)
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
+    run = person.find_halted_run()
     other = front.start("print('busy')\nimport time\nwhile True: time.sleep(0.01)")
-    front.prints(other, "busy")
+    front.wait_for_print(other, "busy")
     front.kernel.interrupt()
-    assert front.ended(other).error == "KeyboardInterrupt"
-    person.answer(run)
+    assert front.wait_for_end(other).error == "KeyboardInterrupt"
+    person.step_run(run)
     person.step()
-    assert person.when_over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
 # ---- links ------------------------------------------------------------------------------------------
@@ -233,19 +233,19 @@ def test_an_interrupt_does_not_reach_the_background(front: Frontend) -> None:
 def test_a_second_link_gets_the_snapshot(front: Frontend) -> None:
     """As after a reload: the page before left its link without a word."""
     cell = front.start(f"%%step reloaded --background\n{ASK}")
-    front.ended(cell)
-    model = front.model_of(cell)
-    run = Person(CommConnection(front, model, link="before")).halted()
-    person = Person(CommConnection(front, model, link="after"))
+    front.wait_for_end(cell)
+    model = front.wait_for_model(cell)
+    run = KernelTestView(CommConnection(front, model, link="before")).find_halted_run()
+    person = KernelTestView(CommConnection(front, model, link="after"))
     assert person.runs[run.id].pending == run.pending
-    person.answer(person.runs[run.id])
+    person.step_run(person.runs[run.id])
     person.step()
-    assert person.when_over().program == "reloaded"
+    assert person.wait_until_ended().program == "reloaded"
 
 
 def test_what_is_no_view(front: Frontend) -> None:
     """Whatever comes is answered where it can be, and the kernel goes on."""
-    model = front.shows("%agentstepper")
+    model = front.run_and_show("%agentstepper")
     for content in (None, 7, [], "text", {}, {"link": 1, "op": "open"}, {"op": "open"}):
         front.post(model, content)
     refused = {
@@ -257,7 +257,7 @@ def test_what_is_no_view(front: Frontend) -> None:
         front.post(model, content)
     for link in refused:
         said = front.said[model, link]
-        front.until(lambda said=said: bool(said))  # type: ignore[misc]
+        front.read_until(lambda said=said: bool(said))  # type: ignore[misc]
         assert (said[0]["op"], said[0]["code"]) == ("closed", 1008)
         assert "Reload the page" in said[0]["reason"]
     ran = front.run("1")
@@ -267,9 +267,9 @@ def test_what_is_no_view(front: Frontend) -> None:
 def test_closing_the_widget_closes_its_sessions(front: Frontend) -> None:
     uis = "__import__('agentstepper_nb.widgets.kernel_core').widgets.kernel_core.get_kernel_core()"
     count = f"len({uis}._core.hub._views)"
-    model = front.shows("%agentstepper")
+    model = front.run_and_show("%agentstepper")
     before = int(str(front.run(count).value))
-    Person(CommConnection(front, model))
+    KernelTestView(CommConnection(front, model))
     assert int(str(front.run(count).value)) == before + 1
     front.close_comm(model)
     front.run("import time")
@@ -281,7 +281,7 @@ def test_closing_the_widget_closes_its_sessions(front: Frontend) -> None:
 
 
 def test_how_the_view_reaches_the_core(front: Frontend, series: str) -> None:
-    via = front.models[front.shows("%agentstepper")]["via"]
+    via = front.models[front.run_and_show("%agentstepper")]["via"]
     assert via["name"] == "through the kernel"
     assert f"ipykernel {series}" in via["why"]
     assert ("only between cells" in via["why"]) == (series == "6.31")
@@ -296,7 +296,7 @@ def test_the_view_is_the_widget_alone(front: Frontend) -> None:
 
 
 def test_the_token_is_in_the_environment_alone(front: Frontend) -> None:
-    Person(CommConnection(front, front.shows("%agentstepper")))
+    KernelTestView(CommConnection(front, front.run_and_show("%agentstepper")))
     ran = front.run("import os; os.environ['AGENTSTEPPER_URL'], os.environ['AGENTSTEPPER_TOKEN']")
     url, token = re.findall(r"'([^']+)'", str(ran.value))
     assert url.startswith("ws://127.0.0.1:")
@@ -315,7 +315,7 @@ def test_processes_find_it(front: Frontend) -> None:
         f"import subprocess, sys\nsubprocess.check_call([sys.executable, '-c', {code!r}])"
     )
     assert ran.value == "0", ran
-    person = Person(CommConnection(front, front.shows("%agentstepper")))
+    person = KernelTestView(CommConnection(front, front.run_and_show("%agentstepper")))
     assert any(run.program == "child" for run in person.runs.values())
 
 
@@ -323,10 +323,10 @@ def test_processes_find_it(front: Frontend) -> None:
 def test_a_large_message(front: Frontend, subshell: str) -> None:
     """A command larger than the server's socket takes at once comes in parts."""
     cell = front.start(f"%%step\n{ASK}\nlen(query.response['q'])")
-    person = Person(CommConnection(front, front.model_of(cell), subshell))
-    person.answer(person.halted(), json.dumps({"q": "x" * 3_000_000}))
+    person = KernelTestView(CommConnection(front, front.wait_for_model(cell), subshell))
+    person.step_run(person.find_halted_run(), json.dumps({"q": "x" * 3_000_000}))
     person.step()
-    assert front.ended(cell).value == "3000000"
+    assert front.wait_for_end(cell).value == "3000000"
 
 
 # ---- which Core -------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_the_servers_core_comes_first(front: Frontend, elsewhere: str) -> None:
 
 
 def test_asking_for_one_in_the_kernel(front: Frontend, elsewhere: str) -> None:
-    via = front.models[front.shows("%agentstepper --kernel")]["via"]
+    via = front.models[front.run_and_show("%agentstepper --kernel")]["via"]
     assert via["why"].startswith("A Core was requested in the kernel")
     assert front.run(f"os.environ['AGENTSTEPPER_URL'] == '{elsewhere}'").value == "False"
     assert front.run("%%step\n6 * 7").value == "42"
@@ -362,8 +362,8 @@ def test_input_has_one_in_the_kernel(front: Frontend, elsewhere: str) -> None:
     ran = front.run("%agentstepper --input")
     assert (ran.error, "%%step --input" in ran.text) == ("UsageError", True)
     cell = front.start(f"%%step --input\n{ASK}\nquery.response")
-    front.answer("c")
-    assert front.ended(cell).value == "{'q': 1}"
+    front.answer_input("c")
+    assert front.wait_for_end(cell).value == "{'q': 1}"
 
 
 def test_a_cell_in_the_background_with_the_servers_core(front: Frontend) -> None:
@@ -377,15 +377,15 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Frontend) -> None
     try:
         port = front.run("server.ui_port").value
         token = str(front.run("server.tokens.control").value).strip("'")
-        with connect_person(f"ws://127.0.0.1:{port}?token={token}") as person:
+        with connect_view(f"ws://127.0.0.1:{port}?token={token}") as person:
             cell = front.start(f"%%step --background\n{ASK}\nprint('late')")
-            ran = front.ended(cell)
+            ran = front.wait_for_end(cell)
             assert (ran.status, ran.text) == ("ok", "")
             assert ran.displayed(VIEW_MIME)
-            person.answer(person.halted())
+            person.step_run(person.find_halted_run())
             person.step()
-            front.prints(cell, "late\n")
-            assert person.when_over().ending is RunEnding.FINISHED
+            front.wait_for_print(cell, "late\n")
+            assert person.wait_until_ended().ending is RunEnding.FINISHED
     finally:
         front.run("server.stop(); del os.environ['AGENTSTEPPER_URL']")
 

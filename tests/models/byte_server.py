@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Self
 
 
-class After(Enum):
+class AnswerEnding(Enum):
     """What follows the pieces of an answer."""
 
     END = "its end; the connection stays"
@@ -20,18 +20,18 @@ class After(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class BytesAnswer:
     pieces: Sequence[bytes] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "text/event-stream; charset=utf-8"
-    after: After = After.END
+    after: AnswerEnding = AnswerEnding.END
     silent: bool = False
     """Not even the headers are sent before what comes after."""
 
 
 @dataclass(frozen=True)
-class Question:
+class ReceivedRequest:
     path: str
     headers: Mapping[str, str]
     body: Any
@@ -40,8 +40,8 @@ class Question:
 class PieceServer:
     """Answers each request with the next answer, and with the last one from then on."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self.questions: list[Question] = []
+    def __init__(self, *answers: BytesAnswer) -> None:
+        self.questions: list[ReceivedRequest] = []
         self.connections = 0
         self.asked = asyncio.Event()
         self.left = asyncio.Event()
@@ -79,25 +79,25 @@ class PieceServer:
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if not answer.silent:
             await _send(answer, writer)
-        if answer.after is After.HOLD:
+        if answer.after is AnswerEnding.HOLD:
             assert await reader.read() == b""
             self.left.set()
-        elif answer.after is After.END:
+        elif answer.after is AnswerEnding.END:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
-        return answer.after is After.END
+        return answer.after is AnswerEnding.END
 
 
-async def _read(reader: asyncio.StreamReader) -> Question:
+async def _read(reader: asyncio.StreamReader) -> ReceivedRequest:
     first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     headers = {
         name.lower(): value for name, _, value in (line.partition(": ") for line in lines) if name
     }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Question(first.split(" ")[1], headers, json.loads(body))
+    return ReceivedRequest(first.split(" ")[1], headers, json.loads(body))
 
 
-async def _send(answer: Answer, writer: asyncio.StreamWriter) -> None:
+async def _send(answer: BytesAnswer, writer: asyncio.StreamWriter) -> None:
     headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"}
     told = "".join(f"{name}: {value}\r\n" for name, value in (headers | {**answer.headers}).items())
     writer.write(f"HTTP/1.1 {answer.status} So\r\n{told}\r\n".encode())

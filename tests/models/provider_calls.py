@@ -15,7 +15,7 @@ from agentstepper_nb.models.anthropic import AnthropicProvider
 from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
 from agentstepper_nb.models.provider import ModelProvider
-from tests.models.byte_server import Answer, PieceServer
+from tests.models.byte_server import BytesAnswer, PieceServer
 from tests.models.recorded import APIS
 
 READ: Final = ToolSpec(name="read_file", description="Read.", input_schema={"type": "object"})
@@ -47,7 +47,9 @@ async def collect_events(provider: ModelProvider) -> list[AgentEvent]:
     return [event async for event in provider.stream(REQUEST)]
 
 
-def asked(api: str, *answers: Answer, timeouts: TimeoutPolicy | None = ONCE) -> list[AgentEvent]:
+def collect_from(
+    api: str, *answers: BytesAnswer, timeouts: TimeoutPolicy | None = ONCE
+) -> list[AgentEvent]:
     """What a provider tells of the answers of a server that lives for this alone."""
 
     async def ask() -> list[AgentEvent]:

@@ -35,7 +35,7 @@ def recorded(api: str, name: str) -> bytes:
 
 
 @dataclass
-class Said:
+class ExpectedOutput:
     """What an answer comes to."""
 
     text: str = ""
@@ -49,7 +49,7 @@ class Said:
 
 
 def add_call(
-    sum_: Said,
+    sum_: ExpectedOutput,
     written: dict[str, str],
     event: ToolCallStarted | ToolCallArgsDelta | ToolCallReady,
 ) -> None:
@@ -73,9 +73,9 @@ def add_call(
             sum_.calls.append((call_id.partition("_")[2], name, args))
 
 
-def collect_output(events: Iterable[AgentEvent]) -> Said:
+def collect_output(events: Iterable[AgentEvent]) -> ExpectedOutput:
     """Sum up; the order that every stream keeps is checked on the way."""
-    sum_, written = Said(), dict[str, str]()
+    sum_, written = ExpectedOutput(), dict[str, str]()
     for event in events:
         assert not sum_.reason, "something came after the end"
         match event:
@@ -99,8 +99,8 @@ def usage_of(read: int, written: int) -> Usage:
 
 #: What each recording says.
 EXPECTED: Final = {
-    "text": Said(text="Grüße 🙂\nAll is well.", reason="stop", usage=usage_of(12, 7)),
-    "calls": Said(
+    "text": ExpectedOutput(text="Grüße 🙂\nAll is well.", reason="stop", usage=usage_of(12, 7)),
+    "calls": ExpectedOutput(
         text="I look at both.",
         calls=[
             ("a1", "read_file", '{"path": "src/größe.py", "lines": [1, 20]}'),
@@ -110,19 +110,19 @@ EXPECTED: Final = {
         reason="tool_calls",
         usage=usage_of(50, 31),
     ),
-    "reasoning": Said(
+    "reasoning": ExpectedOutput(
         text="Done.",
         reasoning="First, the tests. Then the fix.",
         reason="stop",
         usage=usage_of(20, 9),
     ),
-    "refusal": Said(text="I can't help with that.", reason="stop", usage=usage_of(15, 6)),
-    "length": Said(text="I write it.", begun=1, reason="length", usage=usage_of(30, 16)),
-    "no_arguments": Said(
+    "refusal": ExpectedOutput(text="I can't help with that.", reason="stop", usage=usage_of(15, 6)),
+    "length": ExpectedOutput(text="I write it.", begun=1, reason="length", usage=usage_of(30, 16)),
+    "no_arguments": ExpectedOutput(
         calls=[("d4", "list_files", "{}")], begun=1, reason="tool_calls", usage=usage_of(11, 3)
     ),
-    "failure": Said(text="Half an answ", traces=["error"], reason="error"),
-    "surprises": Said(
+    "failure": ExpectedOutput(text="Half an answ", traces=["error"], reason="error"),
+    "surprises": ExpectedOutput(
         text="So far, so good.",
         traces=["parse_error", "parse_error", "unknown", "parse_error"],
         reason="stop",
@@ -132,9 +132,11 @@ EXPECTED: Final = {
 NAMES: Final = tuple(EXPECTED)
 
 
-def expected(api: str, name: str) -> Said:
+def expected(api: str, name: str) -> ExpectedOutput:
     """What a recording says; Anthropic alone tells a refusal by its reason."""
     collect_output = EXPECTED[name]
     if (api, name) == ("messages", "refusal"):
-        return Said(text=collect_output.text, reason="content_filter", usage=collect_output.usage)
+        return ExpectedOutput(
+            text=collect_output.text, reason="content_filter", usage=collect_output.usage
+        )
     return collect_output

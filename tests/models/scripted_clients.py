@@ -39,28 +39,28 @@ class ApiClient(Protocol):
     def close(self) -> None: ...
 
 
-class _Chat:
+class _ChatClient:
     def __init__(self, server: ScriptedServer, max_retries: int) -> None:
         self._client = OpenAI(base_url=server.base_url, api_key="any", max_retries=max_retries)
 
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+    def _request(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
         return {"model": "m", "messages": [{"role": r, "content": t} for r, t in talk]}
 
     def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
-        return self._heard(self._client.chat.completions.create(**self._asked(talk)))
+        return self._collect(self._client.chat.completions.create(**self._request(talk)))
 
     def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
         options: Any = {"stream_options": {"include_usage": True}}
-        with self._client.chat.completions.stream(**self._asked(talk), **options) as stream:
-            return self._heard(stream.get_final_completion())
+        with self._client.chat.completions.stream(**self._request(talk), **options) as stream:
+            return self._collect(stream.get_final_completion())
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
-        return iter(self._client.chat.completions.create(**self._asked(talk), stream=True))
+        return iter(self._client.chat.completions.create(**self._request(talk), stream=True))
 
-    def _heard(self, said: Any) -> CollectedAnswer:
+    def _collect(self, said: Any) -> CollectedAnswer:
         (choice,) = said.choices
         calls = choice.message.tool_calls or ()
         return CollectedAnswer(
@@ -71,27 +71,27 @@ class _Chat:
         )
 
 
-class _Responses:
+class _ResponsesClient:
     def __init__(self, server: ScriptedServer, max_retries: int) -> None:
         self._client = OpenAI(base_url=server.base_url, api_key="any", max_retries=max_retries)
 
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+    def _request(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
         return {"model": "m", "input": [{"role": r, "content": t} for r, t in talk]}
 
     def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
-        return self._heard(self._client.responses.create(**self._asked(talk)))
+        return self._collect(self._client.responses.create(**self._request(talk)))
 
     def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
-        with self._client.responses.stream(**self._asked(talk)) as stream:
-            return self._heard(stream.get_final_response())
+        with self._client.responses.stream(**self._request(talk)) as stream:
+            return self._collect(stream.get_final_response())
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
-        return iter(self._client.responses.create(**self._asked(talk), stream=True))
+        return iter(self._client.responses.create(**self._request(talk), stream=True))
 
-    def _heard(self, said: Any) -> CollectedAnswer:
+    def _collect(self, said: Any) -> CollectedAnswer:
         calls = [item for item in said.output if item.type == "function_call"]
         assert said.status == "completed"
         return CollectedAnswer(
@@ -102,14 +102,14 @@ class _Responses:
         )
 
 
-class _Messages:
+class _MessagesClient:
     def __init__(self, server: ScriptedServer, max_retries: int) -> None:
         self._client = Anthropic(base_url=server.root_url, api_key="any", max_retries=max_retries)
 
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+    def _request(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
         return {
             "model": "m",
             "max_tokens": 100,
@@ -117,16 +117,16 @@ class _Messages:
         }
 
     def whole(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
-        return self._heard(self._client.messages.create(**self._asked(talk)))
+        return self._collect(self._client.messages.create(**self._request(talk)))
 
     def streamed(self, talk: list[tuple[str, str]]) -> CollectedAnswer:
-        with self._client.messages.stream(**self._asked(talk)) as stream:
-            return self._heard(stream.get_final_message())
+        with self._client.messages.stream(**self._request(talk)) as stream:
+            return self._collect(stream.get_final_message())
 
     def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
-        return iter(self._client.messages.create(**self._asked(talk), stream=True))
+        return iter(self._client.messages.create(**self._request(talk), stream=True))
 
-    def _heard(self, said: Any) -> CollectedAnswer:
+    def _collect(self, said: Any) -> CollectedAnswer:
         return CollectedAnswer(
             "".join(block.text for block in said.content if block.type == "text"),
             [(b.id, b.name, b.input) for b in said.content if b.type == "tool_use"],
@@ -136,9 +136,9 @@ class _Messages:
 
 
 CLIENTS: dict[str, type[ApiClient]] = {
-    "chat": _Chat,
-    "responses": _Responses,
-    "messages": _Messages,
+    "chat": _ChatClient,
+    "responses": _ResponsesClient,
+    "messages": _MessagesClient,
 }
 
 

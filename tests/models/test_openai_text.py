@@ -112,7 +112,7 @@ def test_nobody_there() -> None:
     assert caught.value.kind == "unreachable"
 
 
-class Rubbish(BaseHTTPRequestHandler):
+class RawBytesHandler(BaseHTTPRequestHandler):
     """Answers with what the server was given."""
 
     def do_POST(self) -> None:
@@ -130,7 +130,7 @@ class Rubbish(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def rubbish() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Rubbish) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), RawBytesHandler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield server

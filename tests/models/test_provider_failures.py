@@ -11,12 +11,12 @@ import pytest
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta, ToolCallStarted
 from agentstepper_nb.models.http_provider import TimeoutPolicy
-from tests.models.byte_server import After, Answer, PieceServer
+from tests.models.byte_server import AnswerEnding, BytesAnswer, PieceServer
 from tests.models.provider_calls import (
     ONCE,
     REQUEST,
-    asked,
     collect_events,
+    collect_from,
     every_api,
     failure,
     open_provider,
@@ -53,7 +53,8 @@ STATUSES: Final = [
 @every_api
 async def test_what_a_status_means(api: str) -> None:
     answers = [
-        Answer([body], status, content_type="application/json") for status, body, _, _ in STATUSES
+        BytesAnswer([body], status, content_type="application/json")
+        for status, body, _, _ in STATUSES
     ]
     async with PieceServer(*answers) as server, open_provider(api, server.url, ONCE) as provider:
         for status, _, kind, words in STATUSES:
@@ -65,14 +66,16 @@ async def test_what_a_status_means(api: str) -> None:
 
 @every_api
 def test_the_variable_to_set_is_named(api: str) -> None:
-    problem = failure(asked(api, Answer([b"{}"], 401, content_type="application/json")))
+    problem = failure(collect_from(api, BytesAnswer([b"{}"], 401, content_type="application/json")))
     assert ("ANTHROPIC_API_KEY" if api == "messages" else "OPENAI_API_KEY") in problem["message"]
 
 
 @every_api
 def test_silence_before_the_answer(api: str) -> None:
     timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
-    problem = failure(asked(api, Answer(silent=True, after=After.HOLD), timeouts=timeouts))
+    problem = failure(
+        collect_from(api, BytesAnswer(silent=True, after=AnswerEnding.HOLD), timeouts=timeouts)
+    )
     assert problem["kind"] == "timeout"
 
 
@@ -81,7 +84,7 @@ def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         first = recorded(api, "length").partition(b"write_file")[0]
         timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
-        async with PieceServer(Answer([first], after=After.HOLD)) as server:
+        async with PieceServer(BytesAnswer([first], after=AnswerEnding.HOLD)) as server:
             async with open_provider(api, server.url, timeouts) as provider:
                 events = await collect_events(provider)
                 await server.left.wait()
@@ -95,14 +98,14 @@ def test_silence_in_the_midst_of_an_answer(api: str) -> None:
 @every_api
 @pytest.mark.parametrize("length", [0, 200, 700])
 def test_a_connection_that_breaks(api: str, length: int) -> None:
-    broken = Answer([recorded(api, "text")[:length]], after=After.BREAK)
-    assert failure(asked(api, broken))["kind"] == "cut"
+    broken = BytesAnswer([recorded(api, "text")[:length]], after=AnswerEnding.BREAK)
+    assert failure(collect_from(api, broken))["kind"] == "cut"
 
 
 @every_api
 def test_a_stream_that_ends_in_the_midst(api: str) -> None:
     half = recorded(api, "calls").partition(b"search")[0]
-    events = asked(api, Answer([half]))
+    events = collect_from(api, BytesAnswer([half]))
     assert failure(events)["kind"] == "cut"
     assert [event.name for event in events if isinstance(event, ToolCallStarted)] == ["read_file"]
 
@@ -110,7 +113,7 @@ def test_a_stream_that_ends_in_the_midst(api: str) -> None:
 @every_api
 def test_nobody_there(api: str) -> None:
     async def ask() -> list[AgentEvent]:
-        async with PieceServer(Answer()) as server:
+        async with PieceServer(BytesAnswer()) as server:
             url = server.url
         async with open_provider(api, url, ONCE) as provider:
             return await collect_events(provider)
@@ -122,7 +125,9 @@ def test_nobody_there(api: str) -> None:
 
 @every_api
 def test_a_web_page_is_no_model(api: str) -> None:
-    problem = failure(asked(api, Answer([b"<html>"], content_type="text/html; charset=utf-8")))
+    problem = failure(
+        collect_from(api, BytesAnswer([b"<html>"], content_type="text/html; charset=utf-8"))
+    )
     assert problem["kind"] == "invalid"
     assert (
         "answered with text/html; charset=utf-8, which isn't a model's answer."
@@ -144,13 +149,13 @@ def test_what_cannot_be_sent(api: str) -> None:
 
 # ---- cancelling --------------------------------------------------------------------------------------
 
-BEFORE_THE_ANSWER: Final = Answer(silent=True, after=After.HOLD)
+BEFORE_THE_ANSWER: Final = BytesAnswer(silent=True, after=AnswerEnding.HOLD)
 
 
 @every_api
 @pytest.mark.parametrize("answering", [True, False])
 async def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
-    half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
+    half = BytesAnswer([recorded(api, "text")[:-50]], after=AnswerEnding.HOLD)
     async with PieceServer(half if answering else BEFORE_THE_ANSWER) as server:
         async with open_provider(api, server.url) as provider:
             told = asyncio.Event()
@@ -169,7 +174,7 @@ async def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
 
 @every_api
 async def test_closing_the_stream_reaches_the_socket(api: str) -> None:
-    half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
+    half = BytesAnswer([recorded(api, "text")[:-50]], after=AnswerEnding.HOLD)
     async with PieceServer(half) as server:
         async with open_provider(api, server.url) as provider:
             async with aclosing(provider.stream(REQUEST)) as events:
@@ -179,7 +184,7 @@ async def test_closing_the_stream_reaches_the_socket(api: str) -> None:
 
 @every_api
 async def test_a_retry_can_be_cancelled(api: str) -> None:
-    later = Answer([b"{}"], 503, {"retry-after": "60"}, "application/json")
+    later = BytesAnswer([b"{}"], 503, {"retry-after": "60"}, "application/json")
     async with PieceServer(later) as server:
         async with open_provider(api, server.url) as provider:
             asking = asyncio.create_task(collect_events(provider))

@@ -20,11 +20,11 @@ from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta
 from agentstepper_nb.models.anthropic import AnthropicProvider
 from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
-from tests.models.byte_server import After, Answer, PieceServer
+from tests.models.byte_server import AnswerEnding, BytesAnswer, PieceServer
 from tests.models.provider_calls import (
     REQUEST,
-    asked,
     collect_events,
+    collect_from,
     every_api,
     failure,
     open_provider,
@@ -53,7 +53,7 @@ def pieces(stream: bytes, size: int = 100) -> list[bytes]:
 @every_api
 async def test_every_recording_over_http(api: str) -> None:
     streams = {name: recorded(api, name) for name in NAMES}
-    answers = [Answer(pieces(stream)) for stream in streams.values()]
+    answers = [BytesAnswer(pieces(stream)) for stream in streams.values()]
     async with PieceServer(*answers) as server, open_provider(api, server.url) as provider:
         for name, stream in streams.items():
             events, reader = await collect_events(provider), READERS[api]()
@@ -63,7 +63,7 @@ async def test_every_recording_over_http(api: str) -> None:
 
 @every_api
 async def test_what_is_asked(api: str) -> None:
-    async with PieceServer(Answer([recorded(api, "text")])) as server:
+    async with PieceServer(BytesAnswer([recorded(api, "text")])) as server:
         async with open_provider(api, server.url) as provider:
             await collect_events(provider)
     (question,) = server.questions
@@ -79,7 +79,7 @@ def test_events_come_before_the_answer_is_over(api: str) -> None:
     half = recorded(api, "text")[: recorded(api, "text").index("🙂".encode())]
 
     async def ask() -> AgentEvent:
-        async with PieceServer(Answer([half], after=After.HOLD)) as server:
+        async with PieceServer(BytesAnswer([half], after=AnswerEnding.HOLD)) as server:
             async with open_provider(api, server.url) as provider:
                 async with aclosing(provider.stream(REQUEST)) as events:
                     return await anext(events)
@@ -89,7 +89,7 @@ def test_events_come_before_the_answer_is_over(api: str) -> None:
 
 @every_api
 async def test_one_connection_for_many_answers(api: str) -> None:
-    async with PieceServer(Answer(pieces(recorded(api, "text")))) as server:
+    async with PieceServer(BytesAnswer(pieces(recorded(api, "text")))) as server:
         async with open_provider(api, server.url) as provider:
             for _ in range(3):
                 assert collect_output(await collect_events(provider)) == expected(api, "text")
@@ -99,7 +99,7 @@ async def test_one_connection_for_many_answers(api: str) -> None:
 @every_api
 def test_a_server_that_knows_no_streams(api: str) -> None:
     error = b'{"error": {"message": "no such engine", "type": "invalid"}, "type": "error"}'
-    events = asked(api, Answer(pieces(error, 7), content_type="application/json"))
+    events = collect_from(api, BytesAnswer(pieces(error, 7), content_type="application/json"))
     assert failure(events)["message"].endswith("no such engine")
 
 
@@ -110,7 +110,9 @@ def test_an_agent_that_is_traced_sees_nothing(api: str, monkeypatch: pytest.Monk
 
     for resource in (AsyncCompletions, AsyncResponses, AsyncMessages):
         monkeypatch.setattr(resource, "create", traced)
-    assert collect_output(asked(api, Answer([recorded(api, "text")]))) == expected(api, "text")
+    assert collect_output(collect_from(api, BytesAnswer([recorded(api, "text")]))) == expected(
+        api, "text"
+    )
 
 
 # ---- retries -----------------------------------------------------------------------------------------
@@ -119,8 +121,10 @@ def test_an_agent_that_is_traced_sees_nothing(api: str, monkeypatch: pytest.Monk
 @every_api
 async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
     soon = {"retry-after-ms": "1", "x-should-retry": "true"}
-    refusals = [Answer([b"{}"], status, soon, "application/json") for status in (429, 500, 503)]
-    async with PieceServer(*refusals, Answer([recorded(api, "text")])) as server:
+    refusals = [
+        BytesAnswer([b"{}"], status, soon, "application/json") for status in (429, 500, 503)
+    ]
+    async with PieceServer(*refusals, BytesAnswer([recorded(api, "text")])) as server:
         async with open_provider(api, server.url) as provider:
             assert collect_output(await collect_events(provider)) == expected(api, "text")
         assert len(server.questions) == 4
@@ -130,7 +134,7 @@ async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
 
 @every_api
 async def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
-    refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
+    refusal = BytesAnswer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
     async with PieceServer(refusal) as server:
         async with open_provider(api, server.url, TimeoutPolicy(max_retries=5)) as provider:
             assert failure(await collect_events(provider))["status"] == 503

@@ -18,7 +18,7 @@ from agentstepper_nb.models.scripted.provider import ScriptedProvider
 OURS = ["openai", "openai-responses", "anthropic", "scripted", "local"]
 
 
-class Echo:
+class EchoProvider:
     """Another package's."""
 
     name = "echo"
@@ -27,7 +27,7 @@ class Echo:
         self.model = model
 
 
-def picky(model: str) -> Echo:
+def picky(model: str) -> EchoProvider:
     raise ModelError("invalid", "No key.") if model == "keyless" else KeyError(model)
 
 
@@ -35,7 +35,7 @@ def picky(model: str) -> Echo:
 def brought(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other packages bring, in place of what happens to be installed here."""
     module = ModuleType("other_package")
-    vars(module).update(Echo=Echo, Picky=picky)
+    vars(module).update(Echo=EchoProvider, Picky=picky)
     monkeypatch.setitem(sys.modules, "other_package", module)
     points = EntryPoints(
         EntryPoint(name, value, registry.ENTRY_POINT_GROUP)
@@ -71,7 +71,7 @@ def test_ours() -> None:
 @pytest.mark.usefixtures("brought")
 def test_another_packages() -> None:
     provider = registry.create_provider("echo", "m")
-    assert isinstance(provider, Echo)
+    assert isinstance(provider, EchoProvider)
     assert provider.model == "m"
 
 

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.worker import RpcRequest, worker_messages
 from agentstepper_nb.rpc.peer import MAX_OPEN_REQUESTS
 from agentstepper_nb.rpc.session import RpcSession
 from tests.helpers.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, send_broken_messages
-from tests.worker.worker_pair import LOG, Echo, Said, WorkerConnection
+from tests.worker.worker_pair import LOG, EchoedText, EchoService, WorkerConnection
 
 
 def messages(turn: int) -> list[dict[str, Any]]:
@@ -53,9 +53,9 @@ def at_the_core(count: int) -> None:
             ends: Counter[str] = Counter()
             while not over.is_set():
                 try:
-                    await workers.call("echo", "echo", Said("x"), Said)
+                    await workers.call("echo", "echo", EchoedText("x"), EchoedText)
                     ends["answered"] += 1
-                    async for _ in workers.stream("echo", "three", None, Said):
+                    async for _ in workers.stream("echo", "three", None, EchoedText):
                         ends["items"] += 1
                 except CommandError as error:
                     ends[error.code] += 1
@@ -70,8 +70,10 @@ def at_the_core(count: int) -> None:
         assert {"malformed", "unknown_message", "invalid_message", "already_open"} <= set(ear.codes)
         assert {"answered", "internal", "worker_lost"} <= set(ends)
         assert ear.codes["unknown_service"] > 0  # a Core serves nothing
-        WorkerConnection(workers, {"echo": Echo()}, pid=2)
-        assert await workers.call("echo", "echo", Said("well"), Said) == Said("well")
+        WorkerConnection(workers, {"echo": EchoService()}, pid=2)
+        assert await workers.call("echo", "echo", EchoedText("well"), EchoedText) == EchoedText(
+            "well"
+        )
 
     asyncio.run(test())
 
@@ -80,7 +82,7 @@ def at_the_worker(count: int) -> None:
     """A Core asks nonsense of a worker."""
 
     async def test() -> None:
-        echo, ear = Echo(), CountingTransport()
+        echo, ear = EchoService(), CountingTransport()
         line = RpcSession(ear.send, {"echo": echo}, LOG)
         await send_broken_messages(count, 2, messages, line.receive)
         assert {"malformed", "unknown_service", "invalid_message", "duplicate"} <= set(ear.codes)

@@ -39,74 +39,74 @@ def value(thing: object) -> Raw:
     return Raw(msgspec.json.encode(thing))
 
 
-class Pair:
+class PeerPair:
     """Two ends; what one says, the other hears at once, where it isn't held."""
 
     def __init__(self) -> None:
         self.here, self.there = Peer(), Peer()
 
-    def heard_there(self) -> list[PeerEvent | None]:
+    def receive_there(self) -> list[PeerEvent | None]:
         return [self.there.receive(text) for text in self.here.drain()]
 
-    def heard_here(self) -> list[PeerEvent | None]:
+    def receive_here(self) -> list[PeerEvent | None]:
         return [self.here.receive(text) for text in self.there.drain()]
 
-    def asked(self, window: int = 0) -> str:
+    def requests(self, window: int = 0) -> str:
         id = self.here.send_request("coding", "create", value({"a": 1}), window)
-        (asked,) = self.heard_there()
+        (asked,) = self.receive_there()
         assert isinstance(asked, RequestReceived)
         assert asked.request.params == value({"a": 1})
         return id
 
 
 @pytest.fixture
-def pair() -> Pair:
-    return Pair()
+def pair() -> PeerPair:
+    return PeerPair()
 
 
-def test_a_request_is_answered(pair: Pair) -> None:
-    id = pair.asked()
+def test_a_request_is_answered(pair: PeerPair) -> None:
+    id = pair.requests()
     pair.there.send_result(id, value("done"))
-    assert pair.heard_here() == [ResponseReceived(id, value("done"))]
+    assert pair.receive_here() == [ResponseReceived(id, value("done"))]
     assert id not in pair.there._serving
 
 
-def test_both_ends_may_ask_under_the_same_id(pair: Pair) -> None:
-    ours = pair.asked()
+def test_both_ends_may_ask_under_the_same_id(pair: PeerPair) -> None:
+    ours = pair.requests()
     theirs = pair.there.send_request("core", "runs")
     assert ours == theirs
-    assert isinstance(pair.heard_here()[0], RequestReceived)
+    assert isinstance(pair.receive_here()[0], RequestReceived)
     pair.there.send_failure(ours, "unknown_run", "No.")
     pair.here.send_result(theirs, value([]))
-    assert pair.heard_here() == [RequestFailed(ours, "unknown_run", "No.")]
-    assert pair.heard_there() == [ResponseReceived(theirs, value([]))]
+    assert pair.receive_here() == [RequestFailed(ours, "unknown_run", "No.")]
+    assert pair.receive_there() == [ResponseReceived(theirs, value([]))]
 
 
-def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
-    id = pair.asked(window=4)
+def test_a_stream_is_as_fast_as_it_is_read(pair: PeerPair) -> None:
+    id = pair.requests(window=4)
     for number in range(4):
         pair.there.send_item(id, value(number))
     assert pair.there.remaining_credit(id) == 0
     with pytest.raises(ValueError, match="has no credit"):
         pair.there.send_item(id, value("too much"))
-    assert pair.heard_here() == [ItemReceived(id, value(number)) for number in range(4)]
+    assert pair.receive_here() == [ItemReceived(id, value(number)) for number in range(4)]
     pair.here.accept_item(id)
-    assert pair.heard_there() == []  # not a message an item
+    assert pair.receive_there() == []  # not a message an item
     pair.here.accept_item(id)
-    assert pair.heard_there() == [CreditGranted(id)]
+    assert pair.receive_there() == [CreditGranted(id)]
     assert pair.there.remaining_credit(id) == 2
     pair.there.send_result(id)
-    assert pair.heard_here() == [ResponseReceived(id, value(None))]
+    assert pair.receive_here() == [ResponseReceived(id, value(None))]
     pair.here.accept_item(id)
     assert pair.here.drain() == []
 
 
-def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: Pair) -> None:
-    id = pair.asked(window=2)
+def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: PeerPair) -> None:
+    id = pair.requests(window=2)
     pair.there.send_item(id, value("on its way"))
     pair.here.cancel(id)
-    assert pair.heard_here() == [None]
-    assert pair.heard_there() == [RequestCancelled(id)]
+    assert pair.receive_here() == [None]
+    assert pair.receive_there() == [RequestCancelled(id)]
     assert id in pair.there._serving  # until whoever serves it has stopped
     pair.there.send_item(id, value("it hadn't heard yet"))
     pair.there.send_result(id)
@@ -114,9 +114,9 @@ def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: Pair) -> No
     assert id not in pair.there._serving
 
 
-def test_what_is_open_is_bounded(pair: Pair) -> None:
+def test_what_is_open_is_bounded(pair: PeerPair) -> None:
     for _ in range(MAX_OPEN_REQUESTS):
-        pair.asked()
+        pair.requests()
     with pytest.raises(CommandError) as caught:
         pair.here.send_request("coding", "list")
     assert caught.value.code == "too_many"
@@ -164,31 +164,31 @@ def test_what_is_not_understood_is_said(text: str, id: str | None, code: str) ->
     assert (under, failed.code) == (id, code)
 
 
-def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) -> None:
+def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: PeerPair) -> None:
     hello = WorkerHello(version=1, worker="w", pid=1, services=())
     assert said(pair.there, worker_messages.encode(hello, 1, "x"))[2].code == "already_open"
-    id = pair.asked()
+    id = pair.requests()
     again = worker_messages.encode(RpcRequest(service="coding", method="list"), 1, id)
     assert said(pair.there, again)[1:] == (
         None,
         RpcFailure(code="duplicate", message=f"A request with the id {id} is open already."),
     )
     pair.there.send_result(id)
-    assert pair.heard_here() == [ResponseReceived(id, value(None))]
+    assert pair.receive_here() == [ResponseReceived(id, value(None))]
 
 
-def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: Pair) -> None:
-    id = pair.asked()
+def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: PeerPair) -> None:
+    id = pair.requests()
     happening, under, _ = said(pair.here, f'{{"n": 1, "type": "result", "id": "{id}", "body": 7}}')
     assert isinstance(happening, RequestFailed)
     assert (happening.id, happening.code, under) == (id, "invalid_message", None)
 
 
-def test_an_item_without_room_breaks_its_stream(pair: Pair) -> None:
-    id = pair.asked()
+def test_an_item_without_room_breaks_its_stream(pair: PeerPair) -> None:
+    id = pair.requests()
     happening = pair.here.receive(worker_messages.encode(RpcItem(value=value(1)), 1, id))
     assert happening == RequestFailed(id, "invalid_message", "An item came without credit for it.")
-    assert pair.heard_there() == [RequestCancelled(id)]
+    assert pair.receive_there() == [RequestCancelled(id)]
 
 
 def test_a_complaint_is_for_the_log() -> None:
@@ -205,7 +205,7 @@ def test_what_names_nothing_open_is_passed_over(message: msgspec.Struct) -> None
     assert peer.drain() == []
 
 
-class Conversations(RuleBasedStateMachine):
+class RandomStreams(RuleBasedStateMachine):
     """Streams between two ends whose messages take their time: in order, none lost, none too many."""
 
     def __init__(self) -> None:
@@ -224,7 +224,7 @@ class Conversations(RuleBasedStateMachine):
         self.to_here += self.there.drain()
 
     @rule(window=st.integers(1, 5))
-    def ask(self, window: int) -> None:
+    def request(self, window: int) -> None:
         id = self.here.send_request("s", "m", window=window)
         self.windows[id] = window
         self.came[id] = self.taken[id] = 0
@@ -232,7 +232,7 @@ class Conversations(RuleBasedStateMachine):
 
     @precondition(lambda self: self.to_there)
     @rule()
-    def hear_there(self) -> None:
+    def receive_there(self) -> None:
         happening = self.there.receive(self.to_there.pop(0))
         match happening:
             case RequestReceived(id=id):
@@ -245,7 +245,7 @@ class Conversations(RuleBasedStateMachine):
 
     @precondition(lambda self: self.to_here)
     @rule()
-    def hear_here(self) -> None:
+    def receive_here(self) -> None:
         happening = self.here.receive(self.to_here.pop(0))
         match happening:
             case ItemReceived(id=id, value=raw):
@@ -305,5 +305,5 @@ class Conversations(RuleBasedStateMachine):
                 assert self.there.remaining_credit(id) > 0
 
 
-Conversations.TestCase.settings = settings(stateful_step_count=40)
-test_conversations = Conversations.TestCase
+RandomStreams.TestCase.settings = settings(stateful_step_count=40)
+test_conversations = RandomStreams.TestCase

@@ -18,8 +18,8 @@ from agentstepper_nb.rpc.persistent_connection import (
     ReconnectingCaller,
     maintain_connection,
 )
-from tests.worker.cores import Core, refuse
-from tests.worker.worker_pair import LOG, Echo, Said
+from tests.worker.cores import WorkerPortCore, refuse
+from tests.worker.worker_pair import LOG, EchoedText, EchoService
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @asynccontextmanager
 async def connected(
-    find: FindEndpoint, services: dict[str, Echo] | None = None
+    find: FindEndpoint, services: dict[str, EchoService] | None = None
 ) -> AsyncGenerator[tuple[ReconnectingCaller, asyncio.Task[object]], None]:
     caller = ReconnectingCaller()
     staying = asyncio.create_task(maintain_connection(find, services or {}, caller, LOG))
@@ -43,28 +43,28 @@ async def connected(
             await staying
 
 
-async def echo(caller: ReconnectingCaller, text: str = "hello") -> Said:
-    return await caller.call("echo", "echo", Said(text), Said)
+async def echo(caller: ReconnectingCaller, text: str = "hello") -> EchoedText:
+    return await caller.call("echo", "echo", EchoedText(text), EchoedText)
 
 
 async def test_both_ends_ask() -> None:
-    async with Core() as core:
-        served = Echo()
+    async with WorkerPortCore() as core:
+        served = EchoService()
         opened = await open_connection(core.endpoint, {"mine": served}, LOG)
         assert core.tokens == ["Bearer the token"]
         session = await core.connected()
         assert core.hello.services == ("mine",)
-        answer = await opened.rpc_session.call("echo", "echo", Said("to the Core"))
-        assert msgspec.json.decode(answer, type=Said) == Said("to the Core")
-        answer = await session.rpc_session.call("mine", "echo", Said("back"))
-        assert msgspec.json.decode(answer, type=Said) == Said("back")
+        answer = await opened.rpc_session.call("echo", "echo", EchoedText("to the Core"))
+        assert msgspec.json.decode(answer, type=EchoedText) == EchoedText("to the Core")
+        answer = await session.rpc_session.call("mine", "echo", EchoedText("back"))
+        assert msgspec.json.decode(answer, type=EchoedText) == EchoedText("back")
         await opened.close()
         await opened.close()
         assert await opened.closed() in ("1000", "")
 
 
 async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut() -> None:
-    async with Core() as core:
+    async with WorkerPortCore() as core:
         opened = await open_connection(core.endpoint, {}, LOG)
         shut: list[str] = []
         opened.on_lost = lambda: shut.append("shut")
@@ -91,7 +91,7 @@ async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_
     ],
 )
 async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
-    async with Core() as core:
+    async with WorkerPortCore() as core:
         core.refuse = refuse(401, text)
         with pytest.raises(RpcRefusedError, match=said):
             await open_connection(core.endpoint, {}, LOG)
@@ -109,14 +109,14 @@ async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
     ],
 )
 async def test_an_answer_that_is_no_welcome(greets: str, said: str) -> None:
-    async with Core() as core:
+    async with WorkerPortCore() as core:
         core.greets = greets
         with pytest.raises(RpcRefusedError, match=said):
             await open_connection(core.endpoint, {}, LOG)
 
 
 async def test_what_may_be_otherwise_the_next_time() -> None:
-    core = Core()
+    core = WorkerPortCore()
     await core.start()
     core.refuse = refuse(503, "later")
     with pytest.raises(ConnectionLostError, match="can't be reached: ") as caught:
@@ -130,7 +130,7 @@ async def test_what_may_be_otherwise_the_next_time() -> None:
 
 
 async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
-    async with Core() as core:
+    async with WorkerPortCore() as core:
         tokens = iter(["first", "second", "third"])
 
         def find() -> CoreEndpoint:
@@ -138,14 +138,14 @@ async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
 
         async with connected(find) as (caller, _):
             await caller.wait_connected()
-            assert await echo(caller) == Said("hello")
+            assert await echo(caller) == EchoedText("hello")
             await core.stop()
             with pytest.raises(CommandError):
                 await echo(caller)
             assert "connection to the Core" in caller.away_reason
             await core.start()
             await caller.wait_connected()
-            assert await echo(caller) == Said("hello")
+            assert await echo(caller) == EchoedText("hello")
         assert core.tokens[0] == "Bearer first"
         assert core.tokens[-1] in ("Bearer second", "Bearer third")
         assert not caller.is_open
@@ -156,7 +156,7 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
 ) -> None:
     """It listens before its new token can be found."""
 
-    async with Core() as core:
+    async with WorkerPortCore() as core:
         async with connected(lambda: core.endpoint) as (caller, staying):
             await caller.wait_connected()
             refused = asyncio.Event()
@@ -170,7 +170,7 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
             core.sessions[-1].connection.close(1001, "")
             await refused.wait()
             await caller.wait_connected()
-            assert await echo(caller) == Said("hello")
+            assert await echo(caller) == EchoedText("hello")
             monkeypatch.setattr(persistent_connection, "_REFUSAL_GRACE_S", -1.0)
             core.sessions[-1].connection.close(1001, "")
             await core.connected()
@@ -182,9 +182,9 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
 
 
 async def test_a_door_says_what_it_can_not_read() -> None:
-    async with Core() as core, connected(lambda: core.endpoint) as (caller, _):
+    async with WorkerPortCore() as core, connected(lambda: core.endpoint) as (caller, _):
         await caller.wait_connected()
         with pytest.raises(ProtocolError, match="have the same version"):
-            await caller.call("echo", "echo", Said("text"), int)
-        items = [item async for item in caller.stream("echo", "three", None, Said)]
-        assert items == [Said("0"), Said("1"), Said("2")]
+            await caller.call("echo", "echo", EchoedText("text"), int)
+        items = [item async for item in caller.stream("echo", "three", None, EchoedText)]
+        assert items == [EchoedText("0"), EchoedText("1"), EchoedText("2")]

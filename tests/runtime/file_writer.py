@@ -57,36 +57,38 @@ class FileWritingWorker:
         self._hold = folder / f"hold.{os.getpid()}"
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
         self._journal = os.open(folder / f"{os.getpid()}.journal", flags)
-        self._heard = {"go": asyncio.Event(), "on": asyncio.Event()}
+        self._received = {"go": asyncio.Event(), "on": asyncio.Event()}
         hearing = (asyncio.get_running_loop(),)
-        threading.Thread(target=self._hear, args=hearing, daemon=True).start()
+        threading.Thread(target=self._read_commands, args=hearing, daemon=True).start()
 
     async def __call__(self, action: Action, state: AgentState | None) -> None:
         assert state is not None
         number: int = action.metadata["number"]
-        self._note("began", action, number)
+        self._append_line("began", action, number)
         if action.kind is ActionKind.CREATE:
-            await self._heard["go"].wait()
+            await self._received["go"].wait()
         self._make(action, number)
         if self._hold.exists():
             print("held", flush=True)
-            await self._heard["on"].wait()
+            await self._received["on"].wait()
         try:
             await self._queue.write(self._done(action, state, number))
         except CommandError as error:
-            self._note(error.code, action, number)
+            self._append_line(error.code, action, number)
             print(error.code, flush=True)
             raise
-        self._note("done", action, number)
+        self._append_line("done", action, number)
 
     def _make(self, action: Action, number: int) -> None:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
         try:
             os.close(os.open(self._folder / f"{action.session_id}.{number}.made", flags))
         except FileExistsError:
-            self._note("again", action, number)  # who had begun it was killed before it said so
+            self._append_line(
+                "again", action, number
+            )  # who had begun it was killed before it said so
         else:
-            self._note("made", action, number)
+            self._append_line("made", action, number)
 
     def _done(self, action: Action, state: AgentState, number: int) -> SessionWrite:
         after = replace(
@@ -107,14 +109,14 @@ class FileWritingWorker:
             finished=(finish,),
         )
 
-    def _note(self, word: str, action: Action, number: int) -> None:
+    def _append_line(self, word: str, action: Action, number: int) -> None:
         """Leave a line that outlives a kill."""
         line = f"{time.monotonic_ns()} {word} {action.session_id} {number}\n"
         os.write(self._journal, line.encode())
 
-    def _hear(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _read_commands(self, loop: asyncio.AbstractEventLoop) -> None:
         for line in sys.stdin:
-            loop.call_soon_threadsafe(self._heard[line.strip()].set)
+            loop.call_soon_threadsafe(self._received[line.strip()].set)
 
 
 async def main() -> None:

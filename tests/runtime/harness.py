@@ -37,7 +37,7 @@ LEASE_S = 10.0
 QUICK = 0.001
 
 
-class Clock:
+class SettableClock:
     """A clock that a test sets."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class CountingMoniker(Moniker):
 
 
 @dataclass
-class Monikers:
+class PermittedMonikers:
     """What sessions may be made of: one moniker, whose steps end as a test lets them.
 
     Attributes:
@@ -107,7 +107,7 @@ class Monikers:
         return permits
 
 
-class Worker:
+class RuntimeWorker:
     """A worker's dispatcher with all that lives there.
 
     Args:
@@ -116,7 +116,7 @@ class Worker:
         options: The dispatcher's.
     """
 
-    def __init__(self, core: Core, queue: Any, folder: Path, **options: Any) -> None:
+    def __init__(self, core: RuntimeCore, queue: Any, folder: Path, **options: Any) -> None:
         self.owner = f"worker:{uuid4()}"
         self.registry = SessionRegistry(LOG)
         runtime_context = RuntimeContext(
@@ -160,7 +160,7 @@ class Worker:
         await self.registry.close()
 
 
-class Core:
+class RuntimeCore:
     """A runtime, and what a test asks of it.
 
     Args:
@@ -169,18 +169,18 @@ class Core:
     """
 
     def __init__(self, store: RuntimeStore, folder: Path) -> None:
-        self.clock = Clock()
+        self.clock = SettableClock()
         self.store = store
         self.runtime = Runtime(store, LOG, clock=self.clock)
-        self.monikers = Monikers()
+        self.monikers = PermittedMonikers()
         self._folder = folder
 
     @asynccontextmanager
     async def worker(
         self, queue: Any | None = None, **options: Any
-    ) -> AsyncGenerator[Worker, None]:
+    ) -> AsyncGenerator[RuntimeWorker, None]:
         """A worker that dispatches."""
-        worker = Worker(self, queue or self.runtime, self._folder, **options)
+        worker = RuntimeWorker(self, queue or self.runtime, self._folder, **options)
         worker.dispatcher.start()
         try:
             yield worker
@@ -194,28 +194,28 @@ class Core:
     ) -> Action:
         """Create a session."""
         given = {"moniker": moniker} | payload
-        return await self.act(ActionKind.CREATE, session_id, payload=given, agent_id="a")
+        return await self.enqueue(ActionKind.CREATE, session_id, payload=given, agent_id="a")
 
-    async def act(self, kind: ActionKind, session_id: str, **given: Any) -> Action:
+    async def enqueue(self, kind: ActionKind, session_id: str, **given: Any) -> Action:
         """Enqueue an action."""
         ask = NewAction(kind=kind, session_id=session_id, **given)
         return (await self.runtime.act(ask)).action
 
-    async def done(self, action: Action) -> Action:
+    async def wait_until_done(self, action: Action) -> Action:
         """An action, once it is over."""
 
         async def over() -> Action | None:
             (found,) = (await self.store.actions(ActionQuery(id=action.id))).actions
             return found if found.status in ("done", "failed") else None
 
-        return await self._until(action.session_id, over)
+        return await self._wait_until(action.session_id, over)
 
     async def state(self, session_id: str) -> AgentState:
         """A session as it stands."""
         (state,) = (await self.store.states(StateQuery(session_id=session_id))).states
         return state
 
-    async def until(
+    async def wait_for_state(
         self,
         session_id: str,
         status: SessionStatus | None = None,
@@ -230,13 +230,13 @@ class Core:
             there = state.iteration >= iteration and state.epoch >= epoch
             return state if there and status in (None, state.status) else None
 
-        return await self._until(session_id, so)
+        return await self._wait_until(session_id, so)
 
     async def steps(self, session_id: str) -> tuple[AgentStep, ...]:
         """A session's steps."""
         return (await self.store.steps(StepQuery(session_id=session_id, limit=1000))).steps
 
-    async def _until(self, session_id: str, look: Callable[[], Awaitable[Any]]) -> Any:
+    async def _wait_until(self, session_id: str, look: Callable[[], Awaitable[Any]]) -> Any:
         watch = self.runtime.watch(WatchTopic(topic=f"session:{session_id}"))
         async with aclosing(watch) as notices:
             async for _ in notices:
@@ -246,14 +246,14 @@ class Core:
 
 
 @asynccontextmanager
-async def a_core(folder: Path, file: Path | None = None) -> AsyncGenerator[Core, None]:
+async def a_core(folder: Path, file: Path | None = None) -> AsyncGenerator[RuntimeCore, None]:
     """A Core.
 
     Args:
         folder: For what monikers keep.
         file: Where it keeps its rows; None: in memory.
     """
-    core = Core(SqliteRuntimeStore(file), folder)
+    core = RuntimeCore(SqliteRuntimeStore(file), folder)
     await core.runtime.start()
     try:
         yield core

@@ -77,7 +77,7 @@ class FakeMoniker(Moniker):
         self.closed = True
 
 
-class Steps:
+class ManualSteps:
     """Steps that a test lets go one by one, and the frames that were given."""
 
     def __init__(self) -> None:
@@ -90,22 +90,22 @@ class Steps:
         self._begun.put_nowait(frame)
         return (await self._go.get())(frame)
 
-    async def begun(self) -> FrameIn:
+    async def wait_for_begin(self) -> FrameIn:
         """Wait until a step begins that nobody waited for."""
         return await self._begun.get()
 
-    def go(self, gives: Callable[[FrameIn], Any] = count) -> None:
+    def finish_step(self, gives: Callable[[FrameIn], Any] = count) -> None:
         """Let a step give this."""
         self._go.put_nowait(gives)
 
-    async def does(self, gives: Callable[[FrameIn], Any] = count) -> FrameIn:
+    async def run_step(self, gives: Callable[[FrameIn], Any] = count) -> FrameIn:
         """Let the next step begin, and give this."""
-        frame = await self.begun()
-        self.go(gives)
+        frame = await self.wait_for_begin()
+        self.finish_step(gives)
         return frame
 
 
-class Harness:
+class SessionHarness:
     """A worker of a store, and sessions in it. It is their recorder."""
 
     def __init__(self, data_dir: Path, *, debugger: bool = False) -> None:
@@ -158,7 +158,7 @@ class Harness:
         assert claimed is not None
         return claimed, self.finish(action.id)
 
-    async def begin(self, does: Does | MonikerFactory, **given: Any) -> SessionAgent:
+    async def start_agent(self, does: Does | MonikerFactory, **given: Any) -> SessionAgent:
         """An agent that lives."""
         wait = given.pop("wait", 0.0)
         limits = given.pop("limits", {})
@@ -263,24 +263,24 @@ class Harness:
         found = await self.store.actions(ActionQuery(session_id=self.session_id))
         return [action for action in found.actions if action.status is not ActionStatus.DONE]
 
-    async def until(self, true: Callable[[AgentState], bool]) -> AgentState:
+    async def wait_until(self, true: Callable[[AgentState], bool]) -> AgentState:
         """Wait until the kept snapshot is as asked."""
         async with self._changed:
             while not true(state := await self.state()):
                 await self._changed.wait()
         return state
 
-    async def until_iteration(self, number: int) -> AgentState:
-        return await self.until(lambda state: state.iteration >= number)
+    async def wait_for_iteration(self, number: int) -> AgentState:
+        return await self.wait_until(lambda state: state.iteration >= number)
 
-    async def until_status(self, status: SessionStatus) -> AgentState:
-        return await self.until(lambda state: state.status is status)
+    async def wait_for_status(self, status: SessionStatus) -> AgentState:
+        return await self.wait_until(lambda state: state.status is status)
 
 
 @asynccontextmanager
-async def harness(data_dir: Path, *, debugger: bool = False) -> AsyncIterator[Harness]:
+async def harness(data_dir: Path, *, debugger: bool = False) -> AsyncIterator[SessionHarness]:
     """A harness whose agents end with the test."""
-    made = Harness(data_dir, debugger=debugger)
+    made = SessionHarness(data_dir, debugger=debugger)
     try:
         yield made
     finally:

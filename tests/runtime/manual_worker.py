@@ -32,7 +32,7 @@ class ManualWorker:
     def __init__(self, core: AgentStepperCore) -> None:
         self.core = core
 
-    def do(self, ask: Callable[[Runtime], Awaitable[T]]) -> T:
+    def call_runtime(self, ask: Callable[[Runtime], Awaitable[T]]) -> T:
         """Ask the runtime."""
 
         async def asking() -> T:
@@ -41,11 +41,11 @@ class ManualWorker:
 
         return asyncio.run_coroutine_threadsafe(asking(), self.core.loop).result()
 
-    def take(self) -> AgentState:
+    def finish_next_action(self) -> AgentState:
         """Claim the next action and finish it; gives its session, which runs."""
         now = time.time()
         ask = ClaimAction(owner="hand", now=now, lease_until=now + 600)
-        claimed = self.do(lambda runtime: runtime.claim(ask))
+        claimed = self.call_runtime(lambda runtime: runtime.claim(ask))
         assert claimed.action is not None
         assert claimed.state is not None
         done = ActionCompletion(
@@ -68,14 +68,14 @@ class ManualWorker:
         )
         return self._write(state, steps=(step,), iteration=state.iteration + 1)
 
-    def become(self, session_id: str, status: SessionStatus, error: str | None = None) -> None:
+    def set_status(self, session_id: str, status: SessionStatus, error: str | None = None) -> None:
         """Let a session stand so."""
         self._write(self.state(session_id), status=status, last_error=error)
 
     def state(self, session_id: str) -> AgentState:
         """How a session stands."""
         ask = StateQuery(session_id=session_id)
-        (found,) = self.do(lambda runtime: runtime.states(ask)).states
+        (found,) = self.call_runtime(lambda runtime: runtime.states(ask)).states
         return found
 
     def _write(
@@ -95,5 +95,5 @@ class ManualWorker:
             steps=steps,
             finished=finished,
         )
-        self.do(lambda runtime: runtime.write(ask))
+        self.call_runtime(lambda runtime: runtime.write(ask))
         return after

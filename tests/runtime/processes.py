@@ -46,7 +46,7 @@ POLL: Final = "0.1"
 Answer = TypeVar("Answer")
 
 
-class Place:
+class CoreProcesses:
     """Where a Core lives, and dies, and lives again: the same folder, ports and tokens.
 
     Args:
@@ -75,7 +75,7 @@ class Place:
         )
         self.agents = served.agents
         self._ports = (served.agents.rpartition(":")[2], served.uis.rpartition(":")[2])
-        with ended(served.process):
+        with killed_at_end(served.process):
             yield served.process
 
     @contextmanager
@@ -97,24 +97,24 @@ class Place:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        with ended(process):
+        with killed_at_end(process):
             yield process
 
     @asynccontextmanager
-    async def client(self) -> AsyncGenerator[Client, None]:
+    async def client(self) -> AsyncGenerator[RuntimeClient, None]:
         """Somebody who asks, whatever dies."""
         caller = ReconnectingCaller()
         find = partial(discover.find_runtime_endpoint, self.agents, self.control)
         connected = asyncio.create_task(maintain_connection(find, {}, caller, LOG))
         try:
-            yield Client(caller)
+            yield RuntimeClient(caller)
         finally:
             connected.cancel()
             await asyncio.wait((connected,))
 
 
 @contextmanager
-def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+def killed_at_end(process: subprocess.Popen[str]) -> Iterator[None]:
     """Kill a process at the end, also one that is stopped."""
     try:
         yield
@@ -129,7 +129,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-class Client:
+class RuntimeClient:
     """Asks a Core's runtime.
 
     Args:
@@ -139,7 +139,7 @@ class Client:
     def __init__(self, caller: ReconnectingCaller) -> None:
         self._caller = caller
 
-    async def ask(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
+    async def request(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
         """Ask, again where the Core died before it answered: what is asked has ids or only reads."""
         while True:
             await self._caller.wait_connected()
@@ -150,34 +150,36 @@ class Client:
                     raise
                 await asyncio.sleep(0.01)
 
-    async def act(self, kind: ActionKind, session_id: str, **given: Any) -> Action:
+    async def enqueue(self, kind: ActionKind, session_id: str, **given: Any) -> Action:
         """Enqueue an action, once."""
         key = secrets.token_hex(8)
         ask = NewAction(kind=kind, session_id=session_id, idem_key=key, **given)
-        return (await self.ask("act", ask, ActionEnqueued)).action
+        return (await self.request("act", ask, ActionEnqueued)).action
 
     async def create(self, session_id: str, **given: Any) -> Action:
         """Create a session that tells jokes."""
         payload = {"moniker": "joke", "config": {"interval_s": 0.02}}
-        return await self.act(ActionKind.CREATE, session_id, agent_id="a", payload=payload, **given)
+        return await self.enqueue(
+            ActionKind.CREATE, session_id, agent_id="a", payload=payload, **given
+        )
 
     async def state(self, session_id: str) -> AgentState:
         """A session as it stands."""
         (state,) = (
-            await self.ask("states", StateQuery(session_id=session_id), AgentStateList)
+            await self.request("states", StateQuery(session_id=session_id), AgentStateList)
         ).states
         return state
 
     async def steps(self, session_id: str) -> tuple[AgentStep, ...]:
         """All steps of a session."""
         ask = StepQuery(session_id=session_id, limit=MAX_LIMIT)
-        return (await self.ask("steps", ask, AgentStepList)).steps
+        return (await self.request("steps", ask, AgentStepList)).steps
 
     async def actions(self, ask: ActionQuery) -> tuple[Action, ...]:
         """Some actions."""
-        return (await self.ask("actions", ask, ActionList)).actions
+        return (await self.request("actions", ask, ActionList)).actions
 
-    async def until(self, happened: Callable[[dict[str, AgentState]], bool]) -> None:
+    async def wait_until(self, happened: Callable[[dict[str, AgentState]], bool]) -> None:
         """Wait until this is true of all sessions as they stand."""
         states: dict[str, AgentState] = {}
         while True:

@@ -93,28 +93,28 @@ class ScriptedQueue:
         """Let the stream of wakes end: the Core went, say."""
         self._wakes.put_nowait(None)
 
-    async def until(self, happened: Any) -> None:
+    async def wait_until(self, happened: Any) -> None:
         """Wait until something asked of this queue makes this true."""
         async with self._happened:
             await self._happened.wait_for(happened)
 
     async def claim(self, ask: ClaimAction) -> ClaimedAction:
-        await self._note("claim", self.claims, ask)
+        await self._record("claim", self.claims, ask)
         return self.ready.pop(0) if self.ready else ClaimedAction()
 
     async def renew(self, ask: RenewLeases) -> RenewedLeases:
-        await self._note("renew", self.renewals, ask)
+        await self._record("renew", self.renewals, ask)
         return RenewedLeases(sessions=self.sessions, actions=self.actions)
 
     async def adopt(self, ask: AdoptSessions) -> AgentStateList:
-        await self._note("adopt", [], ask)
+        await self._record("adopt", [], ask)
         return AgentStateList(states=self.adopted.pop(0) if self.adopted else ())
 
     async def release(self, ask: ReleaseLeases) -> None:
-        await self._note("release", self.releases, ask)
+        await self._record("release", self.releases, ask)
 
     async def write(self, ask: SessionWrite) -> SessionWriteResult:
-        await self._note("write", self.writes, ask)
+        await self._record("write", self.writes, ask)
         return SessionWriteResult()
 
     async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
@@ -125,7 +125,7 @@ class ScriptedQueue:
         finally:
             self.listeners -= 1
 
-    async def _note(self, method: str, kept: list[Any], ask: Any) -> None:
+    async def _record(self, method: str, kept: list[Any], ask: Any) -> None:
         refusals = self.refusals.get(method)
         async with self._happened:
             if not refusals:

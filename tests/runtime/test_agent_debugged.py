@@ -16,8 +16,8 @@ from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime import debugged_run
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
-from tests.coding.debugged_agent import View
-from tests.runtime.live_sessions import Steps, count, harness
+from tests.coding.debugged_agent import AsyncLiveView
+from tests.runtime.live_sessions import ManualSteps, count, harness
 
 NOWHERE = Path("nowhere")
 
@@ -30,8 +30,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
+def view(core: AgentStepperCore) -> Iterator[AsyncLiveView]:
+    with AsyncLiveView(core.ui_port) as view:
         yield view
 
 
@@ -39,31 +39,36 @@ async def once(frame: FrameIn) -> Any:
     return count(frame, done=True)
 
 
-async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
+async def test_a_session_is_a_run_that_goes_on_by_itself(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once)
+        agent = await home.start_agent(once)
         await agent.join()
-        run = await asyncio.to_thread(view.over)
+        run = await asyncio.to_thread(view.wait_until_ended)
         state = await home.state()
         assert (run.program, run.ending) == ("a · test", RunEnding.FINISHED)
         assert state.run_id == run.id
-        rows = await asyncio.to_thread(view.rows)
+        rows = await asyncio.to_thread(view.list_rows)
         (result,) = [row for row in rows if row.source is Actor.TOOLS]
-        assert (await asyncio.to_thread(view.body, result))["text"] == "step 1"
+        assert (await asyncio.to_thread(view.get_data, result))["text"] == "step 1"
 
 
-async def test_the_run_is_known_while_the_first_step_is_halted(view: View) -> None:
+async def test_the_run_is_known_while_the_first_step_is_halted(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once, step=True)
-        assert await view.at() == {"Tool": "test", "Argument": {"step": "start", "state": None}}
+        agent = await home.start_agent(once, step=True)
+        assert await view.wait_for_halt() == {
+            "Tool": "test",
+            "Argument": {"step": "start", "state": None},
+        }
         assert (await home.state()).run_id == view.run.id
-        await view.steps()
-        await view.at()
-        await view.steps()
+        await view.step_async()
+        await view.wait_for_halt()
+        await view.step_async()
         await agent.join()
 
 
-async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: View) -> None:
+async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(
+    view: AsyncLiveView,
+) -> None:
     async with harness(NOWHERE, debugger=True) as home:
         given = []
 
@@ -71,13 +76,13 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
             given.append(frame)
             return count(frame, done=True)
 
-        agent = await home.begin(step, step=True)
-        await view.at()
+        agent = await home.start_agent(step, step=True)
+        await view.wait_for_halt()
         edited = {"step": "here", "state": 40, "guidance": {"do": "it"}}
-        await view.steps({"Tool": "test", "Argument": edited})
-        result = await view.at()
+        await view.step_async({"Tool": "test", "Argument": edited})
+        result = await view.wait_for_halt()
         assert (result["step"], result["state"]) == ("here", 41)
-        await view.steps(result | {"state": 42, "text": "by hand"})
+        await view.step_async(result | {"state": 42, "text": "by hand"})
         await agent.join()
         assert given == [FrameIn(step="here", state=40, guidance={"do": "it"})]
         (row,), state = await home.steps(), await home.state()
@@ -97,101 +102,101 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
     ],
 )
 async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
-    view: View, begin: Any, end: Any, why: str
+    view: AsyncLiveView, begin: Any, end: Any, why: str
 ) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once, step=True, limits={"retries": 5, "backoff_s": 0})
-        await view.at()
+        agent = await home.start_agent(once, step=True, limits={"retries": 5, "backoff_s": 0})
+        await view.wait_for_halt()
         if begin is None:
-            await view.steps()
-            await view.at()
-            await view.steps(end)
+            await view.step_async()
+            await view.wait_for_halt()
+            await view.step_async(end)
         else:
-            await view.steps(begin)
-            await asyncio.to_thread(view.go_on)
+            await view.step_async(begin)
+            await asyncio.to_thread(view.resume)
         await agent.join()
         (row,) = await home.steps()
         assert row.status == "error"
         assert why in (row.error or "")
 
 
-async def test_a_denied_step_is_an_error_step(view: View) -> None:
+async def test_a_denied_step_is_an_error_step(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        steps = Steps()
-        agent = await home.begin(steps, step=True, limits={"retries": 5})
-        await view.at()
-        await view.denies("not today")
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, step=True, limits={"retries": 5})
+        await view.wait_for_halt()
+        await view.deny_async("not today")
         await agent.join()
         (row,) = await home.steps()
         assert (row.status, row.error) == ("error", "not today")
         assert steps.frames == []
 
 
-async def test_a_failing_step_may_be_given_its_result(view: View) -> None:
+async def test_a_failing_step_may_be_given_its_result(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
 
         async def broken(frame: FrameIn) -> Any:
             raise OSError("no net")
 
-        agent = await home.begin(broken, step=True)
-        await view.at()
-        await view.steps()
-        await view.at()
-        await view.steps({"step": "start", "next_step": "x", "done": True, "text": "saved"})
+        agent = await home.start_agent(broken, step=True)
+        await view.wait_for_halt()
+        await view.step_async()
+        await view.wait_for_halt()
+        await view.step_async({"step": "start", "next_step": "x", "done": True, "text": "saved"})
         await agent.join()
         (row,) = await home.steps()
         assert (row.status, row.text) == ("done", "saved")
 
 
-async def test_stop_ends_the_session(view: View) -> None:
+async def test_stop_ends_the_session(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once, step=True)
-        await view.at()
+        agent = await home.start_agent(once, step=True)
+        await view.wait_for_halt()
         await asyncio.to_thread(view.stop)
         await agent.join()
         state = await home.state()
         assert state.status is SessionStatus.STOPPED
         assert "pressed Stop" in state.context["note"]
-        assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
+        assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.STOPPED
         assert await home.steps() == []
 
 
-async def test_destroy_withdraws_what_halts(view: View) -> None:
+async def test_destroy_withdraws_what_halts(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once, step=True)
-        await view.at()
+        agent = await home.start_agent(once, step=True)
+        await view.wait_for_halt()
         await home.destroy(agent, timeout_s=0)
         await agent.join()
-        run = await asyncio.to_thread(view.over)
+        run = await asyncio.to_thread(view.wait_until_ended)
         assert (run.pending, run.ending) == ((), RunEnding.STOPPED)
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
-async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: View) -> None:
+async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(once, step=True)
-        await view.at()
+        agent = await home.start_agent(once, step=True)
+        await view.wait_for_halt()
         await home.pause(agent)
         assert (await home.state()).status is SessionStatus.PAUSED
-        await asyncio.to_thread(view.go_on)
+        await asyncio.to_thread(view.resume)
         await agent.join()
         assert (await home.state()).status is SessionStatus.DONE
 
 
-async def test_each_life_is_a_run_of_its_own(view: View) -> None:
+async def test_each_life_is_a_run_of_its_own(view: AsyncLiveView) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         first = (await home.state()).run_id
         await agent.suspend()
         again = home.agent(await home.take_over(), steps)
         again.start()
-        await steps.does(lambda frame: count(frame, done=True))
+        await steps.run_step(lambda frame: count(frame, done=True))
         await again.join()
         second = (await home.state()).run_id
-        await asyncio.to_thread(view.until, lambda run: run.id == second)
-        await asyncio.to_thread(view.over)
+        await asyncio.to_thread(view.wait_until, lambda run: run.id == second)
+        await asyncio.to_thread(view.wait_until_ended)
         assert first != second
         assert view.runs[str(first)].state is RunState.IDLE
 
@@ -202,7 +207,7 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
     with caplog.at_level(logging.WARNING, "agentstepper_nb.test"):
         async with harness(NOWHERE, debugger=True) as home:
-            agent = await home.begin(once)
+            agent = await home.start_agent(once)
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
             assert (await home.state()).run_id is None
@@ -214,9 +219,9 @@ async def test_a_core_that_goes_away_hinders_no_end(
 ) -> None:
     monkeypatch.setattr(debugged_run, "CLOSE_TIMEOUT_S", 0.0)
     async with harness(NOWHERE, debugger=True) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         await asyncio.to_thread(core.stop)
         await home.destroy(agent, timeout_s=0)
         await agent.join()
@@ -226,26 +231,28 @@ async def test_a_core_that_goes_away_hinders_no_end(
 # ---- what a step asks of a model ---------------------------------------------------------------------
 
 
-async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(view: View) -> None:
+async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(
+    view: AsyncLiveView,
+) -> None:
     async with harness(NOWHERE, debugger=True) as home:
         config = {"subject": "cats", "interval_s": 0}
-        agent = await home.begin(
+        agent = await home.start_agent(
             JokeMoniker, moniker="joke", config=config, step=True, limits={"max_steps": 1}
         )
-        await view.at()
-        await view.steps()
-        question = await view.at()
+        await view.wait_for_halt()
+        await view.step_async()
+        question = await view.wait_for_halt()
         assert question["messages"][-1]["content"] == "Tell me joke number 1 about cats."
         question["messages"][-1]["content"] = "Tell me joke number 2 about dogs."
-        await view.steps(question)
-        answer = await view.at()
+        await view.step_async(question)
+        answer = await view.wait_for_halt()
         assert "dogs" in answer["content"].lower()
-        await view.steps({"role": "assistant", "content": "Knock, knock."})
-        assert (await view.at())["text"] == "Knock, knock."
-        await view.steps()
+        await view.step_async({"role": "assistant", "content": "Knock, knock."})
+        assert (await view.wait_for_halt())["text"] == "Knock, knock."
+        await view.step_async()
         await agent.join()
         assert [row.text for row in await home.steps()] == ["Knock, knock."]
-        rows = await asyncio.to_thread(view.rows)
+        rows = await asyncio.to_thread(view.list_rows)
         (step,) = [row for row in rows if row.name == "joke" and row.target is Actor.TOOLS]
         (asked,) = [row for row in rows if row.target is Actor.LLM]
         assert asked.depth == step.depth + 1
@@ -256,17 +263,17 @@ async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(vie
     [([{"model": 1}], "edited prompt can't be sent"), ([..., [1]], "edited answer can't be used")],
 )
 async def test_an_edit_that_is_no_question_or_answer_is_an_error_step(
-    view: View, edits: list[Any], why: str
+    view: AsyncLiveView, edits: list[Any], why: str
 ) -> None:
     async with harness(NOWHERE, debugger=True) as home:
-        agent = await home.begin(JokeMoniker, moniker="joke", step=True)
-        await view.at()
-        await view.steps()
+        agent = await home.start_agent(JokeMoniker, moniker="joke", step=True)
+        await view.wait_for_halt()
+        await view.step_async()
         for edit in edits:
-            await view.at()
-            await view.steps(edit)
-        await asyncio.to_thread(view.halted)
-        await asyncio.to_thread(view.go_on)
+            await view.wait_for_halt()
+            await view.step_async(edit)
+        await asyncio.to_thread(view.wait_until_halted)
+        await asyncio.to_thread(view.resume)
         await agent.join()
         (row,) = await home.steps()
         assert why in (row.error or "")
@@ -277,25 +284,25 @@ async def test_an_edit_that_is_no_question_or_answer_is_an_error_step(
 
 @pytest.mark.parametrize("when", ["between", "during"])
 async def test_a_run_that_is_lost_is_gone_on_without(
-    view: View, caplog: pytest.LogCaptureFixture, when: str
+    view: AsyncLiveView, caplog: pytest.LogCaptureFixture, when: str
 ) -> None:
     """A run ends for its agent where its Core doesn't want it any more."""
     with caplog.at_level(logging.WARNING, "agentstepper_nb.test"):
         async with harness(NOWHERE, debugger=True) as home:
-            steps = Steps()
-            agent = await home.begin(steps, wait=1e6 if when == "between" else 0)
-            await steps.begun()
+            steps = ManualSteps()
+            agent = await home.start_agent(steps, wait=1e6 if when == "between" else 0)
+            await steps.wait_for_begin()
             dbg = agent._debugged_run.dbg
             assert dbg is not None
             if when == "between":
-                steps.go()
-                await home.until_iteration(1)
+                steps.finish_step()
+                await home.wait_for_iteration(1)
                 await dbg.close()
                 await home.interrupt(agent, "now")
-                await steps.begun()
+                await steps.wait_for_begin()
             else:
                 await dbg.close()
-            steps.go(lambda frame: count(frame, done=True))
+            steps.finish_step(lambda frame: count(frame, done=True))
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
             assert agent._debugged_run.task is not None

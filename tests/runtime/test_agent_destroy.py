@@ -14,12 +14,12 @@ from agentstepper_nb.protocol.runtime_store_messages import SessionWrite
 from agentstepper_nb.runtime import session_agent as agents
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.session_agent import SessionAgent
-from tests.runtime.live_sessions import Harness, Steps, count, harness
+from tests.runtime.live_sessions import ManualSteps, SessionHarness, count, harness
 
 NOWHERE = Path("nowhere")
 
 
-def statuses(home: Harness) -> list[str]:
+def statuses(home: SessionHarness) -> list[str]:
     """The statuses that were kept, each once in a row."""
     kept = [write.state.status for write in home.writes if write.state is not None]
     return [status for n, status in enumerate(kept) if n == 0 or kept[n - 1] is not status]
@@ -27,12 +27,12 @@ def statuses(home: Harness) -> list[str]:
 
 async def test_destroy_lets_the_step_under_way_end() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         destroying = asyncio.create_task(home.destroy(agent))
-        await home.until_status(SessionStatus.STOPPING)
-        steps.go()
+        await home.wait_for_status(SessionStatus.STOPPING)
+        steps.finish_step()
         await destroying
         await agent.join()
         assert statuses(home) == ["running", "stopping", "stopped"]
@@ -43,13 +43,13 @@ async def test_destroy_lets_the_step_under_way_end() -> None:
 
 async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         destroying = asyncio.create_task(home.destroy(agent))
-        await home.until_status(SessionStatus.STOPPING)
+        await home.wait_for_status(SessionStatus.STOPPING)
         assert [action.kind for action in await home.open_actions()] == [ActionKind.DESTROY]
-        steps.go()
+        steps.finish_step()
         await destroying
         assert home.writes[-1].finished and home.writes[-1].state is not None
         assert home.writes[-1].state.status is SessionStatus.STOPPED
@@ -57,10 +57,10 @@ async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() 
 
 async def test_destroy_of_a_paused_session() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps, wait=1e6)
-        await steps.does()
-        await home.until_iteration(1)
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, wait=1e6)
+        await steps.run_step()
+        await home.wait_for_iteration(1)
         await home.pause(agent)
         await home.destroy(agent)
         assert statuses(home) == ["running", "paused", "stopping", "stopped"]
@@ -70,9 +70,9 @@ async def test_destroy_of_a_paused_session() -> None:
 
 async def test_a_step_that_does_not_end_is_cancelled() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         await home.destroy(agent, timeout_s=0)
         await agent.join()
         assert statuses(home) == ["running", "stopping", "stopped"]
@@ -95,7 +95,7 @@ async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
         await asyncio.Event().wait()
 
     async with harness(NOWHERE) as home:
-        agent = await home.begin(stubborn)
+        agent = await home.start_agent(stubborn)
         await begun.wait()
         await home.destroy(agent, timeout_s=0)
         await agent.join()
@@ -121,7 +121,7 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
 
     async with harness(NOWHERE) as home:
         try:
-            agent = await home.begin(deaf)
+            agent = await home.start_agent(deaf)
             await begun.wait()
             await home.destroy(agent, timeout_s=0)
             await agent.join()
@@ -136,18 +136,18 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
 
 async def test_a_session_that_ends_by_itself_meanwhile_ended_so() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         destroying = asyncio.create_task(home.destroy(agent))
-        await home.until_status(SessionStatus.STOPPING)
-        steps.go(lambda frame: count(frame, done=True))
+        await home.wait_for_status(SessionStatus.STOPPING)
+        steps.finish_step(lambda frame: count(frame, done=True))
         await destroying
         assert statuses(home) == ["running", "stopping", "done"]
         assert not await home.open_actions()
 
 
-async def refuses_all(home: Harness, agent: SessionAgent) -> None:
+async def refuses_all(home: SessionHarness, agent: SessionAgent) -> None:
     """It takes no action but its end."""
     finish = home.finish("none")
     for refused in (
@@ -163,9 +163,9 @@ async def refuses_all(home: Harness, agent: SessionAgent) -> None:
 
 async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.does(lambda frame: count(frame, done=True))
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.run_step(lambda frame: count(frame, done=True))
         await agent.join()
         await refuses_all(home, agent)
         await home.destroy(agent)
@@ -175,20 +175,20 @@ async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> No
 
 async def test_a_session_that_is_stopping_takes_nothing_but_its_end() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         destroying = asyncio.create_task(home.destroy(agent))
-        await home.until_status(SessionStatus.STOPPING)
+        await home.wait_for_status(SessionStatus.STOPPING)
         await refuses_all(home, agent)
-        steps.go()
+        steps.finish_step()
         await destroying
 
 
 async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
     """A write is kept or refused as a whole, and the snapshot goes on from what was kept."""
     async with harness(NOWHERE) as home:
-        steps = Steps()
+        steps = ManualSteps()
         writing, go_on = asyncio.Event(), asyncio.Event()
 
         async def holds(ask: SessionWrite) -> None:
@@ -197,8 +197,8 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
                 await go_on.wait()
 
         home.on_write = holds
-        agent = await home.begin(steps)
-        await steps.does()
+        agent = await home.start_agent(steps)
+        await steps.run_step()
         await writing.wait()
         agent._cancel()  # as `destroy` does where its time is over
         await agent._steps_ended.wait()
@@ -210,9 +210,9 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
 
 async def test_suspend_keeps_nothing() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         before, kept = len(home.writes), await home.state()
         await agent.suspend()
         await agent.join()
@@ -227,9 +227,9 @@ async def test_suspend_keeps_nothing() -> None:
 
 async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         writing = asyncio.Event()
 
         async def away(ask: SessionWrite) -> None:
@@ -237,7 +237,7 @@ async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
             await asyncio.Event().wait()
 
         home.on_write = away
-        steps.go()
+        steps.finish_step()
         await writing.wait()
         await agent.suspend()
         assert await home.steps() == []
@@ -245,9 +245,9 @@ async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
 
 async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         finish = await home.action(ActionKind.PAUSE)
 
         async def stale(ask: SessionWrite) -> None:
@@ -259,14 +259,14 @@ async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
         home.on_write = None
         assert not agent.is_pause_requested
         assert agent.snapshot.status is SessionStatus.RUNNING
-        steps.go()
-        await steps.begun()
+        steps.finish_step()
+        await steps.wait_for_begin()
 
 
 async def test_an_agent_that_was_never_started_can_be_destroyed() -> None:
     async with harness(NOWHERE) as home:
         state, finish = await home.create()
-        agent = home.agent(state, Steps())
+        agent = home.agent(state, ManualSteps())
         await agent.record_created(finish)
         await home.destroy(agent)
         await agent.join()
@@ -275,9 +275,9 @@ async def test_an_agent_that_was_never_started_can_be_destroyed() -> None:
 
 async def test_a_destroy_that_is_another_owner_s_by_now_stops_the_session_all_the_same() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         finish = await home.action(ActionKind.DESTROY)
 
         async def stale(ask: SessionWrite) -> None:

@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb.errors import AgentStopped, InjectedError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.frame import FrameIn
-from tests.runtime.live_sessions import Steps, count, harness
+from tests.runtime.live_sessions import ManualSteps, count, harness
 
 
 async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> No
                 raise error
             return count(frame, done=True)
 
-        agent = await home.begin(flaky, limits={"retries": 2, "backoff_s": 0})
+        agent = await home.start_agent(flaky, limits={"retries": 2, "backoff_s": 0})
         await agent.join()
         assert [row.status for row in await home.steps()] == ["done"]
 
@@ -36,7 +36,7 @@ async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> N
             tried.append(frame)
             raise ValueError("it \ud800 broke")
 
-        agent = await home.begin(
+        agent = await home.start_agent(
             broken, limits={"retries": 2, "backoff_s": 0}, conversation_id="c", state={"kept": 1}
         )
         await agent.join()
@@ -76,7 +76,7 @@ async def test_what_is_no_frame_is_an_error_step(tmp_path: Path, gives: Any, why
         async def step(frame: FrameIn) -> Any:
             return gives(frame)
 
-        agent = await home.begin(step)
+        agent = await home.start_agent(step)
         await agent.join()
         (row,) = await home.steps()
         assert why in (row.error or "")
@@ -98,7 +98,7 @@ async def test_stop_is_heard_among_several_tasks_of_a_step(tmp_path: Path) -> No
                 group.create_task(stopped())
                 group.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
 
-        agent = await home.begin(step)
+        agent = await home.start_agent(step)
         await agent.join()
         assert (await home.state()).status is SessionStatus.STOPPED
 
@@ -112,7 +112,7 @@ async def test_a_dict_is_a_frame_too_and_is_kept_as_it_was_given(tmp_path: Path)
             done = len(held["deep"]) > 2
             return {"step": frame.step, "next_step": "x", "state": held, "done": done}
 
-        agent = await home.begin(step)
+        agent = await home.start_agent(step)
         await agent.join()
         assert [row.state for row in await home.steps()] == [{"deep": [1, 2]}, {"deep": [1, 2, 2]}]
 
@@ -134,7 +134,7 @@ async def test_a_moniker_that_can_not_be_made_ends_the_session_with_a_step(
             raise error
 
     async with harness(tmp_path) as home:
-        agent = await home.begin(Broken)  # type: ignore[arg-type]
+        agent = await home.start_agent(Broken)  # type: ignore[arg-type]
         await agent.join()
         state, (row,) = await home.state(), await home.steps()
         assert state.status is SessionStatus.ERROR
@@ -147,16 +147,16 @@ async def test_a_moniker_that_does_not_close_hinders_no_end(
     tmp_path: Path, error: BaseException
 ) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
 
         async def close() -> None:
             raise error
 
         assert home.moniker is not None
         home.moniker.close = close  # type: ignore[method-assign]
-        steps.go(lambda frame: count(frame, done=True))
+        steps.finish_step(lambda frame: count(frame, done=True))
         await agent.join()
         assert not agent.running
         assert (await home.state()).status is SessionStatus.DONE
@@ -164,13 +164,13 @@ async def test_a_moniker_that_does_not_close_hinders_no_end(
 
 async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps, limits={"retries": 1, "backoff_s": 1e6})
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, limits={"retries": 1, "backoff_s": 1e6})
 
         def fails(frame: FrameIn) -> Any:
             raise OSError("no net")
 
-        await steps.does(fails)
+        await steps.run_step(fails)
         await home.destroy(agent)
         assert (await home.state()).status is SessionStatus.STOPPED
         assert await home.steps() == []
@@ -178,15 +178,15 @@ async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
 
 async def test_a_backoff_ends_with_a_pause_and_its_resume(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps, limits={"retries": 1, "backoff_s": 1e6})
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, limits={"retries": 1, "backoff_s": 1e6})
 
         def fails(frame: FrameIn) -> Any:
             raise OSError("no net")
 
-        await steps.does(fails)
+        await steps.run_step(fails)
         await home.pause(agent)
         await home.resume(agent)
-        await steps.does(lambda frame: count(frame, done=True))
+        await steps.run_step(lambda frame: count(frame, done=True))
         await agent.join()
         assert [row.status for row in await home.steps()] == ["done"]

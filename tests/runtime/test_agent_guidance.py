@@ -13,23 +13,23 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.session_agent import SessionAgent
-from tests.runtime.live_sessions import Harness, Steps, harness
+from tests.runtime.live_sessions import ManualSteps, SessionHarness, harness
 
 NOWHERE = Path("nowhere")
 
 
 async def test_an_interrupt_replaces_and_an_input_adds() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         await home.input(agent, "one")
         await home.interrupt(agent, "two")
         await home.input(agent, "three")
         assert (await home.state()).guidance == "two\n\nthree"
-        steps.go()
-        assert (await steps.does()).guidance == "two\n\nthree"
-        assert (await steps.begun()).guidance is UNSET
+        steps.finish_step()
+        assert (await steps.run_step()).guidance == "two\n\nthree"
+        assert (await steps.wait_for_begin()).guidance is UNSET
         rows = await home.steps()
         assert [row.guidance for row in rows] == [None, "two\n\nthree"]
         state = await home.state()
@@ -38,9 +38,9 @@ async def test_an_interrupt_replaces_and_an_input_adds() -> None:
 
 async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         for _ in range(2):
             await home.input(agent, "x" * 999_998)
         with pytest.raises(
@@ -48,13 +48,13 @@ async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
         ) as refused:
             await home.input(agent, "and this")
         assert refused.value.code == "too_large"
-        steps.go()
-        assert len((await steps.does()).guidance) == 1_999_998
+        steps.finish_step()
+        assert len((await steps.run_step()).guidance) == 1_999_998
 
 
 async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None:
     async with harness(NOWHERE) as home:
-        agent = await home.begin(Steps())
+        agent = await home.start_agent(ManualSteps())
         await home.pause(agent)
         for text in ("one", "two", "three"):
             await home.interrupt(agent, text)
@@ -64,18 +64,18 @@ async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None
 
 async def test_what_comes_during_a_step_is_the_next_ones() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         await home.interrupt(agent, "for the second")
-        steps.go()
-        await steps.begun()
+        steps.finish_step()
+        await steps.wait_for_begin()
         await home.interrupt(agent, "for the third")
         state = await home.state()
         assert (state.guidance, state.context) == ("for the third", {"given": "for the second"})
-        steps.go()
-        assert (await steps.does()).guidance == "for the third"
-        await home.until_iteration(3)
+        steps.finish_step()
+        assert (await steps.run_step()).guidance == "for the third"
+        await home.wait_for_iteration(3)
         assert [row.guidance for row in await home.steps()] == [
             None,
             "for the second",
@@ -85,31 +85,31 @@ async def test_what_comes_during_a_step_is_the_next_ones() -> None:
 
 async def test_guidance_ends_the_wait_between_two_steps() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps, wait=1e6)
-        await steps.does()
-        await home.until_iteration(1)
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, wait=1e6)
+        await steps.run_step()
+        await home.wait_for_iteration(1)
         await home.interrupt(agent, "now")
-        assert (await steps.begun()).guidance == "now"
+        assert (await steps.wait_for_begin()).guidance == "now"
 
 
 async def test_a_resume_ends_the_wait_but_one_for_guidance() -> None:
     async with harness(NOWHERE) as home:
-        steps = Steps()
-        agent = await home.begin(steps, wait=1e6)
-        await steps.does()
-        await home.until_iteration(1)
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, wait=1e6)
+        await steps.run_step()
+        await home.wait_for_iteration(1)
         await home.pause(agent)
         await home.resume(agent)
-        await steps.begun()
+        await steps.wait_for_begin()
         assert home.moniker is not None
         home.moniker._wait = float("inf")
-        steps.go()
-        await home.until_iteration(2)
+        steps.finish_step()
+        await home.wait_for_iteration(2)
         await home.pause(agent)
         await home.resume(agent)
         await home.input(agent, "now")
-        assert (await steps.begun()).guidance == "now"
+        assert (await steps.wait_for_begin()).guidance == "now"
         assert len(steps.frames) == 3
 
 
@@ -117,16 +117,16 @@ async def test_a_resume_ends_the_wait_but_one_for_guidance() -> None:
 
 
 @dataclass
-class Expected:
+class ExpectedGuidance:
     """What is to be told, by the rules; and what of that is kept."""
 
     waiting: str | None = None
     given: str | None = None
-    kept: tuple[str | None, str | None] = (None, None)
+    recorded: tuple[str | None, str | None] = (None, None)
     frames: list[str | None] = field(default_factory=list)
 
-    def keep(self) -> None:
-        self.kept = (self.waiting, self.given)
+    def record(self) -> None:
+        self.recorded = (self.waiting, self.given)
 
     def begin(self) -> None:
         if self.given is None:
@@ -135,56 +135,56 @@ class Expected:
     def step(self) -> None:
         self.frames.append(self.given)
         self.given = None
-        self.keep()
+        self.record()
 
     def crash(self) -> None:
-        self.waiting, self.given = self.kept
+        self.waiting, self.given = self.recorded
 
 
-class Scene:
+class GuidanceScenario:
     """A session to which things happen, beside what is expected of it."""
 
-    def __init__(self, home: Harness) -> None:
+    def __init__(self, home: SessionHarness) -> None:
         self.home = home
-        self.steps = Steps()
-        self.expected = Expected()
+        self.steps = ManualSteps()
+        self.expected = ExpectedGuidance()
         self.is_pause_requested = False
         self.under_way = False
         self.agent: SessionAgent
 
     async def begin(self) -> None:
-        self.agent = await self.home.begin(self.steps)
+        self.agent = await self.home.start_agent(self.steps)
         await self._next()
 
-    async def do(self, number: int, what: str) -> None:
+    async def perform(self, number: int, what: str) -> None:
         await getattr(self, what)(f"text {number}")
 
     async def interrupt(self, text: str) -> None:
         await self.home.interrupt(self.agent, text)
         self.expected.waiting = text
-        await self._kept()
+        await self._recorded_guidance()
 
     async def input(self, text: str) -> None:
         await self.home.input(self.agent, text)
         before = self.expected.waiting
         self.expected.waiting = text if before is None else f"{before}\n\n{text}"
-        await self._kept()
+        await self._recorded_guidance()
 
     async def pause(self, text: str) -> None:
         await self.home.pause(self.agent)
         self.is_pause_requested = True
-        await self._kept()
+        await self._recorded_guidance()
 
     async def resume(self, text: str) -> None:
         await self.home.resume(self.agent)
         self.is_pause_requested = False
-        await self._kept()
+        await self._recorded_guidance()
 
     async def step(self, text: str) -> None:
         if not self.under_way:
             return
-        self.steps.go()
-        await self.home.until_iteration(len(self.expected.frames) + 1)
+        self.steps.finish_step()
+        await self.home.wait_for_iteration(len(self.expected.frames) + 1)
         self.expected.step()
         self.under_way = False
         await self._next()
@@ -197,14 +197,14 @@ class Scene:
         self.agent.start()
         await self._next()
 
-    async def _kept(self) -> None:
-        self.expected.keep()
+    async def _recorded_guidance(self) -> None:
+        self.expected.record()
         await self._next()
 
     async def _next(self) -> None:
         if self.is_pause_requested or self.under_way:
             return
-        frame = await self.steps.begun()
+        frame = await self.steps.wait_for_begin()
         self.expected.begin()
         assert (None if frame.guidance is UNSET else frame.guidance) == self.expected.given
         self.under_way = True
@@ -226,8 +226,8 @@ OPS = ("interrupt", "input", "pause", "resume", "step", "step", "crash")
 @given(st.lists(st.sampled_from(OPS), max_size=14))
 async def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:
     async with harness(NOWHERE) as home:
-        played = Scene(home)
+        played = GuidanceScenario(home)
         await played.begin()
         for number, what in enumerate(ops):
-            await played.do(number, what)
+            await played.perform(number, what)
         await played.check()

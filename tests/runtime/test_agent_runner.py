@@ -12,7 +12,7 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import ActionKind, SenderType, SessionStatus
 from agentstepper_nb.runtime.frame import FIRST_STEP, FrameIn
-from tests.runtime.live_sessions import Harness, Steps, count, harness
+from tests.runtime.live_sessions import ManualSteps, SessionHarness, count, harness
 
 
 async def counts(frame: FrameIn) -> Any:
@@ -21,11 +21,11 @@ async def counts(frame: FrameIn) -> Any:
 
 async def test_each_step_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
         for _ in range(3):
-            await steps.does()
-        await home.until_iteration(3)
+            await steps.run_step()
+        await home.wait_for_iteration(3)
         assert [frame.step for frame in steps.frames[:3]] == [FIRST_STEP, "n/1", "n/2"]
         assert [frame.state for frame in steps.frames[:3]] == [None, 1, 2]
         assert all(frame.guidance is UNSET for frame in steps.frames)
@@ -50,7 +50,7 @@ async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> N
             home.now += 0.25
             return count(frame, data={"n": 1}, notes="noted", done=True)
 
-        agent = await home.begin(slow, conversation_id="c")
+        agent = await home.start_agent(slow, conversation_id="c")
         await agent.join()
         (write,) = [write for write in home.writes if write.steps]
         (step,), (message,) = write.steps, write.messages
@@ -65,9 +65,9 @@ async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> N
 
 async def test_a_first_step_may_be_named(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        await home.begin(steps, config={"first_step": "plan"})
-        assert (await steps.begun()).step == "plan"
+        steps = ManualSteps()
+        await home.start_agent(steps, config={"first_step": "plan"})
+        assert (await steps.wait_for_begin()).step == "plan"
 
 
 # ---- limits ------------------------------------------------------------------------------------------
@@ -86,13 +86,13 @@ async def test_done_ends_a_session_that_stops_on_it(
     tmp_path: Path, limit: bool | None, moniker: bool, status: str
 ) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps, limits={"stop_on_done": limit, "max_steps": 2})
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, limits={"stop_on_done": limit, "max_steps": 2})
+        await steps.wait_for_begin()
         assert home.moniker is not None
         home.moniker.stop_on_done = moniker  # type: ignore[misc]
         for _ in range(2):
-            steps.go(lambda frame: count(frame, done=True))
+            steps.finish_step(lambda frame: count(frame, done=True))
         await agent.join()
         assert (await home.state()).status == status
         assert home.moniker.closed
@@ -100,7 +100,7 @@ async def test_done_ends_a_session_that_stops_on_it(
 
 async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        agent = await home.begin(counts, limits={"max_steps": 3})
+        agent = await home.start_agent(counts, limits={"max_steps": 3})
         await agent.join()
         state, rows = await home.state(), await home.steps()
         assert (state.status, state.iteration, len(rows)) == (SessionStatus.STOPPED, 3, 3)
@@ -111,8 +111,8 @@ async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
 
 async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps, limits={"max_runtime_s": 10})
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, limits={"max_runtime_s": 10})
 
         def takes(seconds: float) -> Any:
             def gives(frame: FrameIn) -> Any:
@@ -121,18 +121,18 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
 
             return gives
 
-        await steps.does(takes(4))
-        await steps.begun()
+        await steps.run_step(takes(4))
+        await steps.wait_for_begin()
         await home.pause(agent)
-        steps.go(takes(2))
-        await home.until_iteration(2)
+        steps.finish_step(takes(2))
+        await home.wait_for_iteration(2)
         while (
             agent._session_writer.stopwatch._since is not None
         ):  # until it has seen that it is to pause
             await asyncio.sleep(0)
         home.now += 50
         await home.resume(agent)
-        await steps.begun()
+        await steps.wait_for_begin()
         await home.pause(agent)
         assert (await home.state()).ran_s == 6
         await agent.suspend()
@@ -140,8 +140,8 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
         again = home.agent(await home.take_over(), steps)
         again.start()
         await home.resume(again)
-        await steps.does(takes(3))
-        await steps.does(takes(3))
+        await steps.run_step(takes(3))
+        await steps.run_step(takes(3))
         await again.join()
         state, rows = await home.state(), await home.steps()
         assert (state.status, state.ran_s) == (SessionStatus.STOPPED, 12)
@@ -150,7 +150,7 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
 
 async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        agent = await home.begin(counts, wait=1e6, limits={"max_runtime_s": 0.001})
+        agent = await home.start_agent(counts, wait=1e6, limits={"max_runtime_s": 0.001})
         await agent.join()
         state = await home.state()
         assert (state.status, state.iteration) == (SessionStatus.STOPPED, 1)
@@ -162,21 +162,21 @@ async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
 
 async def test_an_older_epoch_ends_without_a_word(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        old = await home.begin(steps)
-        await steps.does()
-        await steps.begun()
+        steps = ManualSteps()
+        old = await home.start_agent(steps)
+        await steps.run_step()
+        await steps.wait_for_begin()
         taken = await home.take_over()
-        steps.go()
+        steps.finish_step()
         await old.join()
         assert not old.running
         kept, before = await home.state(), len(home.writes)
         assert (kept.epoch, kept.iteration) == (taken.epoch, 1)
         new = home.agent(taken, steps)
         new.start()
-        frame = await steps.does()
+        frame = await steps.run_step()
         assert (frame.step, frame.state) == ("n/1", 1)
-        await home.until_iteration(2)
+        await home.wait_for_iteration(2)
         assert [row.iteration for row in await home.steps()] == [0, 1]
         assert len(home.writes) == before + 1
 
@@ -185,9 +185,9 @@ async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
     tmp_path: Path,
 ) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        old = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        old = await home.start_agent(steps)
+        await steps.wait_for_begin()
         finish = home.finish("none")
         await home.take_over()
         before = len(home.writes)
@@ -201,10 +201,10 @@ async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
 
 async def test_another_step_at_its_place_ends_it_as_an_error(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.does()
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.run_step()
+        await steps.wait_for_begin()
         write = home.writes[-1]
         state = await home.state()
         (other,) = write.steps
@@ -217,7 +217,7 @@ async def test_another_step_at_its_place_ends_it_as_an_error(tmp_path: Path) -> 
             )
         ]
         await home.store.write(stray[0])
-        steps.go()
+        steps.finish_step()
         await agent.join()
         state = await home.state()
         assert state.status is SessionStatus.ERROR
@@ -233,25 +233,25 @@ def _fields(struct: Any) -> dict[str, Any]:
 
 async def test_a_paused_session_keeps_the_step_that_was_under_way(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         await home.pause(agent)
         await home.pause(agent)
         assert (await home.state()).status is SessionStatus.PAUSED
-        steps.go()
-        await home.until_iteration(1)
+        steps.finish_step()
+        await home.wait_for_iteration(1)
         assert (await home.steps())[0].status == "paused"
-        steps.go()  # nobody takes it: nothing begins
+        steps.finish_step()  # nobody takes it: nothing begins
         assert len(steps.frames) == 1
         await home.resume(agent)
-        await home.until_iteration(2)
+        await home.wait_for_iteration(2)
         assert (await home.steps())[1].status == "running"
 
 
-async def begins_paused(home: Harness, steps: Steps) -> Any:
-    agent = await home.begin(steps)
-    await steps.begun()
+async def begins_paused(home: SessionHarness, steps: ManualSteps) -> Any:
+    agent = await home.start_agent(steps)
+    await steps.wait_for_begin()
     await home.pause(agent)
     await agent.suspend()
     again = home.agent(await home.take_over(), steps)
@@ -261,21 +261,21 @@ async def begins_paused(home: Harness, steps: Steps) -> Any:
 
 async def test_a_session_comes_back_paused(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
+        steps = ManualSteps()
         again = await begins_paused(home, steps)
         assert (again.epoch, again.running) == (2, True)
         await home.resume(again)
-        assert (await steps.does()).step == FIRST_STEP
+        assert (await steps.run_step()).step == FIRST_STEP
 
 
 async def test_a_session_that_was_stopping_comes_back_to_stop(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        steps = Steps()
-        agent = await home.begin(steps)
-        await steps.begun()
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
         finish = await home.action(ActionKind.DESTROY)
         destroying = asyncio.create_task(agent.destroy(60, finish))
-        await home.until_status(SessionStatus.STOPPING)
+        await home.wait_for_status(SessionStatus.STOPPING)
         await agent.suspend()
         await asyncio.wait({destroying})
         assert destroying.exception() is not None

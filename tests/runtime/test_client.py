@@ -33,7 +33,7 @@ from agentstepper_nb.rpc.session import RpcService
 from tests.helpers.core_announcement import announce_core
 from tests.hub.runtime.harness import open_harness
 from tests.runtime.manual_worker import ManualWorker
-from tests.worker.cores import Core
+from tests.worker.cores import WorkerPortCore
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_creating_and_steering(agents: Agents, manual_worker: ManualWorker) -> N
     state = agents.state(session)
     assert (state.agent_id, state.moniker, state.config) == ("a1", "joke", {"subject": "loops"})
     assert (state.limits.max_steps, state.limits.retries, state.step) == (9, 2, True)
-    assert manual_worker.take().session_id == session
+    assert manual_worker.finish_next_action().session_id == session
     asked = [
         agents.pause(session_id=session),
         agents.resume(agent_id="a1"),
@@ -121,7 +121,7 @@ def test_a_session_is_created_once(agents: Agents) -> None:
 
 def test_reading_steps(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent("a1", "joke", session_id="s1")
-    manual_worker.take()
+    manual_worker.finish_next_action()
     for number in range(4):
         manual_worker.step(session, f"step {number}")
 
@@ -208,7 +208,7 @@ def test_watching(agents: Agents, manual_worker: ManualWorker) -> None:
     notices = agents.watch(f"session:{session}")
     first = next(notices)
     assert (first.event, [state.session_id for state in first.states]) == ("begin", [session])
-    manual_worker.take()
+    manual_worker.finish_next_action()
     manual_worker.step(session, "told")
     for notice in notices:
         if notice.event == "step":
@@ -232,13 +232,13 @@ def test_waiting_for_a_session(
     ]
     watching = [agents.watch(f"session:{session}") for _ in range(1)]
     assert next(watching[0]).event == "begin"
-    manual_worker.take()
+    manual_worker.finish_next_action()
     manual_worker.step(session)
     assert waiting[2].result().iteration == 1
     assert waiting[3].result().status is SessionStatus.RUNNING
     manual_worker.step(session)
     assert waiting[0].result().iteration == 2
-    manual_worker.become(session, SessionStatus.PAUSED)
+    manual_worker.set_status(session, SessionStatus.PAUSED)
     assert waiting[1].result().status is SessionStatus.PAUSED
     assert wait(session, status="paused").iteration == 2  # at once
 
@@ -247,8 +247,8 @@ def test_waiting_in_vain(agents: Agents, manual_worker: ManualWorker) -> None:
     session = agents.create_agent("a1", "joke")
     with pytest.raises(TimeoutError, match="Timed out after 0 s"):
         agents.wait_for(session, status="done", timeout=0)
-    manual_worker.take()
-    manual_worker.become(session, SessionStatus.ERROR, "It broke.")
+    manual_worker.finish_next_action()
+    manual_worker.set_status(session, SessionStatus.ERROR, "It broke.")
     with refused("session_over") as caught:
         agents.wait_for(session, status="done")
     assert caught.value.message.endswith(
@@ -316,8 +316,8 @@ async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
 
     async with open_harness() as table:
         await table.conversation()
-        lossy = Lossy(RuntimeService(table.runtime, MethodRight.CONTROL), "say")
-        async with Core({"runtime": lossy}) as core:
+        lossy = LostFirstAnswer(RuntimeService(table.runtime, MethodRight.CONTROL), "say")
+        async with WorkerPortCore({"runtime": lossy}) as core:
             async with AsyncAgents.connect(core.endpoint.url) as agents:
                 post = asyncio.create_task(agents.post("c", "Once."))
                 await lossy.done.wait()
@@ -330,7 +330,7 @@ async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
                 await agents.states()
 
 
-class Lossy:
+class LostFirstAnswer:
     """A service whose first answer to a method never comes, though it was done.
 
     Attributes:

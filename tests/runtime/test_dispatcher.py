@@ -44,7 +44,7 @@ async def dispatching(
         await dispatcher.close()
 
 
-class Hands:
+class HeldHandler:
     """A handler that is held until it is let go.
 
     Attributes:
@@ -54,34 +54,34 @@ class Hands:
     def __init__(self) -> None:
         self.begun: list[tuple[Action, AgentState | None]] = []
         self.ended: list[str] = []
-        self.let: dict[str, asyncio.Event] = {}
+        self.release: dict[str, asyncio.Event] = {}
         self._changed = asyncio.Condition()
 
     async def __call__(self, action: Action, state: AgentState | None) -> None:
         self.begun.append((action, state))
-        await self._tell()
-        await self.let.setdefault(action.id, asyncio.Event()).wait()
+        await self._notify()
+        await self.release.setdefault(action.id, asyncio.Event()).wait()
         self.ended.append(action.id)
-        await self._tell()
+        await self._notify()
 
     def ids(self) -> list[str]:
         return [action.id for action, _ in self.begun]
 
-    async def until(self, happened: Callable[[], bool]) -> None:
+    async def wait_until(self, happened: Callable[[], bool]) -> None:
         async with self._changed:
             await self._changed.wait_for(happened)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
 
 def test_each_action_is_done_in_a_task_of_its_own_with_what_it_was_claimed_with() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         async with dispatching(queue, hands) as dispatcher:
             queue.put(*(an_action(str(n), session_id=f"s{n}") for n in range(5)))
-            await hands.until(lambda: len(hands.begun) == 5)
+            await hands.wait_until(lambda: len(hands.begun) == 5)
             assert [(action.id, state) for action, state in hands.begun] == [
                 (str(n), a_state(f"s{n}")) for n in range(5)
             ]
@@ -94,13 +94,13 @@ def test_each_action_is_done_in_a_task_of_its_own_with_what_it_was_claimed_with(
 
 def test_no_more_are_under_way_than_may_be() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         async with dispatching(queue, hands, max_actions=2):
             queue.put(*(an_action(str(n)) for n in range(4)))
-            await hands.until(lambda: len(hands.begun) == 2)
+            await hands.wait_until(lambda: len(hands.begun) == 2)
             assert len(queue.ready) == 2
-            hands.let["0"].set()
-            await hands.until(lambda: len(hands.begun) == 3)
+            hands.release["0"].set()
+            await hands.wait_until(lambda: len(hands.begun) == 3)
             assert queue.claims[-1].held == ("1",)  # asked for once there was room
             assert len(queue.ready) == 1
 
@@ -109,18 +109,18 @@ def test_no_more_are_under_way_than_may_be() -> None:
 
 def test_what_is_held_is_not_begun_again() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         async with dispatching(queue, hands):
             queue.put(an_action("0"))
-            await hands.until(lambda: len(hands.begun) == 1)
+            await hands.wait_until(lambda: len(hands.begun) == 1)
             queue.put(an_action("0"), an_action("1"))  # its lease was over, and is ours again
-            await hands.until(lambda: len(hands.begun) == 2)
+            await hands.wait_until(lambda: len(hands.begun) == 2)
             assert hands.ids() == ["0", "1"]
 
     run(test)
 
 
-class Gone(NoSessions):
+class LostSessions(NoSessions):
     """Sessions of which some are somebody else's by now."""
 
     async def drop_lost_sessions(
@@ -131,10 +131,12 @@ class Gone(NoSessions):
 
 def test_what_is_somebody_elses_by_now_is_broken_off() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(actions=("kept", "odd")), Hands()
+        queue, hands = ScriptedQueue(actions=("kept", "odd")), HeldHandler()
         queue.put(an_action("gone", "lost"), an_action("kept", "lost"), an_action("other", "ours"))
-        async with dispatching(queue, hands, lease_s=QUICK, local_sessions=Gone()) as dispatcher:
-            await hands.until(lambda: len(hands.begun) == 3)
+        async with dispatching(
+            queue, hands, lease_s=QUICK, local_sessions=LostSessions()
+        ) as dispatcher:
+            await hands.wait_until(lambda: len(hands.begun) == 3)
             tasks = {task.get_name(): task for task in asyncio.all_tasks()}
             await asyncio.wait((tasks["action agent_pause gone"],))
             assert {action.id for action in dispatcher.running_actions} == {"kept", "other"}
@@ -152,10 +154,10 @@ def test_what_lives_here_or_is_under_way_is_renewed() -> None:
             return {"here": 1}
 
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         queue.put(an_action("0", "claimed"))
         async with dispatching(queue, hands, lease_s=QUICK, local_sessions=Some()):
-            await queue.until(
+            await queue.wait_until(
                 lambda: queue.renewals and len(queue.renewals[-1].sessions or ()) == 2
             )
             assert set(queue.renewals[-1].sessions or ()) == {"here", "claimed"}
@@ -191,7 +193,7 @@ def test_what_a_handler_raises_is_kept_with_its_action(
         queue = ScriptedQueue()
         async with dispatching(queue, handler):
             queue.put(an_action("0"), state=a_state(epoch=7))
-            await queue.until(lambda: queue.writes)
+            await queue.wait_until(lambda: queue.writes)
             assert failures(queue) == {"0": kept}
             assert (queue.writes[0].epoch, queue.writes[0].owner) == (7, OWNER)
             assert msgspec.json.encode(queue.writes[0])
@@ -210,9 +212,9 @@ def test_what_is_somebody_elses_is_not_marked() -> None:
         queue = ScriptedQueue()
         async with dispatching(queue, handler, poll_s=QUICK):
             queue.put(an_action("0"))
-            await queue.until(lambda: queue.claims and queue.claims[-1].held == ("0",))
+            await queue.wait_until(lambda: queue.claims and queue.claims[-1].held == ("0",))
             queue.put(an_action("1"))
-            await queue.until(lambda: not queue.ready)
+            await queue.wait_until(lambda: not queue.ready)
             assert queue.writes == []
 
     run(test)
@@ -228,9 +230,9 @@ def test_what_cant_be_marked_is_held_for_a_while_and_then_done_again(
         queue = ScriptedQueue(refusals={"write": [CommandError("internal", "The disk is full.")]})
         async with dispatching(queue, handler, poll_s=QUICK):
             queue.put(an_action("0"))
-            await queue.until(lambda: queue.claims and not queue.claims[-1].held)
+            await queue.wait_until(lambda: queue.claims and not queue.claims[-1].held)
             queue.put(an_action("0"))
-            await queue.until(lambda: queue.writes)
+            await queue.wait_until(lambda: queue.writes)
             assert list(failures(queue)) == ["0"]
 
     with caplog.at_level(logging.WARNING):
@@ -244,11 +246,11 @@ def test_a_queue_that_fails_is_asked_again_and_told_of_once(
 ) -> None:
     async def test() -> None:
         refusals = [CommandError("internal", "The disk is full.") for _ in range(3)]
-        queue, hands = ScriptedQueue(refusals={method: refusals}), Hands()
+        queue, hands = ScriptedQueue(refusals={method: refusals}), HeldHandler()
         async with dispatching(queue, hands, poll_s=QUICK, lease_s=QUICK):
             queue.put(an_action("0"))
-            await hands.until(lambda: bool(hands.begun))
-            await queue.until(lambda: not refusals)
+            await hands.wait_until(lambda: bool(hands.begun))
+            await queue.wait_until(lambda: not refusals)
 
     with caplog.at_level(logging.WARNING):
         run(test)
@@ -257,11 +259,11 @@ def test_a_queue_that_fails_is_asked_again_and_told_of_once(
 
 def test_a_poll_finds_what_nobody_woke_it_for() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         async with dispatching(queue, hands, poll_s=QUICK):
-            await queue.until(lambda: len(queue.claims) > 2)
+            await queue.wait_until(lambda: len(queue.claims) > 2)
             queue.put(an_action("0"))
-            await hands.until(lambda: bool(hands.begun))
+            await hands.wait_until(lambda: bool(hands.begun))
 
     run(test)
 
@@ -269,23 +271,23 @@ def test_a_poll_finds_what_nobody_woke_it_for() -> None:
 def test_each_stream_of_wakes_begins_with_a_renewal() -> None:
     async def test() -> None:
         queue = ScriptedQueue()
-        async with dispatching(queue, Hands()):
+        async with dispatching(queue, HeldHandler()):
             queue.put()
-            await queue.until(lambda: len(queue.renewals) == 1)
+            await queue.wait_until(lambda: len(queue.renewals) == 1)
             queue.put()
             queue.end_stream()
             queue.put()
-            await queue.until(lambda: len(queue.renewals) == 2)
+            await queue.wait_until(lambda: len(queue.renewals) == 2)
 
     run(test)
 
 
 def test_what_is_broken_off_at_the_end_stays_open_for_others() -> None:
     async def test() -> None:
-        queue, hands = ScriptedQueue(), Hands()
+        queue, hands = ScriptedQueue(), HeldHandler()
         async with dispatching(queue, hands) as dispatcher:
             queue.put(an_action("0"), an_action("1"))
-            await hands.until(lambda: len(hands.begun) == 2)
+            await hands.wait_until(lambda: len(hands.begun) == 2)
         assert (queue.writes, hands.ended, queue.listeners) == ([], [], 0)
         assert dispatcher.running_actions == ()
         await dispatcher.release()
@@ -299,7 +301,7 @@ def test_what_is_broken_off_at_the_end_stays_open_for_others() -> None:
 def test_an_end_without_a_core_is_an_end(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         queue = ScriptedQueue(refusals={"release": [CommandError("worker_lost", "Gone.")]})
-        async with dispatching(queue, Hands()) as dispatcher:
+        async with dispatching(queue, HeldHandler()) as dispatcher:
             pass
         await dispatcher.release()
 

@@ -12,9 +12,9 @@ import pytest
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_requests import NewConversation
 from agentstepper_nb.protocol.runtime_store_messages import EnqueueActions, MessageQuery
-from tests.runtime.harness import Core, a_core
+from tests.runtime.harness import RuntimeCore, a_core
 
-Test = Callable[[Core], Awaitable[None]]
+Test = Callable[[RuntimeCore], Awaitable[None]]
 
 
 def run(test: Test, folder: Path) -> None:
@@ -26,24 +26,30 @@ def run(test: Test, folder: Path) -> None:
 
 
 def test_a_session_is_led_by_its_actions(tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         async with core.worker() as worker:
-            assert (await core.done(await core.create("s"))).status is ActionStatus.DONE
-            assert (await core.until("s", SessionStatus.RUNNING)).epoch == 1
+            assert (await core.wait_until_done(await core.create("s"))).status is ActionStatus.DONE
+            assert (await core.wait_for_state("s", SessionStatus.RUNNING)).epoch == 1
             assert worker.registry.local_epochs() == {"s": 1}
             core.monikers.permit("s", 2)
-            await core.until("s", iteration=2)
-            await core.done(await core.act(ActionKind.PAUSE, "s"))
+            await core.wait_for_state("s", iteration=2)
+            await core.wait_until_done(await core.enqueue(ActionKind.PAUSE, "s"))
             core.monikers.permit("s", 1)  # the step that was under way
-            paused = await core.until("s", iteration=3)
+            paused = await core.wait_for_state("s", iteration=3)
             assert paused.status is SessionStatus.PAUSED
             interrupt = {"guidance": "cats"}
-            await core.done(await core.act(ActionKind.INTERRUPT, "s", payload=interrupt))
-            await core.done(await core.act(ActionKind.INPUT, "s", payload={"text": "and dogs"}))
-            await core.done(await core.act(ActionKind.RESUME, "s"))
+            await core.wait_until_done(
+                await core.enqueue(ActionKind.INTERRUPT, "s", payload=interrupt)
+            )
+            await core.wait_until_done(
+                await core.enqueue(ActionKind.INPUT, "s", payload={"text": "and dogs"})
+            )
+            await core.wait_until_done(await core.enqueue(ActionKind.RESUME, "s"))
             core.monikers.permit("s", 2)
-            await core.until("s", iteration=5)
-            await core.done(await core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0}))
+            await core.wait_for_state("s", iteration=5)
+            await core.wait_until_done(
+                await core.enqueue(ActionKind.DESTROY, "s", payload={"timeout_s": 0})
+            )
             state = await core.state("s")
             assert (state.status, state.owner) == (SessionStatus.STOPPED, None)
             steps = await core.steps("s")
@@ -65,7 +71,7 @@ BAD = [
 ]
 
 
-async def poison(core: Core, kind: ActionKind, payload: Any, id: str = "poison") -> Action:
+async def poison(core: RuntimeCore, kind: ActionKind, payload: Any, id: str = "poison") -> Action:
     """Put an action into the queue past who checks it."""
     action = Action(
         id=id, created_at=core.clock(), kind=kind, agent_id="a", session_id="s", payload=payload
@@ -77,13 +83,13 @@ async def poison(core: Core, kind: ActionKind, payload: Any, id: str = "poison")
 def test_a_bad_payload_fails_its_action_and_nothing_else(
     kind: ActionKind, payload: Any, tmp_path: Path
 ) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         async with core.worker(poll_s=0.001):
-            await core.done(await core.create("s"))
-            bad = await core.done(await poison(core, kind, payload))
+            await core.wait_until_done(await core.create("s"))
+            bad = await core.wait_until_done(await poison(core, kind, payload))
             assert bad.status is ActionStatus.FAILED
             assert (bad.error or "").startswith(f"The payload isn't a payload of {kind}: ")
-            good = await core.done(await core.act(ActionKind.PAUSE, "s"))
+            good = await core.wait_until_done(await core.enqueue(ActionKind.PAUSE, "s"))
             assert good.status is ActionStatus.DONE
             assert (await core.state("s")).status is SessionStatus.PAUSED
 
@@ -97,11 +103,11 @@ def test_a_bad_payload_fails_its_action_and_nothing_else(
 def test_what_cant_begin_ends_as_an_error(
     moniker: str, config: Any, error: str, tmp_path: Path
 ) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         await core.runtime.create_conversation(NewConversation(conversation_id="c"))
         async with core.worker() as worker:
             created = await core.create("s", moniker, config=config, conversation_id="c")
-            action = await core.done(created)
+            action = await core.wait_until_done(created)
             assert (action.status, action.error) == (ActionStatus.FAILED, error)
             state = await core.state("s")
             assert (state.status, state.last_error) == (SessionStatus.ERROR, error)
@@ -117,26 +123,28 @@ def test_what_cant_begin_ends_as_an_error(
 
 
 def test_a_session_that_has_ended_takes_no_more_actions(tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         async with core.worker(poll_s=0.001):
-            await core.done(await core.create("s"))
-            await core.done(await core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0}))
-            late = await core.done(await poison(core, ActionKind.RESUME, None, "late"))
+            await core.wait_until_done(await core.create("s"))
+            await core.wait_until_done(
+                await core.enqueue(ActionKind.DESTROY, "s", payload={"timeout_s": 0})
+            )
+            late = await core.wait_until_done(await poison(core, ActionKind.RESUME, None, "late"))
             assert late.status is ActionStatus.FAILED
             assert late.error == "The session has ended (stopped): create another."
-            again = await core.done(await core.act(ActionKind.DESTROY, "s"))
+            again = await core.wait_until_done(await core.enqueue(ActionKind.DESTROY, "s"))
             assert again.status is ActionStatus.DONE  # it is as it was to be
 
     run(test, tmp_path)
 
 
 def test_a_creation_that_was_done_is_not_done_again(tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         async with core.worker(poll_s=0.001) as worker:
-            await core.done(await core.create("s"))
+            await core.wait_until_done(await core.create("s"))
             agent = worker.registry.get("s")
             payload = {"moniker": "counting"}
-            again = await core.done(await poison(core, ActionKind.CREATE, payload))
+            again = await core.wait_until_done(await poison(core, ActionKind.CREATE, payload))
             assert again.status is ActionStatus.DONE
             assert worker.registry.get("s") is agent
             assert (await core.state("s")).epoch == 1
@@ -145,16 +153,16 @@ def test_a_creation_that_was_done_is_not_done_again(tmp_path: Path) -> None:
 
 
 def test_a_pause_finds_its_session_though_nobody_has_it(tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         async with core.worker() as first:
-            await core.done(await core.create("s"))
+            await core.wait_until_done(await core.create("s"))
             core.monikers.permit("s", 3)
-            await core.until("s", iteration=3)
+            await core.wait_for_state("s", iteration=3)
             await first.die()
         core.clock.now += 60
-        await core.act(ActionKind.PAUSE, "s")
+        await core.enqueue(ActionKind.PAUSE, "s")
         async with core.worker() as second:
-            state = await core.until("s", SessionStatus.PAUSED)
+            state = await core.wait_for_state("s", SessionStatus.PAUSED)
             assert (state.epoch, state.iteration) == (2, 3)
             assert second.registry.local_epochs() == {"s": 2}
 

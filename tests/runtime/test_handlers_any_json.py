@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_store_messages import CreateAgentSession, EnqueueActions
-from tests.runtime.harness import Core, a_core
+from tests.runtime.harness import RuntimeCore, a_core
 
 TEXT = st.text(max_size=20)
 JSON = st.recursive(
@@ -48,16 +48,16 @@ def test_poison_never_blocks_the_queue(
     creations: list[tuple[str, Any, Any]],
     destroy: Any,
 ) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         await core.create("s")
         bad = [
             await _enqueue(core, number, kind, payload)
             for number, (kind, payload) in enumerate([*poisons, (ActionKind.DESTROY, destroy)])
         ]
         bad += [await _create(core, n, *creation) for n, creation in enumerate(creations)]
-        good = await core.act(ActionKind.PAUSE, "s")
+        good = await core.enqueue(ActionKind.PAUSE, "s")
         async with core.worker():
-            ended = [await core.done(action) for action in (*bad, good)]
+            ended = [await core.wait_until_done(action) for action in (*bad, good)]
             assert ended[len(poisons)].status is ActionStatus.FAILED
             assert ended[-1].status is ActionStatus.DONE
             assert (await core.state("s")).status is SessionStatus.PAUSED
@@ -72,12 +72,14 @@ def test_poison_never_blocks_the_queue(
     asyncio.run(whole())
 
 
-async def _enqueue(core: Core, number: int, kind: ActionKind, payload: Any) -> Action:
+async def _enqueue(core: RuntimeCore, number: int, kind: ActionKind, payload: Any) -> Action:
     action = _action(core, f"poison{number}", "s", kind, payload)
     return (await core.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
 
 
-async def _create(core: Core, number: int, moniker: str, config: Any, payload: Any) -> Action:
+async def _create(
+    core: RuntimeCore, number: int, moniker: str, config: Any, payload: Any
+) -> Action:
     session = f"poisoned{number}"
     now = core.clock()
     state = AgentState(
@@ -92,7 +94,7 @@ async def _create(core: Core, number: int, moniker: str, config: Any, payload: A
     return (await core.store.create(CreateAgentSession(state=state, action=action))).action
 
 
-def _action(core: Core, id: str, session: str, kind: ActionKind, payload: Any) -> Action:
+def _action(core: RuntimeCore, id: str, session: str, kind: ActionKind, payload: Any) -> Action:
     return Action(
         id=id,
         created_at=core.clock(),

@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, ClaimedAction
-from tests.runtime.harness import Core, Worker, a_core
+from tests.runtime.harness import RuntimeCore, RuntimeWorker, a_core
 
 OVER = "can't change any more"
 
@@ -39,14 +39,16 @@ class LateClaims:
         return claimed
 
 
-async def act_late(core: Core, queue: LateClaims, worker: Worker, kind: ActionKind) -> Action:
+async def act_late(
+    core: RuntimeCore, queue: LateClaims, worker: RuntimeWorker, kind: ActionKind
+) -> Action:
     """Have an action claimed while its session lives, and begun once nothing here knows of it."""
     payloads = {ActionKind.INTERRUPT: {"guidance": "on"}, ActionKind.INPUT: {"text": "and on"}}
-    await core.done(await core.create("s", limits={"max_steps": 2}))
-    action = await core.act(kind, "s", payload=payloads.get(kind))
+    await core.wait_until_done(await core.create("s", limits={"max_steps": 2}))
+    action = await core.enqueue(kind, "s", payload=payloads.get(kind))
     await queue.claimed.wait()
     core.monikers.permit("s", 5)  # more than it may do
-    await core.until("s", SessionStatus.STOPPED)
+    await core.wait_for_state("s", SessionStatus.STOPPED)
     while len(worker.registry):  # it hears of its end by and by
         await asyncio.sleep(0)
     queue.arrives.set()
@@ -56,12 +58,12 @@ async def act_late(core: Core, queue: LateClaims, worker: Worker, kind: ActionKi
 @pytest.mark.parametrize("lost", [False, True], ids=["there", "its moniker is lost"])
 @pytest.mark.parametrize("kind", [kind for kind in ActionKind if kind is not ActionKind.CREATE])
 def test_it_brings_nothing_back_to_life(kind: ActionKind, lost: bool, tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         queue = LateClaims(core.runtime)
         async with core.worker(queue=queue) as worker:
             action = await act_late(core, queue, worker, kind)
             ended, core.monikers.lost = await core.state("s"), lost
-            over = await core.done(action)
+            over = await core.wait_until_done(action)
             if kind is ActionKind.DESTROY:  # it is as it was to be
                 assert (over.status, over.error) == (ActionStatus.DONE, None)
             else:

@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     SessionWrite,
     SessionWriteResult,
 )
-from tests.runtime.harness import Core, a_core
+from tests.runtime.harness import RuntimeCore, a_core
 
 
 class SlowAnswers:
@@ -49,13 +49,13 @@ class SlowAnswers:
 def test_what_comes_at_once_reaches_the_session_that_was_created(tmp_path: Path) -> None:
     """Else the session would have two agents here, each with a snapshot of its own."""
 
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         await core.create("s")
-        told = await core.act(ActionKind.INPUT, "s", payload={"text": "foxes"})
+        told = await core.enqueue(ActionKind.INPUT, "s", payload={"text": "foxes"})
         core.monikers.permit("s", 3)
         async with core.worker(queue=SlowAnswers(core.runtime)) as worker:
-            assert (await core.done(told)).status is ActionStatus.DONE
-            state = await core.until("s", iteration=3)
+            assert (await core.wait_until_done(told)).status is ActionStatus.DONE
+            state = await core.wait_for_state("s", iteration=3)
             assert state.status is SessionStatus.RUNNING
             assert len(worker.registry) == 1
         steps = await core.steps("s")
@@ -66,12 +66,12 @@ def test_what_comes_at_once_reaches_the_session_that_was_created(tmp_path: Path)
 
 
 def test_what_ends_it_at_once_leaves_nothing(tmp_path: Path) -> None:
-    async def test(core: Core) -> None:
+    async def test(core: RuntimeCore) -> None:
         await core.create("s")
-        end = await core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
+        end = await core.enqueue(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
         async with core.worker(queue=SlowAnswers(core.runtime)) as worker:
-            assert (await core.done(end)).status is ActionStatus.DONE
-            await core.until("s", SessionStatus.STOPPED)
+            assert (await core.wait_until_done(end)).status is ActionStatus.DONE
+            await core.wait_for_state("s", SessionStatus.STOPPED)
             while len(worker.registry):  # it hears of its end by and by
                 await asyncio.sleep(0)
         assert await core.steps("s") == ()

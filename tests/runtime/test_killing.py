@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, AgentState, SessionStatus
-from tests.runtime.processes import Client, Place, kill, run
+from tests.runtime.processes import CoreProcesses, RuntimeClient, kill, run
 from tests.worker.processes import gone
 
 SESSIONS = tuple(f"joke{number}" for number in range(5))
@@ -29,16 +29,16 @@ def all_at(states: States, iteration: int, epoch: int = 0) -> bool:
     )
 
 
-async def begin(client: Client) -> None:
+async def begin(client: RuntimeClient) -> None:
     """Sessions that tell jokes, of which one is paused."""
     for session in SESSIONS:
         await client.create(session)
-    await client.until(lambda states: all_at(states, 3) and PAUSED in states)
-    await client.act(ActionKind.PAUSE, PAUSED)
-    await client.until(lambda states: states[PAUSED].status is SessionStatus.PAUSED)
+    await client.wait_until(lambda states: all_at(states, 3) and PAUSED in states)
+    await client.enqueue(ActionKind.PAUSE, PAUSED)
+    await client.wait_until(lambda states: states[PAUSED].status is SessionStatus.PAUSED)
 
 
-async def judge(client: Client) -> None:
+async def judge(client: RuntimeClient) -> None:
     """Each iteration stands once, and went on from the one before it."""
     for session in SESSIONS:
         steps = await client.steps(session)
@@ -50,25 +50,25 @@ async def judge(client: Client) -> None:
         assert {step.error for step in steps} == {None}
 
 
-async def farther(client: Client, epoch: int) -> None:
+async def farther(client: RuntimeClient, epoch: int) -> None:
     """Wait until those that go on have done some steps more, in that hold or a later one."""
     reached = max([(await client.state(id)).iteration for id in GOING])
-    await client.until(lambda states: all_at(states, reached + 3, epoch))
+    await client.wait_until(lambda states: all_at(states, reached + 3, epoch))
 
 
-async def go_on(client: Client) -> None:
+async def go_on(client: RuntimeClient) -> None:
     """What was paused stands as it did, is resumed, and nothing was doubled."""
     before = await client.state(PAUSED)
     assert before.status is SessionStatus.PAUSED
     assert before.iteration == len(await client.steps(PAUSED))
-    await client.act(ActionKind.RESUME, PAUSED)
-    await client.until(lambda states: states[PAUSED].iteration > before.iteration + 3)
+    await client.enqueue(ActionKind.RESUME, PAUSED)
+    await client.wait_until(lambda states: states[PAUSED].iteration > before.iteration + 3)
     await judge(client)
 
 
 def test_a_worker_and_then_a_core_are_killed(tmp_path: Path) -> None:
     async def test() -> None:
-        place = Place(tmp_path)
+        place = CoreProcesses(tmp_path)
         with place.core() as core:
             async with place.client() as client:
                 with place.worker() as first:
@@ -80,7 +80,7 @@ def test_a_worker_and_then_a_core_are_killed(tmp_path: Path) -> None:
                     kill(second)
                 with place.core(), place.worker():
                     await farther(client, 3)
-                    await client.until(lambda states: states[PAUSED].epoch >= 3)
+                    await client.wait_until(lambda states: states[PAUSED].epoch >= 3)
                     await go_on(client)
 
     run(test)
@@ -89,7 +89,7 @@ def test_a_worker_and_then_a_core_are_killed(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_a_worker_that_is_stopped_for_long_starts_from_what_is_kept(tmp_path: Path) -> None:
     async def test() -> None:
-        place = Place(tmp_path)
+        place = CoreProcesses(tmp_path)
         with place.core():
             async with place.client() as client:
                 with place.worker() as first:
@@ -111,7 +111,7 @@ def test_a_core_keeps_a_worker_of_its_own(tmp_path: Path) -> None:
     """The installed product: leases last ten seconds, and nobody starts a worker by hand."""
 
     async def test() -> None:
-        place = Place(tmp_path, options=())
+        place = CoreProcesses(tmp_path, options=())
         with place.core() as core:
             async with place.client() as client:
                 await begin(client)
@@ -132,7 +132,7 @@ def test_a_core_keeps_a_worker_of_its_own(tmp_path: Path) -> None:
 def test_whatever_dies_again_and_again(tmp_path: Path, seed: int) -> None:
     async def test() -> None:
         chance = random.Random(seed)
-        place = Place(tmp_path)
+        place = CoreProcesses(tmp_path)
         async with AsyncExitStack() as stack:
             core = stack.enter_context(place.core())
             client = await stack.enter_async_context(place.client())
@@ -152,7 +152,7 @@ def test_whatever_dies_again_and_again(tmp_path: Path, seed: int) -> None:
     run(test)
 
 
-async def _worker_of(client: Client) -> int:
+async def _worker_of(client: RuntimeClient) -> int:
     """The process that has the sessions."""
     owner = (await client.state(GOING[0])).owner
     assert owner is not None

@@ -16,7 +16,7 @@ import pytest
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, AgentState
 from agentstepper_nb.protocol.runtime_store_messages import MAX_LIMIT, ActionQuery
 from tests.runtime.file_writer import MOST
-from tests.runtime.processes import Client, Place, kill, run
+from tests.runtime.processes import CoreProcesses, RuntimeClient, kill, run
 
 SESSIONS = tuple(f"s{number}" for number in range(2 * MOST))
 #: What a journal says of an action whose write was answered.
@@ -25,7 +25,7 @@ Process = subprocess.Popen[str]
 
 
 @dataclass(frozen=True, order=True)
-class Line:
+class JournalLine:
     """A line of a journal."""
 
     at: int
@@ -40,17 +40,17 @@ class Line:
         return self.session, self.number
 
 
-def journals(folder: Path) -> list[Line]:
+def journals(folder: Path) -> list[JournalLine]:
     """What all dispatchers noted, in the order of time."""
     lines = []
     for path in folder.glob("*.journal"):
         for line in path.read_text().splitlines():
             at, word, session, number = line.split()
-            lines.append(Line(int(at), word, session, int(number), int(path.stem)))
+            lines.append(JournalLine(int(at), word, session, int(number), int(path.stem)))
     return sorted(lines)
 
 
-class Shift:
+class DispatcherPair:
     """Two dispatchers at work on some actions of each session.
 
     Args:
@@ -61,25 +61,27 @@ class Shift:
     def __init__(self, folder: Path, each: int) -> None:
         self.folder = folder / "filed"
         self.folder.mkdir()
-        self.place = Place(folder)
+        self.place = CoreProcesses(folder)
         self.each = each
 
-    async def begin(self, stack: AsyncExitStack) -> tuple[Client, Process, Process]:
+    async def begin(self, stack: AsyncExitStack) -> tuple[RuntimeClient, Process, Process]:
         """Enqueue all of it, and let both have as many sessions, whose creations wait for `go`."""
         stack.enter_context(self.place.core())
         client = await stack.enter_async_context(self.place.client())
         first, second = (stack.enter_context(self._dispatcher()) for _ in range(2))
         for number in range(self.each):
             await asyncio.gather(*(self._enqueue(client, each, number) for each in SESSIONS))
-        await client.until(lambda states: all_owned(states))
+        await client.wait_until(lambda states: all_owned(states))
         return client, first, second
 
-    async def until(self, client: Client, part: float) -> None:
+    async def wait_until(self, client: RuntimeClient, part: float) -> None:
         """Wait until so much of it is done."""
         enough = part * self.each * len(SESSIONS)
-        await client.until(lambda states: sum(each.iteration for each in states.values()) >= enough)
+        await client.wait_until(
+            lambda states: sum(each.iteration for each in states.values()) >= enough
+        )
 
-    async def judge(self, client: Client, first: Process) -> None:
+    async def check(self, client: RuntimeClient, first: Process) -> None:
         """Each is done once, in order, and none is lost.
 
         Args:
@@ -89,7 +91,7 @@ class Shift:
         expected = {(session, number) for session in SESSIONS for number in range(self.each)}
         made = {tuple(path.name.split(".")[:2]) for path in self.folder.glob("*.made")}
         assert made == {(session, str(number)) for session, number in expected}
-        await self._judge_queue(client)
+        await self._check_queue(client)
         lines = journals(self.folder)
         done = Counter(line.which for line in lines if line.word == "done")
         assert set(done.values()) == {1}
@@ -105,7 +107,7 @@ class Shift:
             assert numbers[0] == 0
             assert all(later - earlier in (0, 1) for earlier, later in pairwise(numbers))
 
-    async def _judge_queue(self, client: Client) -> None:
+    async def _check_queue(self, client: RuntimeClient) -> None:
         actions = await client.actions(ActionQuery(limit=MAX_LIMIT))
         assert len(actions) == self.each * len(SESSIONS)
         assert {action.status for action in actions} == {ActionStatus.DONE}
@@ -113,13 +115,13 @@ class Shift:
     def _dispatcher(self) -> AbstractContextManager[Process]:
         return self.place.worker("tests.runtime.file_writer", str(self.folder))
 
-    async def _enqueue(self, client: Client, session: str, number: int) -> None:
+    async def _enqueue(self, client: RuntimeClient, session: str, number: int) -> None:
         metadata = {"number": number}
         if number == 0:
             await client.create(session, metadata=metadata)
         else:
             text = {"text": str(number)}
-            await client.act(ActionKind.INPUT, session, payload=text, metadata=metadata)
+            await client.enqueue(ActionKind.INPUT, session, payload=text, metadata=metadata)
 
 
 def all_owned(states: dict[str, AgentState]) -> bool:
@@ -142,16 +144,16 @@ async def hear(process: Process) -> str:
 
 
 async def survive_a_kill(folder: Path, each: int) -> None:
-    shift = Shift(folder, each)
+    shift = DispatcherPair(folder, each)
     async with AsyncExitStack() as stack:
         client, *both = await shift.begin(stack)
         for process in both:
             say(process, "go")
-        await shift.until(client, 0.6)  # more than one of them can do alone
+        await shift.wait_until(client, 0.6)  # more than one of them can do alone
         first, _ = both
         kill(first)
-        await shift.until(client, 1)
-        await shift.judge(client, first)
+        await shift.wait_until(client, 1)
+        await shift.check(client, first)
         actions = await client.actions(ActionQuery(limit=MAX_LIMIT))
         assert len({action.owner for action in actions}) == 2
 
@@ -168,7 +170,7 @@ def test_so_it_is_with_500_actions(tmp_path: Path, again: int) -> None:
 
 def test_what_a_dispatcher_writes_after_its_leases_is_refused(tmp_path: Path) -> None:
     async def test() -> None:
-        shift = Shift(tmp_path, 10)
+        shift = DispatcherPair(tmp_path, 10)
         async with AsyncExitStack() as stack:
             client, first, second = await shift.begin(stack)
             hold = shift.folder / f"hold.{first.pid}"
@@ -178,12 +180,12 @@ def test_what_a_dispatcher_writes_after_its_leases_is_refused(tmp_path: Path) ->
             for _ in range(MOST):
                 assert await hear(first) == "held"
             first.send_signal(signal.SIGSTOP)
-            await shift.until(client, 1)
+            await shift.wait_until(client, 1)
             hold.unlink()
             say(first, "on")
             first.send_signal(signal.SIGCONT)
             for _ in range(MOST):
                 assert await hear(first) == "stale_epoch"
-            await shift.judge(client, first)
+            await shift.check(client, first)
 
     run(test)

@@ -19,7 +19,13 @@ from agentstepper_nb.runtime.moniker import MonikerContext
 from agentstepper_nb.runtime.monikers import llm, registry
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmStepContext, run_moniker_step
-from tests.coding.scripted_parts import Answer, FakeProvider, calls, fails, says
+from tests.coding.scripted_parts import (
+    Answer,
+    FakeProvider,
+    make_failure,
+    make_text_answer,
+    make_tool_calls,
+)
 from tests.runtime.live_sessions import harness
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -45,9 +51,9 @@ async def answered(
 @pytest.mark.parametrize(
     "answer",
     [
-        calls(("1", "step_frame", GOOD)),
-        says(json.dumps(GOOD)),
-        says(f"```json\n{json.dumps(GOOD)}\n```"),
+        make_tool_calls(("1", "step_frame", GOOD)),
+        make_text_answer(json.dumps(GOOD)),
+        make_text_answer(f"```json\n{json.dumps(GOOD)}\n```"),
     ],
 )
 async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
@@ -62,7 +68,7 @@ async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
 
 
 async def test_it_is_told_the_state_and_the_guidance() -> None:
-    model = FakeProvider(says(json.dumps(GOOD)))
+    model = FakeProvider(make_text_answer(json.dumps(GOOD)))
     frame = FrameIn(step="s", state={"n": 1}, guidance="Faster.")
     await run_moniker_step(frame, LlmStepContext(CONFIG, model))
     (message,) = model.requests[0].messages
@@ -73,18 +79,18 @@ async def test_it_is_told_the_state_and_the_guidance() -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (says("I counted."), "it is no frame"),
-        (says(json.dumps(GOOD | {"more": 1})), "unknown field `more`"),
-        (says(json.dumps(GOOD | {"done": "no"})), "$.done"),
-        (says(json.dumps(GOOD | {"step": "other"})), "a frame of step 'other'"),
-        (calls(("1", "step_frame", "{")), "it is no frame"),
-        (calls(("1", "step_frame", GOOD), ("2", "step_frame", GOOD)), "called once"),
-        (calls(("1", "shell", {})), "there is one tool"),
-        (says(""), "it is no frame"),
+        (make_text_answer("I counted."), "it is no frame"),
+        (make_text_answer(json.dumps(GOOD | {"more": 1})), "unknown field `more`"),
+        (make_text_answer(json.dumps(GOOD | {"done": "no"})), "$.done"),
+        (make_text_answer(json.dumps(GOOD | {"step": "other"})), "a frame of step 'other'"),
+        (make_tool_calls(("1", "step_frame", "{")), "it is no frame"),
+        (make_tool_calls(("1", "step_frame", GOOD), ("2", "step_frame", GOOD)), "called once"),
+        (make_tool_calls(("1", "shell", {})), "there is one tool"),
+        (make_text_answer(""), "it is no frame"),
     ],
 )
 async def test_a_bad_answer_is_repaired_once(bad: Answer, why: str) -> None:
-    out, model = await answered(bad, calls(("9", "step_frame", GOOD)))
+    out, model = await answered(bad, make_tool_calls(("9", "step_frame", GOOD)))
     assert out == FrameOut(**GOOD)
     told = model.requests[1].messages[2:]
     assert told
@@ -100,12 +106,12 @@ def _calls(model: FakeProvider) -> Any:
 
 async def test_two_bad_answers_are_an_error() -> None:
     with pytest.raises(StepFrameError, match="nor was its first"):
-        await answered(says("No."), says("No."))
+        await answered(make_text_answer("No."), make_text_answer("No."))
 
 
 async def test_no_answer_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="The key is wrong"):
-        await answered(fails("The key is wrong."))
+        await answered(make_failure("The key is wrong."))
 
 
 async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +131,7 @@ async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.M
     )
     config = {"task": "Count to three.", "provider": "scripted", "model": "counts"}
     async with harness(tmp_path) as home:
-        agent = await home.begin(llm.LlmMoniker, moniker="llm", config=config)
+        agent = await home.start_agent(llm.LlmMoniker, moniker="llm", config=config)
         await agent.join()
         assert [row.text for row in await home.steps()] == ["number 1", "number 2", "number 3"]
         assert (await home.state()).status == "done"

@@ -51,7 +51,7 @@ ASKS: dict[str, Struct] = {
 
 
 @dataclass
-class Core:
+class SilentCore:
     """Answers, or lets its answer wait until the connection is gone.
 
     Attributes:
@@ -60,17 +60,17 @@ class Core:
     """
 
     silent: bool = False
-    asked: list[Struct] = field(default_factory=list)
+    requests: list[Struct] = field(default_factory=list)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     streams: int = 0
 
     async def call(self, method: str, params: Raw) -> Struct | None:
         kind, answer = KINDS[method]
-        self.asked.append(msgspec.json.decode(params, type=kind))
+        self.requests.append(msgspec.json.decode(params, type=kind))
         self.reached.set()
         if self.silent:
             await asyncio.Event().wait()
-        if len(self.asked) > 90:
+        if len(self.requests) > 90:
             raise CommandError("stale_epoch", "It is theirs.")
         return answer
 
@@ -91,7 +91,7 @@ class Core:
 @pytest.mark.parametrize("method", ASKS)
 def test_what_was_not_answered_is_asked_again(method: str) -> None:
     async def test() -> None:
-        core = Core(silent=True)
+        core = SilentCore(silent=True)
         breakable = BreakableConnection(core)
         queue = RemoteQueue(breakable.connection)
         asking = asyncio.create_task(getattr(queue, method)(ASKS[method]))
@@ -100,14 +100,14 @@ def test_what_was_not_answered_is_asked_again(method: str) -> None:
         core.silent = False
         breakable.break_off(again=True)
         assert await asking == KINDS[method][1]
-        assert core.asked == [ASKS[method]] * 2
+        assert core.requests == [ASKS[method]] * 2
 
     run(test)
 
 
 def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
     async def test() -> None:
-        core = Core(asked=[ReleaseLeases(owner=OWNER, until=0)] * 90)
+        core = SilentCore(requests=[ReleaseLeases(owner=OWNER, until=0)] * 90)
         breakable = BreakableConnection(core)
         queue = RemoteQueue(breakable.connection)
         write = ASKS["write"]
@@ -124,7 +124,7 @@ def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
 
 def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
     async def test() -> None:
-        breakable = BreakableConnection(Core())
+        breakable = BreakableConnection(SilentCore())
         queue = RemoteQueue(breakable.connection)
         asyncio.get_running_loop().call_soon(breakable.connect)
         heard = []

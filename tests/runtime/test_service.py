@@ -34,12 +34,16 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
             breakable.connect()
             service = create(ServiceContext(data_dir=tmp_path, core_caller=breakable.connection))
             for id in ("s", "t"):
-                await core.done(await core.create(id, "joke", config={"interval_s": 3600}))
-            state = await core.until("s", SessionStatus.RUNNING, iteration=1)
+                await core.wait_until_done(
+                    await core.create(id, "joke", config={"interval_s": 3600})
+                )
+            state = await core.wait_for_state("s", SessionStatus.RUNNING, iteration=1)
             there = await info(service)
             assert (there.owner, there.sessions, there.actions) == (state.owner, ("s", "t"), ())
             assert core.runtime.dispatchers == {there.owner}
-            await core.done(await core.act(ActionKind.DESTROY, "t", payload={"timeout_s": 0}))
+            await core.wait_until_done(
+                await core.enqueue(ActionKind.DESTROY, "t", payload={"timeout_s": 0})
+            )
             await service.close()
             state = await core.state("s")
             assert (state.status, state.lease_until) == (SessionStatus.RUNNING, core.clock())

@@ -9,7 +9,7 @@ from msgspec import Raw
 from agentstepper_nb import Approval
 from agentstepper_nb.protocol.agent import DecideApproval, HaltPointReached
 from agentstepper_nb.protocol.answers import Answer, DenyAnswer, ResumeAnswer
-from tests.sdk.scripted_core import Peer, ScriptedCore
+from tests.sdk.scripted_core import AgentPeer, ScriptedCore
 
 
 async def call(dbg: Any, approval: Approval, args: Any = "rm -r build") -> Any:
@@ -18,19 +18,19 @@ async def call(dbg: Any, approval: Approval, args: Any = "rm -r build") -> Any:
     return t.result
 
 
-def approves(text: str | None = None, *, always: bool = False) -> ResumeAnswer:
+def is_approved(text: str | None = None, *, always: bool = False) -> ResumeAnswer:
     if text is None:
         return ResumeAnswer(approved=True, always=always)
     return ResumeAnswer(approved=True, always=always, data=Raw(text.encode()))
 
 
-class Answers:
+class ApprovalAnswers:
     """Answers what asks for an approval, and steps at all else."""
 
     def __init__(self, answer: Answer | None) -> None:
         self._answer = answer
 
-    def __call__(self, peer: Peer, point: HaltPointReached) -> Answer | None:
+    def __call__(self, peer: AgentPeer, point: HaltPointReached) -> Answer | None:
         return self._answer if point.approval is not None else ResumeAnswer()
 
 
@@ -38,14 +38,14 @@ class ApprovalDecider:
     """A Core that takes the agent's own decision for an answer."""
 
     def __init__(self, core: ScriptedCore) -> None:
-        core.policy = Answers(None)
+        core.policy = ApprovalAnswers(None)
         self._core = core
 
-    def decided(self, peer: Peer) -> DecideApproval:
+    def decisions(self, peer: AgentPeer) -> DecideApproval:
         """Wait for a decision, and answer as it says."""
-        said = peer.next(DecideApproval)
+        said = peer.receive(DecideApproval)
         edit = said.data if isinstance(said.data, Raw) else None
         text = None if edit is None else bytes(edit).decode()
-        yes = approves(text, always=said.always)
+        yes = is_approved(text, always=said.always)
         peer.answer(said.halt_point, yes if said.approved else DenyAnswer(reason=said.reason))
         return said

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from tests.sdk.scripted_core import Peer, ScriptedCore
+from tests.sdk.scripted_core import AgentPeer, ScriptedCore
 
 Scenario = Callable[[Any], Awaitable[Any]]
 
@@ -80,7 +80,7 @@ def run(stepper_kind: str, core: ScriptedCore, scenario: Scenario, **options: An
     return asyncio.run(main())
 
 
-def transcript(peer: Peer) -> list[Any]:
+def transcript(peer: AgentPeer) -> list[Any]:
     """What an agent sent, without what differs from run to run: ids are counted, times left out."""
     known: dict[str, str] = {}
 
@@ -88,7 +88,7 @@ def transcript(peer: Peer) -> list[Any]:
         return known.setdefault(match[0], f"id-{len(known) + 1}")
 
     text = msgspec.json.encode(
-        [[type(message).__name__, message] for message in peer.sent]
+        [[type(message).__name__, message] for message in peer.received]
     ).decode()
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", count, text)
     text = re.sub(r'"(at|clock)":[0-9.e+-]+', r'"\1":0', text)

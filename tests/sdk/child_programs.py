@@ -32,7 +32,7 @@ class CollectedOutput(io.StringIO):
         self._texts.put(text)
         return len(text)
 
-    def until(self, words: str) -> str:
+    def wait_for_text(self, words: str) -> str:
         said = ""
         while words not in said:
             said += self._texts.get(timeout=TIMEOUT_S)

@@ -7,7 +7,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, discover
 from tests.helpers.core_announcement import announce_core
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -35,9 +35,9 @@ def live() -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def person(live: AgentStepperCore) -> Iterator[Person]:
+def person(live: AgentStepperCore) -> Iterator[LiveView]:
     """Somebody at the real Core's view."""
-    with Person(live.ui_port) as person:
+    with LiveView(live.ui_port) as person:
         yield person
 
 

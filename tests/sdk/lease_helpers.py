@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import Run, RunMode
-from tests.sdk.scripted_core import TIMEOUT_S, Peer
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer
 
 CONTINUE_LEASE = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
@@ -25,16 +25,16 @@ def make_continue_lease(*breakpoints: BreakpointRule) -> LeaseMessage:
     return LeaseMessage(epoch=1, mode=RunMode.CONTINUE, breakpoints=breakpoints)
 
 
-def list_waits_and_epochs(peer: Peer) -> list[tuple[bool, int]]:
+def list_waits_and_epochs(peer: AgentPeer) -> list[tuple[bool, int]]:
     """Of each halt point after the start: whether it waited, and under which lease."""
-    return [(point.waits, point.epoch) for point in peer.points[1:]]
+    return [(point.waits, point.epoch) for point in peer.halt_points[1:]]
 
 
 def make_timeline_answerer(lease: LeaseMessage) -> Any:
     """Answers a request for the timeline after a lease: who has the answer has read the lease."""
 
-    def answer(peer: Peer, message: GetTimeline) -> Struct:
-        peer.say(lease)
+    def answer(peer: AgentPeer, message: GetTimeline) -> Struct:
+        peer.send(lease)
         return Timeline(run=NO_VIEW_LEASE, rows=(), commits=())
 
     return answer
@@ -46,6 +46,6 @@ async def wait_for_lease(dbg: Any) -> None:
     assert await asyncio.to_thread(stepper._timeline, TIMEOUT_S) is not None
 
 
-async def ask(dbg: Any, prompt: Any = "p") -> Any:
+async def query(dbg: Any, prompt: Any = "p") -> Any:
     begun = await dbg.begin_llm_query_breakpoint(prompt)
     return begun, await dbg.end_llm_query_breakpoint("r")

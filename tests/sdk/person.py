@@ -19,7 +19,7 @@ from tests.helpers.auth_headers import view_headers
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
-class Person:
+class LiveView:
     """Watches all runs, and acts on the newest.
 
     Args:
@@ -40,7 +40,7 @@ class Person:
 
     def __enter__(self) -> Self:
         self._socket = self._connection.__enter__()
-        self._command(ui.UiHello(version=2, client="test"))
+        self._request(ui.UiHello(version=2, client="test"))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -50,55 +50,55 @@ class Person:
     def run(self) -> Run:
         return list(self.runs.values())[-1]
 
-    def until(self, true: Callable[[Run], bool]) -> Run:
+    def wait_until(self, true: Callable[[Run], bool]) -> Run:
         """Watch until the newest run is as asked."""
         while not (self.runs and true(self.run)):
-            self._take()
+            self._receive()
         return self.run
 
     def wait_change(self) -> None:
         """Watch until the next message of the Core's."""
-        self._take()
+        self._receive()
 
-    def halted(self) -> str:
+    def wait_until_halted(self) -> str:
         """Watch until the run halts; the halt point it halts at."""
-        return self.until(lambda run: bool(run.pending)).pending[0]
+        return self.wait_until(lambda run: bool(run.pending)).pending[0]
 
-    def over(self) -> Run:
+    def wait_until_ended(self) -> Run:
         """Watch until the run has ended."""
-        return self.until(lambda run: run.state is RunState.IDLE)
+        return self.wait_until(lambda run: run.state is RunState.IDLE)
 
     def step(self, edit: Any = ..., revision: int = 1) -> None:
         """Step the oldest pending halt point, with an edit where one is given."""
-        halt_point = self.halted()
+        halt_point = self.wait_until_halted()
         if edit is ...:
-            self._command(ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision))
+            self._request(ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision))
             return
         text = json.dumps(edit)
-        self._command(
+        self._request(
             ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision, edit=text),
         )
 
     def edit(self, value: Any, *, sticky: bool = False) -> None:
         """Edit the oldest pending halt point for the first time, and leave it pending."""
-        meant = {"run": self.run.id, "halt_point": self.halted(), "revision": 1}
-        self._command(ui.SetEdit(**meant, edit=json.dumps(value), sticky=sticky or UNSET))
+        meant = {"run": self.run.id, "halt_point": self.wait_until_halted(), "revision": 1}
+        self._request(ui.SetEdit(**meant, edit=json.dumps(value), sticky=sticky or UNSET))
 
     def approve(
         self, edit: Any = ..., revision: int = 1, *, always: bool = False, confirmed: bool = True
     ) -> None:
         """Approve what the oldest pending halt point asks, with an edit where one is given."""
         text = None if edit is ... else json.dumps(edit)
-        halt_point = self.halted()
+        halt_point = self.wait_until_halted()
         meant = {"run": self.run.id, "halt_point": halt_point, "revision": revision}
-        self._command(ui.ApproveCall(**meant, edit=text, always=always, confirmed=confirmed))
+        self._request(ui.ApproveCall(**meant, edit=text, always=always, confirmed=confirmed))
 
     def deny(self, reason: str, revision: int = 1) -> None:
-        halt_point = self.halted()
+        halt_point = self.wait_until_halted()
         meant = {"run": self.run.id, "halt_point": halt_point, "revision": revision}
-        self._command(ui.DenyCall(**meant, reason=reason))
+        self._request(ui.DenyCall(**meant, reason=reason))
 
-    def tries(self, does: Callable[..., None], *args: Any) -> bool:
+    def try_action(self, does: Callable[..., None], *args: Any) -> bool:
         """Do it, and tell whether nobody was faster."""
         try:
             does(*args)
@@ -107,37 +107,37 @@ class Person:
             return False
         return True
 
-    def go_on(self) -> None:
-        self._command(ui.ContinueRun(run=self.run.id))
+    def resume(self) -> None:
+        self._request(ui.ContinueRun(run=self.run.id))
 
     def halt(self) -> None:
-        self._command(ui.HaltRun(run=self.run.id))
+        self._request(ui.HaltRun(run=self.run.id))
 
     def stop(self) -> None:
-        self._command(ui.StopRun(run=self.run.id))
+        self._request(ui.StopRun(run=self.run.id))
 
-    def rows(self) -> list[TimelineRow]:
-        return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).rows)
+    def list_rows(self) -> list[TimelineRow]:
+        return list(self._request(ui.OpenRun(run=self.run.id), ui.RunOpened).rows)
 
-    def commits(self) -> list[Commit]:
-        return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).commits)
+    def list_commits(self) -> list[Commit]:
+        return list(self._request(ui.OpenRun(run=self.run.id), ui.RunOpened).commits)
 
-    def body(self, row: TimelineRow) -> Any:
-        found = self._command(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)
+    def get_data(self, row: TimelineRow) -> Any:
+        found = self._request(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)
         return json.loads(found.data if found.edit is None else found.edit)
 
-    def _command(self, command: Struct, answer: type[Any] | None = None) -> Any:
+    def _request(self, command: Struct, answer: type[Any] | None = None) -> Any:
         self._sent += 1
         id = f"c{self._sent}"
         self._socket.send(ui.from_ui.encode(command, self._sent, id))
         while True:
-            got, message = self._take()
+            got, message = self._receive()
             if got == id:
                 assert not isinstance(message, ui.UiError), message
                 assert answer is None or isinstance(message, answer)
                 return message
 
-    def _take(self) -> tuple[Any, Any]:
+    def _receive(self) -> tuple[Any, Any]:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=TIMEOUT_S))
         message = decode_contents(message, self._decoder)
         if isinstance(message, ui.CoreHello):

@@ -45,49 +45,49 @@ START = STEP = ResumeAnswer()
 M = TypeVar("M")
 
 #: Gives the answer of a halt point, or None: the test answers it later.
-Policy = Callable[["Peer", HaltPointReached], Answer | None]
+Policy = Callable[["AgentPeer", HaltPointReached], Answer | None]
 
 #: Gives the answer of a request, or None: nobody answers it.
-Requests = Callable[["Peer", GetTimeline], Struct | None]
+Requests = Callable[["AgentPeer", GetTimeline], Struct | None]
 
 
-def go_on(peer: Peer, point: HaltPointReached) -> Answer:
+def answer_all(peer: AgentPeer, point: HaltPointReached) -> Answer:
     """Step at once, everywhere."""
     return ResumeAnswer()
 
 
-def hold(peer: Peer, point: HaltPointReached) -> None:
+def answer_none(peer: AgentPeer, point: HaltPointReached) -> None:
     """Leave every halt point to the test."""
 
 
-def only_the_start(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
+def answer_start(peer: AgentPeer, point: HaltPointReached) -> ResumeAnswer | None:
     """Step at once at the program's start; leave the others to the test."""
-    return go_on(peer, point) if point.summary else None
+    return answer_all(peer, point) if point.summary else None
 
 
-def edit(text: str) -> ResumeAnswer:
+def make_edit_answer(text: str) -> ResumeAnswer:
     """Step with an edit."""
     return ResumeAnswer(data=Raw(text.encode()))
 
 
-class Script:
+class ScriptedAnswers:
     """Answers one halt point after the other; steps on when it is used up."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
 
-    def __call__(self, peer: Peer, point: HaltPointReached) -> Answer:
+    def __call__(self, peer: AgentPeer, point: HaltPointReached) -> Answer:
         return self._answers.pop(0) if self._answers else ResumeAnswer()
 
 
-class Peer:
+class AgentPeer:
     """One agent, as its Core sees it."""
 
     def __init__(self, socket: ServerConnection) -> None:
         self.socket = socket
         self.version = 2 if socket.subprotocol == SUBPROTOCOL else 1
         self.hello: Hello | None = None
-        self.sent: list[Any] = []  # all it sent, but hello
+        self.received: list[Any] = []  # all it sent, but hello
         self.gone = threading.Event()
         self._inbox: Queue[Any] = Queue()
         self._n = 0
@@ -95,44 +95,46 @@ class Peer:
 
     def answer(self, halt_point: str, answer: Answer | None = None) -> None:
         """Answer a halt point that waits."""
-        self.say(AnswerMessage(halt_point=halt_point, answer=answer or ResumeAnswer()))
+        self.send(AnswerMessage(halt_point=halt_point, answer=answer or ResumeAnswer()))
 
-    def say(self, message: Struct, id: str | None = None) -> None:
+    def send(self, message: Struct, id: str | None = None) -> None:
         self._n += 1
         self.socket.send(to_agent.encode(message, self._n, id))
 
-    def next(self, kind: type[M] | tuple[type[M], ...]) -> M:
+    def receive(self, kind: type[M] | tuple[type[M], ...]) -> M:
         """The next message of a kind; what comes before it is passed over."""
         while True:
             message = self._inbox.get(timeout=TIMEOUT_S)
             if message is None:
-                raise AssertionError(f"The agent went before it sent {kind}; it sent {self.sent}")
+                raise AssertionError(
+                    f"The agent went before it sent {kind}; it sent {self.received}"
+                )
             if isinstance(message, kind):
                 return message
 
-    def ends(self) -> Bye | None:
+    def wait_until_gone(self) -> Bye | None:
         """Wait until the agent is gone; how it said that it ended."""
         assert self.gone.wait(TIMEOUT_S)
-        byes = [message for message in self.sent if isinstance(message, Bye)]
+        byes = [message for message in self.received if isinstance(message, Bye)]
         return byes[0] if byes else None
 
-    def drop(self) -> None:
+    def break_connection(self) -> None:
         """Break the connection without a word."""
         with suppress(OSError):
             self.socket.socket.shutdown(socket.SHUT_RDWR)
 
-    def put(self, message: Any) -> None:
+    def record(self, message: Any) -> None:
         if message is not None:
-            self.sent.append(message)
+            self.received.append(message)
         self._inbox.put(message)
 
     @property
-    def points(self) -> list[HaltPointReached]:
-        return [message for message in self.sent if isinstance(message, HaltPointReached)]
+    def halt_points(self) -> list[HaltPointReached]:
+        return [message for message in self.received if isinstance(message, HaltPointReached)]
 
     @property
     def events(self) -> list[EventBegun]:
-        return [message for message in self.sent if isinstance(message, EventBegun)]
+        return [message for message in self.received if isinstance(message, EventBegun)]
 
 
 class ScriptedCore:
@@ -151,7 +153,7 @@ class ScriptedCore:
 
     def __init__(
         self,
-        policy: Policy = go_on,
+        policy: Policy = answer_all,
         version: int = 2,
         token: str | None = None,
         welcome: Welcome | AgentError | None = None,
@@ -162,15 +164,17 @@ class ScriptedCore:
         self.acknowledges = True
         self.lease: LeaseMessage | None = None  # pushed after each welcome
         self.welcome = welcome
-        self.heard: dict[str, int] = {}  # by run, the number of the last message that it keeps
-        self.kept: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
+        self.received_counts: dict[
+            str, int
+        ] = {}  # by run, the number of the last message that it keeps
+        self.received: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
         self.answers: dict[str, Answer] = {}  # by halt point, told again to an agent that missed it
         self.faults: list[AssertionError] = []
         self.version = version
         self._token = token
         self._max_size = max_size
-        self.peers: list[Peer] = []
-        self._arrivals: Queue[Peer] = Queue()
+        self.peers: list[AgentPeer] = []
+        self._arrivals: Queue[AgentPeer] = Queue()
         self._bind(0)
 
     def _bind(self, port: int) -> None:
@@ -199,7 +203,7 @@ class ScriptedCore:
         """Go away: nobody listens any more, and every connection is gone."""
         self._server.shutdown()
         for peer in self.peers:
-            peer.drop()
+            peer.break_connection()
         for peer in self.peers:
             peer.gone.wait(TIMEOUT_S)
         self._thread.join()
@@ -209,12 +213,12 @@ class ScriptedCore:
         self._bind(self.port if port is None else port)
         self._thread.start()
 
-    def forget(self) -> None:
+    def forget_runs(self) -> None:
         """Lose all runs."""
-        self.heard.clear()
-        self.kept.clear()
+        self.received_counts.clear()
+        self.received.clear()
 
-    def peer(self) -> Peer:
+    def wait_for_peer(self) -> AgentPeer:
         """The next agent that connects."""
         return self._arrivals.get(timeout=TIMEOUT_S)
 
@@ -230,15 +234,15 @@ class ScriptedCore:
         return None
 
     def _serve(self, socket: ServerConnection) -> None:
-        peer = Peer(socket)
+        peer = AgentPeer(socket)
         self.peers.append(peer)
         try:
             if peer.version == 2:
-                self._greet(peer)
+                self._open_session(peer)
             self._arrivals.put(peer)
             for text in socket:
                 assert isinstance(text, str), "the SDK sends text frames"
-                self._take(peer, text)
+                self._receive(peer, text)
         except (ConnectionClosed, OSError):
             pass
         except AssertionError as error:
@@ -246,16 +250,16 @@ class ScriptedCore:
             raise
         finally:
             peer.gone.set()
-            peer.put(None)
+            peer.record(None)
 
-    def _greet(self, peer: Peer) -> None:
+    def _open_session(self, peer: AgentPeer) -> None:
         envelope, hello = from_agent.decode(peer.socket.recv())
         assert isinstance(hello, Hello)
         assert envelope.n == 1
         peer.hello = hello
-        peer.say(self._answer_hello(hello))
+        peer.send(self._answer_hello(hello))
         if self.lease is not None:
-            peer.say(self.lease)
+            peer.send(self.lease)
         for halt_point in hello.waiting:
             if halt_point in self.answers:
                 peer.answer(halt_point, self.answers[halt_point])
@@ -264,24 +268,24 @@ class ScriptedCore:
         if isinstance(self.welcome, AgentError):
             return self.welcome
         if hello.sent == 0:
-            assert hello.run not in self.heard, "a run begins once"
-            self.heard[hello.run], self.kept[hello.run] = 1, []
-        elif hello.run not in self.heard:
+            assert hello.run not in self.received_counts, "a run begins once"
+            self.received_counts[hello.run], self.received[hello.run] = 1, []
+        elif hello.run not in self.received_counts:
             return AgentError(code="unknown_run", message="This Core doesn't know the run.")
-        heard = self.heard[hello.run]
+        heard = self.received_counts[hello.run]
         usual = Welcome(version=2, core="scripted", run=hello.run, received=heard)
         return self.welcome or usual
 
-    def _take(self, peer: Peer, text: str) -> None:
+    def _receive(self, peer: AgentPeer, text: str) -> None:
         if peer.version == 1:
             message: Any = v1.decode_message(text)
-            peer.put(message)
+            peer.record(message)
             if isinstance(message, v1.V1Breakpoint):
                 self._answer_v1(peer, message)
             return
         envelope, message = from_agent.decode(text)
         message = decode_contents(message, peer.decoder)
-        self._keep(peer, envelope.n, message)
+        self._record(peer, envelope.n, message)
         if isinstance(message, HaltPointReached) and message.waits:
             answer = self.policy(peer, message)
             if answer is not None:
@@ -289,19 +293,19 @@ class ScriptedCore:
         if isinstance(message, GetTimeline):
             found = self.requests(peer, message)
             if found is not None:
-                peer.say(found, None if envelope.id is UNSET else envelope.id)
+                peer.send(found, None if envelope.id is UNSET else envelope.id)
 
-    def _keep(self, peer: Peer, number: int, message: Any) -> None:
+    def _record(self, peer: AgentPeer, number: int, message: Any) -> None:
         assert peer.hello is not None
         run = peer.hello.run
-        assert number == self.heard[run] + 1, "each message comes once, and in order"
-        self.heard[run] = number
-        self.kept[run].append(message)
-        peer.put(message)
+        assert number == self.received_counts[run] + 1, "each message comes once, and in order"
+        self.received_counts[run] = number
+        self.received[run].append(message)
+        peer.record(message)
         if self.acknowledges:
-            peer.say(MessagesAcknowledged(received=number))
+            peer.send(MessagesAcknowledged(received=number))
 
-    def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
+    def _answer_v1(self, peer: AgentPeer, point: v1.V1Breakpoint) -> None:
         answer = self.policy(peer, point)
         if answer is None:
             return
@@ -322,9 +326,9 @@ class ScriptedCore:
         )
 
 
-def waiting(peer: Peer) -> HaltPointReached:
+def waiting(peer: AgentPeer) -> HaltPointReached:
     """The next halt point that waits, after the start."""
     while True:
-        point = peer.next(HaltPointReached)
+        point = peer.receive(HaltPointReached)
         if point.waits and not point.summary:
             return point

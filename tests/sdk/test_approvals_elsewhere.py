@@ -26,8 +26,8 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.sdk.approvals import NO_APPROVER_REASON
 from tests.sdk.approval_helpers import ApprovalDecider, call
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
+from tests.sdk.person import LiveView
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_start, waiting
 
 SECRET = "sk-live-0123456789"
 
@@ -45,10 +45,10 @@ def test_secrets_stay_here_and_come_back(
         approval = Approval(f"It sends {SECRET}." + "x" * 2000, rule=f"curl {SECRET}")
         approval.approve(f"curl -H {SECRET} other")
         working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
-        peer = core.peer()
-        said = arbiter.decided(peer)
+        peer = core.wait_for_peer()
+        said = arbiter.decisions(peer)
         assert working.result(TIMEOUT_S) == f"curl -H {SECRET} other"
-    (asked,) = [point for point in peer.points if point.approval is not None]
+    (asked,) = [point for point in peer.halt_points if point.approval is not None]
     assert asked.approval is not None
     assert asked.approval.why.startswith("It sends [masked MY_API_KEY].xx")
     assert len(asked.approval.why) == 1000
@@ -76,7 +76,7 @@ def test_redact_sees_what_is_asked_and_why_it_is_denied(
         working = pool.submit(
             run, stepper_kind, core, lambda dbg: call(dbg, approval), redact=redact
         )
-        assert arbiter.decided(core.peer()).reason == "hidden"
+        assert arbiter.decisions(core.wait_for_peer()).reason == "hidden"
         with pytest.raises(ToolDeniedError, match="hidden"):
             working.result(TIMEOUT_S)
     assert {"why": "It deletes files."} in seen
@@ -117,14 +117,14 @@ def test_without_its_core_only_who_is_elsewhere_decides(stepper_kind: str) -> No
         made.set()
         return result
 
-    with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
+    with ScriptedCore(answer_start) as core, ThreadPoolExecutor(1) as pool:
         working = pool.submit(run, stepper_kind, core, scenario, on_disconnect="continue")
-        asked = waiting(core.peer())
+        asked = waiting(core.wait_for_peer())
         core.stop()
         assert made.wait(TIMEOUT_S)
         core.start()
         assert working.result(TIMEOUT_S) == "ls"
-        (kept,) = core.kept.values()
+        (kept,) = core.received.values()
     points = [m for m in kept if isinstance(m, HaltPointReached) and m.approval is not None]
     assert [point.waits for point in points] == [True, False]
     assert [m.halt_point for m in kept if isinstance(m, Withdraw)] == [asked.id]
@@ -132,17 +132,17 @@ def test_without_its_core_only_who_is_elsewhere_decides(stepper_kind: str) -> No
 
 @both
 def test_who_waits_for_its_core_is_answered_when_it_is_back(stepper_kind: str) -> None:
-    with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
+    with ScriptedCore(answer_start) as core, ThreadPoolExecutor(1) as pool:
         approval = Approval("It deletes files.")
         working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
-        asked = waiting(core.peer())
+        asked = waiting(core.wait_for_peer())
         core.stop()
         approval.approve("ls")
         core.start()
-        back = core.peer()
+        back = core.wait_for_peer()
         assert back.hello is not None
         assert back.hello.waiting == (asked.id,)
-        assert back.next(DecideApproval).halt_point == asked.id
+        assert back.receive(DecideApproval).halt_point == asked.id
         back.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
             working.result(TIMEOUT_S)
@@ -153,7 +153,7 @@ def test_who_waits_for_its_core_is_answered_when_it_is_back(stepper_kind: str) -
 
 @both
 def test_a_person_approves_an_edit_for_always(
-    stepper_kind: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: LiveView
 ) -> None:
     approval = Approval("It deletes files.", "high", "rm -r *")
     where: Any = SimpleNamespace(port=live.client_port)
@@ -161,20 +161,20 @@ def test_a_person_approves_an_edit_for_always(
         working = pool.submit(
             run, stepper_kind, where, lambda dbg: call(dbg, approval), mode="continue"
         )
-        halted = person.until(lambda run: run.state is RunState.HALTED)
+        halted = person.wait_until(lambda run: run.state is RunState.HALTED)
         assert halted.mode is RunMode.CONTINUE
-        person.go_on()
+        person.resume()
         assert person.run.pending == halted.pending, "to continue approves nothing"
         person.approve({"Tool": "shell", "Argument": "ls"}, always=True)
         assert working.result(TIMEOUT_S) == "ls"
-    person.over()
+    person.wait_until_ended()
     assert approval.always
-    (asked,) = [row for row in person.rows() if row.approval]
+    (asked,) = [row for row in person.list_rows() if row.approval]
     assert (asked.edited, asked.answer, asked.summary) == (True, AnswerKind.RESUME, "shell(ls)")
 
 
 @both
-def test_a_person_denies(stepper_kind: str, live: AgentStepperCore, person: Person) -> None:
+def test_a_person_denies(stepper_kind: str, live: AgentStepperCore, person: LiveView) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match="Not today"):
             await call(dbg, Approval("It deletes files."))
@@ -185,19 +185,19 @@ def test_a_person_denies(stepper_kind: str, live: AgentStepperCore, person: Pers
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(run, stepper_kind, where, scenario, mode="continue")
-        person.halted()
+        person.wait_until_halted()
         person.halt()
         person.deny("Not today.")
         person.deny("Nor any other day.")
         working.result(TIMEOUT_S)
-    assert person.over().ending is RunEnding.FINISHED
-    denied = [row.reason for row in person.rows() if row.reason]
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
+    denied = [row.reason for row in person.list_rows() if row.reason]
     assert denied == ["Not today.", "Nor any other day."]
 
 
 @both
 def test_whoever_is_first_the_agent_does_what_is_recorded(
-    stepper_kind: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: LiveView
 ) -> None:
     rounds = 20
     waits, decided = Queue[Approval](), Queue[str]()
@@ -225,15 +225,17 @@ def test_whoever_is_first_the_agent_does_what_is_recorded(
         for turn in range(rounds):
             together = threading.Barrier(2)
             other = pool.submit(elsewhere, waits.get(timeout=TIMEOUT_S), turn, together)
-            person.halted()
+            person.wait_until_halted()
             together.wait(TIMEOUT_S)
-            first = person.tries(*((person.deny, "denied here") if turn % 3 else (person.approve,)))
+            first = person.try_action(
+                *((person.deny, "denied here") if turn % 3 else (person.approve,))
+            )
             other.result(TIMEOUT_S)
             acted.append(decided.get(timeout=TIMEOUT_S))
             assert (acted[-1] in ("denied here", "as it was")) == first
-            person.until(lambda run: not run.pending)
+            person.wait_until(lambda run: not run.pending)
         working.result(TIMEOUT_S)
-    person.over()
-    asked = [row for row in person.rows() if row.approval]
+    person.wait_until_ended()
+    asked = [row for row in person.list_rows() if row.approval]
     recorded = [row.reason or ("edited there" if row.edited else "as it was") for row in asked]
     assert recorded == acted

@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
@@ -46,7 +46,7 @@ RESULTS = ["r", {"a": 1}, 3]
 
 
 def test_an_agent_stepper_s_blocks_let_the_loop_go_on(
-    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     went_on = threading.Event()
 
@@ -64,18 +64,18 @@ def test_an_agent_stepper_s_blocks_let_the_loop_go_on(
 
     entered = threading.Event()
     working = pool.submit(lambda: asyncio.run(main()))
-    person.halted()
+    person.wait_until_halted()
     entered.set()
     assert went_on.wait(TIMEOUT_S), "the loop goes on while the agent is halted"
     person.step("edited")
-    person.go_on()
+    person.resume()
     assert working.result(TIMEOUT_S) == RESULTS
-    assert person.over().ending is RunEnding.FINISHED
-    assert person.body(person.rows()[1]) == "edited"
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
+    assert person.get_data(person.list_rows()[1]) == "edited"
 
 
 def test_an_async_agent_stepper_s_blocks_halt_a_thread(
-    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def main() -> list[Any]:
         async with AsyncAgentStepper("agent", port=live.client_port, stop_on_entry=False) as dbg:
@@ -83,15 +83,15 @@ def test_an_async_agent_stepper_s_blocks_halt_a_thread(
 
     working = pool.submit(lambda: asyncio.run(main()))
     person.step("edited")
-    person.go_on()
+    person.resume()
     assert working.result(TIMEOUT_S) == RESULTS
-    person.over()
-    assert [row.kind for row in person.rows()[1:-1:2]] == [
+    person.wait_until_ended()
+    assert [row.kind for row in person.list_rows()[1:-1:2]] == [
         EventKind.LLM_QUERY,
         EventKind.TOOL_INVOCATION,
         EventKind.CUSTOM,
     ]
-    assert person.body(person.rows()[1]) == "edited"
+    assert person.get_data(person.list_rows()[1]) == "edited"
 
 
 @pytest.mark.parametrize("name", ["llm", "tool", "event"])
@@ -114,8 +114,8 @@ def test_with_in_a_coroutine_is_refused(core: ScriptedCore, name: str) -> None:
         for run in (main, iterate):
             with pytest.raises(RuntimeError, match=rf"Write `async with dbg\.{name}\(…\)`"):
                 asyncio.run(run(dbg))
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert len(peer.events) == 1, "nothing of it was sent"
 
 

@@ -14,7 +14,7 @@ def text(number: int) -> bytes:
     return b"message %d" % number
 
 
-class Run(RuleBasedStateMachine):
+class RandomRun(RuleBasedStateMachine):
     """An agent, its buffer, and a Core that dies and comes back, in any order of what can happen."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Run(RuleBasedStateMachine):
         self.connected = True
         self.written = 1
         self.taken = [text(1)]  # what the Core was sent, hello first
-        self.kept = 1  # how many of them it would still have after it was killed
+        self.acknowledged_texts = 1  # how many of them it would still have after it was killed
         self.promised = 1  # how many it said that it keeps
         self.underway: list[int] = []  # acknowledgements
 
@@ -42,9 +42,9 @@ class Run(RuleBasedStateMachine):
 
     @rule()
     def sync(self) -> None:
-        self.kept = len(self.taken)
+        self.acknowledged_texts = len(self.taken)
         if self.connected:
-            self.underway.append(self.kept)
+            self.underway.append(self.acknowledged_texts)
 
     @precondition(lambda self: self.underway)
     @rule()
@@ -60,21 +60,23 @@ class Run(RuleBasedStateMachine):
     @rule()
     def kill_the_core(self) -> None:
         self.lose_the_connection()
-        del self.taken[self.kept :]
+        del self.taken[self.acknowledged_texts :]
 
     @precondition(lambda self: not self.connected)
     @rule()
     def find_back(self) -> None:
         self.connected = True
-        self.kept = len(self.taken)  # welcome is said once that is on its disk
-        self.buffer.acknowledge(self.kept)
+        self.acknowledged_texts = len(self.taken)  # welcome is said once that is on its disk
+        self.buffer.acknowledge(self.acknowledged_texts)
         self.written = self.buffer.last - len(self.buffer)
 
     @invariant()
     def nothing_is_lost_or_doubled_or_out_of_order(self) -> None:
         assert self.taken == [text(number) for number in range(1, len(self.taken) + 1)]
-        assert self.buffer.acknowledged <= self.kept
-        assert self.buffer.last - len(self.buffer) <= self.kept, "what isn't here is there"
+        assert self.buffer.acknowledged <= self.acknowledged_texts
+        assert self.buffer.last - len(self.buffer) <= self.acknowledged_texts, (
+            "what isn't here is there"
+        )
         assert (self.buffer.size == 0) == (len(self.buffer) == 0)
 
     def teardown(self) -> None:
@@ -84,12 +86,12 @@ class Run(RuleBasedStateMachine):
         while self.buffer.next_after(self.written, WINDOW_BYTES) is not None:
             self.write()
         self.sync()
-        self.buffer.acknowledge(self.kept)
+        self.buffer.acknowledge(self.acknowledged_texts)
         assert len(self.taken) == self.buffer.last
         assert len(self.buffer) == 0
 
 
-TestRun = Run.TestCase
+TestRun = RandomRun.TestCase
 
 
 @given(st.lists(st.integers(1, 50), max_size=30))

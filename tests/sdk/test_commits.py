@@ -36,11 +36,11 @@ def test_commits(stepper_kind: str, core: ScriptedCore, folder: Path) -> None:
 
     made = run(stepper_kind, core, scenario, agent_workspace_path=folder)
     assert made == [False, True, False]
-    peer = core.peer()
-    peer.ends()
-    kinds = [type(message) for message in peer.sent[:3]]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    kinds = [type(message) for message in peer.received[:3]]
     assert kinds == [EventBegun, CommitMade, HaltPointReached]
-    first, second = (message for message in peer.sent if isinstance(message, CommitMade))
+    first, second = (message for message in peer.received if isinstance(message, CommitMade))
     assert (first.title, first.changes, first.event) == ("Initialized repository", (), None)
     assert (second.title, second.description) == ("A summary", "and more")
     assert [change.path for change in second.changes] == ["new.txt"]
@@ -63,9 +63,9 @@ def test_whose_title_was_made_by_rule_is_told(
         await dbg.commit_agent_changes("A summary")
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    peer.ends()
-    commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    commits = [message for message in peer.received if isinstance(message, CommitMade)]
     assert [(commit.snapshot, commit.has_rule_title) for commit in commits] == [
         (False, False),  # the initial one
         (True, True),
@@ -124,8 +124,8 @@ async def test_a_cancelled_commit_is_finished(core: ScriptedCore, folder: Path) 
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        peer = core.peer()
-        commits = [await asyncio.to_thread(peer.next, CommitMade) for _ in range(2)]
+        peer = core.wait_for_peer()
+        commits = [await asyncio.to_thread(peer.receive, CommitMade) for _ in range(2)]
         assert commits[1].title == "Cancelled"
 
 
@@ -139,9 +139,9 @@ def test_many_threads_commit(core: ScriptedCore, folder: Path) -> None:
             return dbg.commit_agent_changes()
 
         made = list(pool.map(work, range(8)))
-    peer = core.peer()
-    assert isinstance(peer.ends(), Bye)
-    commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+    peer = core.wait_for_peer()
+    assert isinstance(peer.wait_until_gone(), Bye)
+    commits = [message for message in peer.received if isinstance(message, CommitMade)]
     assert len(commits) == 1 + sum(made)
     paths = [change.path for commit in commits for change in commit.changes]
     assert sorted(paths) == [f"{n}.txt" for n in range(8)]

@@ -11,7 +11,7 @@ from agentstepper_nb.errors import ToolDeniedError
 from agentstepper_nb.protocol.answers import DenyAnswer, ResumeAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
 from tests.sdk.both_steppers import both, run, transcript
-from tests.sdk.scripted_core import Script, ScriptedCore, edit
+from tests.sdk.scripted_core import ScriptedAnswers, ScriptedCore, make_edit_answer
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ async def retrieve(dbg: Any) -> tuple[Any, Any]:
 @both
 def test_a_custom_event(stepper_kind: str, core: ScriptedCore) -> None:
     assert run(stepper_kind, core, retrieve) == (True, ["a boat"])
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     event, query = peer.events[1:]
     assert (event.kind, event.name, event.parent) == (EventKind.CUSTOM, "retrieval", None)
     assert query.parent == event.id
-    begin, end = (point for point in peer.points if point.event == event.id)
+    begin, end = (point for point in peer.halt_points if point.event == event.id)
     assert (begin.side, bytes(begin.data)) == (EventSide.BEGIN, b'{"query":"boats"}')
     assert (end.side, bytes(end.data), end.outcome) == (
         EventSide.END,
@@ -54,15 +54,21 @@ def test_both_say_the_same() -> None:
     for stepper_kind in ("sync", "async"):
         with ScriptedCore() as core:
             run(stepper_kind, core, retrieve)
-            peer = core.peer()
-            peer.ends()
+            peer = core.wait_for_peer()
+            peer.wait_until_gone()
             said.append(transcript(peer))
     assert said[0] == said[1]
 
 
 @both
 def test_edits_at_both_ends(stepper_kind: str, core: ScriptedCore) -> None:
-    core.policy = Script(ResumeAnswer(), edit("7"), ResumeAnswer(), ResumeAnswer(), edit("null"))
+    core.policy = ScriptedAnswers(
+        ResumeAnswer(),
+        make_edit_answer("7"),
+        ResumeAnswer(),
+        ResumeAnswer(),
+        make_edit_answer("null"),
+    )
     assert run(stepper_kind, core, retrieve) == (7, None)
 
 
@@ -74,15 +80,15 @@ def test_an_exception_inside(stepper_kind: str, core: ScriptedCore) -> None:
 
     with pytest.raises(OSError, match="no index"):
         run(stepper_kind, core, failing)
-    peer = core.peer()
-    peer.ends()
-    end = peer.points[-1]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    end = peer.halt_points[-1]
     assert (end.outcome, end.failure and end.failure.type) == (EventOutcome.ERROR, "OSError")
 
 
 @both
 def test_it_can_be_denied(stepper_kind: str, core: ScriptedCore) -> None:
-    core.policy = Script(ResumeAnswer(), DenyAnswer(reason="not now"))
+    core.policy = ScriptedAnswers(ResumeAnswer(), DenyAnswer(reason="not now"))
     with pytest.raises(ToolDeniedError, match="not now"):
         run(stepper_kind, core, retrieve)
 
@@ -115,8 +121,8 @@ def test_at_the_original_s_core(stepper_kind: str) -> None:
     """There it is a tool invocation, whose data says what it is here."""
     with ScriptedCore(version=1) as core:
         assert run(stepper_kind, core, retrieve) == (True, ["a boat"])
-        peer = core.peer()
-        peer.ends()
-        events = [each for each in peer.sent if type(each).__name__ == "V1Event"]
+        peer = core.wait_for_peer()
+        peer.wait_until_gone()
+        events = [each for each in peer.received if type(each).__name__ == "V1Event"]
     assert [each.type for each in events[:2]] == ["PROGRAM_STARTED", "TOOL_INVOCATION"]
     assert bytes(events[1].data) == b'{"custom":"retrieval"}'

@@ -39,7 +39,7 @@ THREADS = 3
 TOOLS = ("read", "write", "run")
 
 
-class Wire:
+class AgentOutbox:
     """The agent's outbox; what is put travels when the test lets it."""
 
     is_full = False
@@ -52,12 +52,12 @@ class Wire:
         self.sent.extend(batch.messages)
 
 
-class Orders(RuleBasedStateMachine):
+class MessageOrders(RuleBasedStateMachine):
     """An agent's threads, its Core, and a person; each message arrives when it arrives."""
 
     @initialize()
     def start(self) -> None:
-        self.wire = Wire()
+        self.wire = AgentOutbox()
         self.waiting = PendingFutures()
         self.leasehold = HaltLease("P", self.wire, self.waiting)  # type: ignore[arg-type]
         self.debugger = Debugger()
@@ -212,5 +212,5 @@ def _alive() -> None:
     pass
 
 
-Orders.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
-TestOrders = Orders.TestCase
+MessageOrders.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
+TestOrders = MessageOrders.TestCase

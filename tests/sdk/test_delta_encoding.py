@@ -40,7 +40,7 @@ from agentstepper_nb.sdk.send_queue import (
 )
 from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.run_protocols import make_run_protocol
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
@@ -144,7 +144,7 @@ def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
 # ---- what is written ---------------------------------------------------------------------------------
 
 
-class Written:
+class WrittenRun:
     """A run that a Core takes, and what is written of it on its connection."""
 
     def __init__(self) -> None:
@@ -170,42 +170,42 @@ class Written:
         text = to_agent.encode(MessagesAcknowledged(received=number), 2)
         self.protocol.receive_data(text, 0.0)
 
-    def heard(self) -> list[Any]:
+    def receive(self) -> list[Any]:
         """What arrives of it."""
         decoder = DeltaDecoder()
         return [decode_contents(from_agent.decode(text)[1], decoder) for text in self.written]
 
 
 def test_each_connection_is_told_from_the_start() -> None:
-    out = Written()
+    out = WrittenRun()
     messages = [reached(prompt(count), f"b{count}") for count in range(3, 10)]
     out.write(*messages)
-    assert out.heard() == messages
+    assert out.receive() == messages
     assert sum(map(len, out.written)) < len(json.dumps(prompt(10))) + len(messages) * 400
     out.acknowledge(3)
     out.protocol.connection_lost(ConnectionClosedError(None, None), 0.0)
     out.connect(received=4)
     out.write()
-    assert out.heard() == messages[3:]
+    assert out.receive() == messages[3:]
 
 
 def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     text = len(json.dumps(prompt(10)))
     monkeypatch.setattr(run_protocol, "WINDOW_BYTES", 3 * text - 1)
-    out = Written()
+    out = WrittenRun()
     messages = [reached(prompt(10), f"b{number}") for number in range(5)]
     out.write(*messages)
-    assert out.heard() == messages[:3]
+    assert out.receive() == messages[:3]
     out.acknowledge(2)
     out.write()
-    assert out.heard() == messages[:4]
+    assert out.receive() == messages[:4]
     out.acknowledge(5)
     out.write()
-    assert out.heard() == messages
+    assert out.receive() == messages
 
 
 def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:
-    out = Written()
+    out = WrittenRun()
     messages = [reached(prompt(10), f"b{number}") for number in range(4)]
     out.protocol.accept_items(out.run, [MessageBatch((message,), 0) for message in messages], 0.0)
     left: list[int] = []
@@ -224,9 +224,9 @@ def test_prompts_arrive_as_they_were(stepper_kind: str, core: ScriptedCore) -> N
                 query.response = {"role": "assistant", "content": "é" * 700}
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     asked = [event.id for event in peer.events if event.kind is EventKind.LLM_QUERY]
-    points = [point for point in peer.points if point.event in asked]
+    points = [point for point in peer.halt_points if point.event in asked]
     begun = [point for point in points if point.side is EventSide.BEGIN]
     assert [json.loads(bytes(cast(Raw, each.data))) for each in begun] == [
         prompt(count) for count in range(3, 30)
@@ -274,7 +274,7 @@ def test_a_core_that_forgot_is_told_again(
     steps: bool,
     forgetful: type[Forgetful],
     live: AgentStepperCore,
-    person: Person,
+    person: LiveView,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario(dbg: Any) -> list[Any]:
@@ -292,13 +292,13 @@ def test_a_core_that_forgot_is_told_again(
         for _ in range(21 if steps else 0):
             person.step()
         if not steps:
-            person.halted()
-            person.go_on()
+            person.wait_until_halted()
+            person.resume()
         assert working.result(TIMEOUT_S) == [prompt(count) for count in range(3, 13)]
     assert (forgetful.forgot, forgetful.made) == (True, 2)
     assert "an agent's connection is closed: This connection has no content" in caplog.text
-    person.over()
-    rows = person.rows()
+    person.wait_until_ended()
+    rows = person.list_rows()
     assert [row.seq for row in rows] == list(range(1, 23))
     asked = [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, EventSide.BEGIN)]
-    assert [person.body(row) for row in asked] == [prompt(count) for count in range(3, 13)]
+    assert [person.get_data(row) for row in asked] == [prompt(count) for count in range(3, 13)]

@@ -20,7 +20,14 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, go_on, only_the_start, waiting
+from tests.sdk.scripted_core import (
+    TIMEOUT_S,
+    AgentPeer,
+    ScriptedCore,
+    answer_all,
+    answer_start,
+    waiting,
+)
 
 #: An agent that waits in an event loop.
 ASYNC = """
@@ -39,7 +46,7 @@ SIGNAL = "type('GraphBubbleUp', (Exception,), {'__module__': 'langgraph.errors'}
 
 
 def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> None:
-    core.policy = only_the_start
+    core.policy = answer_start
     program = """
     with AgentStepper("T", "127.0.0.1", PORT) as dbg:
         for attempt in "begin", "block":
@@ -55,23 +62,23 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         print(dbg.end_llm_query_breakpoint("r"))
     """
     with agent(core, program) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         begin = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).halt_point == begin.id
-        assert peer.next(HaltPointReached).outcome is EventOutcome.STOPPED
+        assert peer.receive(Withdraw).halt_point == begin.id
+        assert peer.receive(HaltPointReached).outcome is EventOutcome.STOPPED
 
         outer = waiting(peer)
         peer.answer(outer.id)
         inner = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).halt_point == inner.id
-        ends = [peer.next(HaltPointReached) for _ in range(2)]
+        assert peer.receive(Withdraw).halt_point == inner.id
+        ends = [peer.receive(HaltPointReached) for _ in range(2)]
         assert [(end.event, end.outcome) for end in ends] == [
             (inner.event, EventOutcome.STOPPED),
             (outer.event, EventOutcome.STOPPED),
         ]
-        core.policy = go_on
+        core.policy = answer_all
         peer.answer(waiting(peer).id)
         peer_end = waiting(peer)
         code, out, err = outcome(process)
@@ -80,20 +87,20 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         ["interrupted", "interrupted", "still usable", "r", ""],
     ), err
     assert peer_end.outcome is EventOutcome.OK
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
     core.policy = lambda peer, point: None
     with agent(core, 'AgentStepper("T", "127.0.0.1", PORT)') as process:
-        peer = core.peer()
-        start = peer.next(HaltPointReached)
+        peer = core.wait_for_peer()
+        start = peer.receive(HaltPointReached)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).halt_point == start.id
+        assert peer.receive(Withdraw).halt_point == start.id
         code, _, err = outcome(process)
     assert code == -signal.SIGINT
     assert "KeyboardInterrupt" in err
-    assert peer.ends() == Bye(ending=RunEnding.STOPPED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.STOPPED)
 
 
 @pytest.mark.parametrize("stepper_kind", ["sync", "async"])
@@ -108,19 +115,19 @@ def test_an_interrupt_before_the_welcome_says_bye_once(stepper_kind: str) -> Non
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     """
-    with HoldsWelcome() as core, agent(core, program) as process:
+    with HeldWelcomeCore() as core, agent(core, program) as process:
         assert core.greeted.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None and process.stdout.readline() == "interrupted\n"
         core.let.set()
         code, _, err = outcome(process)
-        peer = core.peer()
-        peer.ends()
+        peer = core.wait_for_peer()
+        peer.wait_until_gone()
     assert (code, err) == (0, "")
-    assert peer.sent == [Bye(ending=RunEnding.STOPPED)]
+    assert peer.received == [Bye(ending=RunEnding.STOPPED)]
 
 
-class HoldsWelcome(ScriptedCore):
+class HeldWelcomeCore(ScriptedCore):
     """A Core that answers hello once the test lets it."""
 
     def __init__(self) -> None:
@@ -134,20 +141,20 @@ class HoldsWelcome(ScriptedCore):
 
 
 def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
-    core.policy = only_the_start
+    core.policy = answer_start
     with agent(core, ASYNC) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         point = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).halt_point == point.id
+        assert peer.receive(Withdraw).halt_point == point.id
         code, _, err = outcome(process)
     assert code == -signal.SIGINT, err
-    assert peer.ends() == Bye(ending=RunEnding.STOPPED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.STOPPED)
 
 
 def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedCore) -> None:
     """As one that comes just before it falls asleep: here another thread gets the signal."""
-    core.policy = only_the_start
+    core.policy = answer_start
     program = """
     import signal, threading
     def interrupt():
@@ -156,12 +163,12 @@ def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedC
     threading.Thread(target=interrupt, daemon=True).start()
     """
     with agent(core, program + ASYNC) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         point = waiting(peer)
         assert process.stdin is not None
         process.stdin.write("now\n")
         process.stdin.flush()
-        assert peer.next(Withdraw).halt_point == point.id
+        assert peer.receive(Withdraw).halt_point == point.id
 
 
 # ---- garbage and exits ------------------------------------------------------------------------------
@@ -169,15 +176,15 @@ def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedC
 
 def test_garbage_collection_ends_the_run(core: ScriptedCore) -> None:
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     del dbg
     gc.collect()
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    peer = core.peer()
+    peer = core.wait_for_peer()
 
     @dbg.traced_tool
     def tool() -> None: ...
@@ -185,7 +192,7 @@ def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
     dbg.itself = (dbg, tool)
     del dbg, tool
     gc.collect()
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +216,8 @@ def test_leaving_the_interpreter_ends_the_run(
     """
     with agent(core, program) as process:
         returned, _, err = outcome(process)
-    peer = core.peer()
-    bye = peer.ends()
+    peer = core.wait_for_peer()
+    bye = peer.wait_until_gone()
     assert returned == code, err
     assert bye is not None
     assert bye.ending is ending
@@ -218,7 +225,7 @@ def test_leaving_the_interpreter_ends_the_run(
 
 
 def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: ScriptedCore) -> None:
-    core.policy = only_the_start
+    core.policy = answer_start
     program = """
     import threading
     dbg = AgentStepper("T", "127.0.0.1", PORT)
@@ -234,11 +241,11 @@ def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: Scr
         stdin=subprocess.PIPE,
         text=True,
     )
-    peer = core.peer()
+    peer = core.wait_for_peer()
     waiting(peer)
     process.communicate("go\n", timeout=60)
     assert process.returncode == 0
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
@@ -249,10 +256,10 @@ def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
 
     hang = threading.Event()
 
-    def policy(peer: Peer, point: HaltPointReached) -> object:
+    def policy(peer: AgentPeer, point: HaltPointReached) -> object:
         if not point.summary:
             hang.wait(60)
-        return go_on(peer, point)
+        return answer_all(peer, point)
 
     core.policy = policy
     program = """
@@ -274,7 +281,7 @@ def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
 
 def test_daemon_threads_that_wait_at_the_exit_say_nothing(core: ScriptedCore) -> None:
     """Their errors, printed while the interpreter goes down, could abort it."""
-    core.policy = only_the_start
+    core.policy = answer_start
     program = """
     import threading, time
     dbg = AgentStepper("T", "127.0.0.1", PORT)
@@ -288,11 +295,11 @@ def test_daemon_threads_that_wait_at_the_exit_say_nothing(core: ScriptedCore) ->
 
 
 def test_kill_9_is_a_closed_connection_without_a_goodbye(core: ScriptedCore) -> None:
-    core.policy = only_the_start
+    core.policy = answer_start
     with agent(
         core, 'AgentStepper("T", "127.0.0.1", PORT).begin_llm_query_breakpoint("p")'
     ) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         waiting(peer)
         process.kill()
-        assert peer.ends() is None
+        assert peer.wait_until_gone() is None

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.answers import Answer, DenyAnswer, RaiseAnswer, St
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding, Usage
 from agentstepper_nb.sdk.payload import format_agent_frames
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, ScriptedAnswers, ScriptedCore, make_edit_answer
 
 
 @both
@@ -25,17 +25,17 @@ def test_the_start(stepper_kind: str, core: ScriptedCore) -> None:
         pass
 
     run(stepper_kind, core, nothing)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     assert peer.hello is not None
     assert peer.hello.program == "Tester"
-    bye = peer.ends()
-    event, point = peer.sent[:2]
+    bye = peer.wait_until_gone()
+    event, point = peer.received[:2]
     assert (event.kind, bytes(event.data)) == (EventKind.PROGRAM_STARTED, b'"Tester"')
     assert point.event == event.id
     assert (point.side, point.waits, bytes(point.data)) == (EventSide.BEGIN, True, b'"Tester"')
     assert point.summary == "Agent program started."
     assert bye == Bye(ending=RunEnding.FINISHED)
-    assert len(peer.sent) == 3
+    assert len(peer.received) == 3
 
 
 @both
@@ -46,9 +46,9 @@ def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
         pass
 
     run(stepper_kind, core, nothing, stop_on_entry=False)
-    peer = core.peer()
-    peer.ends()
-    assert [point.waits for point in peer.points] == [False]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [point.waits for point in peer.halt_points] == [False]
 
 
 @both
@@ -69,10 +69,10 @@ def test_what_ends_the_start_ends_the_run(
     async def never(dbg: Any) -> None:
         raise AssertionError
 
-    core.policy = Script(answer)
+    core.policy = ScriptedAnswers(answer)
     with pytest.raises(error):
         run(stepper_kind, core, never)
-    bye = core.peer().ends()
+    bye = core.wait_for_peer().wait_until_gone()
     assert bye is not None
     assert bye.ending is ending
 
@@ -105,7 +105,7 @@ def test_how_the_run_ends(
 
     with pytest.raises(type(error)):
         run(stepper_kind, core, fail)
-    bye = core.peer().ends()
+    bye = core.wait_for_peer().wait_until_gone()
     assert bye is not None
     assert bye.ending is ending
     if failure is None:
@@ -128,14 +128,16 @@ def test_an_event_s_details(stepper_kind: str, core: ScriptedCore) -> None:
             t.result = 1
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     _, outer, first, second, message = peer.events
     assert (outer.name, outer.parent) == ("outer", None)
     assert (first.name, first.parent) == ("gpt", outer.id)
     assert (second.name, second.parent) == (None, outer.id)
     assert (message.parent, message.data) == (outer.id, Raw(b'"done"'))
-    usages = [p.usage for p in peer.points if p.outcome is EventOutcome.OK and p.event != outer.id]
+    usages = [
+        p.usage for p in peer.halt_points if p.outcome is EventOutcome.OK and p.event != outer.id
+    ]
     assert usages == [
         Usage(input_tokens=3, output_tokens=4),
         Usage(input_tokens=1, output_tokens=2),
@@ -151,12 +153,12 @@ def test_a_failure_tells_type_and_message(stepper_kind: str, core: ScriptedCore)
                 raise OSError("disk full")
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    failure = peer.points[-1].failure
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    failure = peer.halt_points[-1].failure
     assert failure is not None
     assert (failure.type, failure.message) == ("OSError", "disk full")
-    assert bytes(peer.points[-1].data) == b"null"
+    assert bytes(peer.halt_points[-1].data) == b"null"
 
 
 @both
@@ -170,9 +172,9 @@ def test_a_failure_tells_the_agent_s_own_frames(stepper_kind: str, core: Scripte
                 write_it()
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    told = peer.points[-1].traceback
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    told = peer.halt_points[-1].traceback
     assert told.splitlines()[-2].endswith("in write_it")
     assert "raise OSError" in told
     assert "/agentstepper_nb/sdk/" not in told
@@ -186,7 +188,7 @@ def test_an_injected_error_comes_from_the_one_it_replaces(
         async with dbg.tool("divide", {}):
             raise ZeroDivisionError("x")
 
-    core.policy = Script(START, STEP, DenyAnswer(reason="no more"))
+    core.policy = ScriptedAnswers(START, STEP, DenyAnswer(reason="no more"))
     with pytest.raises(ToolDeniedError, match="no more") as caught:
         run(stepper_kind, core, scenario)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -200,7 +202,7 @@ def test_nothing_stays_open_after_a_refusal(stepper_kind: str, core: ScriptedCor
         with pytest.raises(RuntimeError, match="hasn't begun"):
             await dbg.end_tool_invocation_breakpoint("r")
 
-    core.policy = Script(START, DenyAnswer(reason="no"))
+    core.policy = ScriptedAnswers(START, DenyAnswer(reason="no"))
     run(stepper_kind, core, scenario)
 
 
@@ -214,11 +216,11 @@ def test_edits_that_are_no_tool_call_never_reach_the_agent(
         with pytest.raises(ProtocolError, match="Tool"):
             await dbg.begin_tool_invocation_breakpoint("rm", {})
 
-    core.policy = Script(START, edit('{"Tool":"rm"}'))
+    core.policy = ScriptedAnswers(START, make_edit_answer('{"Tool":"rm"}'))
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert peer.points[-1].outcome is EventOutcome.ERROR
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert peer.halt_points[-1].outcome is EventOutcome.ERROR
 
 
 def test_frames_that_are_too_long_are_left_out_by_whole_lines(tmp_path: Path) -> None:

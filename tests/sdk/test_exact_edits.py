@@ -18,8 +18,16 @@ from agentstepper_nb.protocol.data_model import EventKind
 from tests.helpers.sampling import select_sample
 from tests.sdk.both_steppers import both, run
 from tests.sdk.hostile import HOSTILE
-from tests.sdk.person import Person
-from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit, hold
+from tests.sdk.person import LiveView
+from tests.sdk.scripted_core import (
+    START,
+    STEP,
+    TIMEOUT_S,
+    ScriptedAnswers,
+    ScriptedCore,
+    answer_none,
+    make_edit_answer,
+)
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
 
@@ -43,7 +51,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def refused(person: Person, edit: Any, revision: int = 1) -> str:
+def refused(person: LiveView, edit: Any, revision: int = 1) -> str:
     """Step with an edit that is refused: why."""
     with pytest.raises(AssertionError, match="code='invalid_edit'") as caught:
         person.step(edit, revision)
@@ -52,7 +60,7 @@ def refused(person: Person, edit: Any, revision: int = 1) -> str:
 
 @both
 def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     order = Order(customer="bob", amount=1)
 
@@ -75,7 +83,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
         new["Argument"]["order"] |= fields
         return new
 
-    waiting = person.halted()
+    waiting = person.wait_until_halted()
     assert "Argument.order: amount: Input should be greater than 0" in refused(
         person, changed(amount=-1)
     )
@@ -84,12 +92,12 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
     assert "Argument.thing is read-only" in refused(
         person, {"Tool": "buy", "Argument": {**call["Argument"], "thing": "mine"}}
     )
-    assert person.halted() == waiting
-    assert not person.rows()[-1].edited
+    assert person.wait_until_halted() == waiting
+    assert not person.list_rows()[-1].edited
     person.step(changed(amount=2))
     result = {"customer": "bob", "amount": 2}
-    person.until(lambda run: bool(run.pending) and run.pending[0] != waiting)
-    assert person.body(person.rows()[-1]) == result
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != waiting)
+    assert person.get_data(person.list_rows()[-1]) == result
     assert "customer: Input should be a valid string" in refused(person, result | {"customer": 1})
     person.step(result | {"customer": "eve"})
     got = working.result(TIMEOUT_S)
@@ -101,7 +109,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
 
 @both
 def test_validators_run_once_for_an_edit(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     runs: list[int] = []
 
@@ -148,7 +156,7 @@ def test_an_older_core_s_edit_that_can_not_be_made_is_told(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
     order = Order(customer="bob", amount=1)
-    core.policy = Script(START, STEP, edit('{"customer":"bob","amount":0}'))
+    core.policy = ScriptedAnswers(START, STEP, make_edit_answer('{"customer":"bob","amount":0}'))
 
     async def scenario(dbg: Any) -> Any:
         async with dbg.llm("p") as q:
@@ -156,8 +164,8 @@ def test_an_older_core_s_edit_that_can_not_be_made_is_told(
         return q.response
 
     assert run(stepper_kind, core, scenario) is order
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     told = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert [json.loads(bytes(event.data)) for event in told] == [
         "Your edit was refused, and the agent continues without it: The value: amount: Input should be "
@@ -175,8 +183,8 @@ def test_an_older_core_s_edit_that_can_not_be_made_keeps_a_call_from_being_made(
         def buy(order: Order) -> None:
             called.append(order)
 
-        core.policy = Script(
-            edit('{"Tool":"buy","Argument":{"order":{"customer":"b","amount":0}}}')
+        core.policy = ScriptedAnswers(
+            make_edit_answer('{"Tool":"buy","Argument":{"order":{"customer":"b","amount":0}}}')
         )
         with pytest.raises(ProtocolError, match="greater than 0"):
             buy(Order(customer="b", amount=1))
@@ -185,7 +193,7 @@ def test_an_older_core_s_edit_that_can_not_be_made_keeps_a_call_from_being_made(
 
 def test_a_secret_in_a_refusal_is_masked(
     live: AgentStepperCore,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -214,7 +222,7 @@ def test_a_secret_in_a_refusal_is_masked(
 
 
 def test_a_hook_that_fails_for_a_reason_keeps_it_inside(
-    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     def redact(word: str, value: Any) -> Any:
         return "nothing" if word == "error" else value
@@ -247,16 +255,16 @@ def test_an_edit_is_checked_while_another_thread_decides_a_halt_point(
     dbg: AgentStepper,
     pool: ThreadPoolExecutor,
 ) -> None:
-    core.policy, peer = hold, core.peer()
+    core.policy, peer = answer_none, core.wait_for_peer()
     halted = pool.submit(dbg.begin_llm_query_breakpoint, value)
-    point = peer.next(HaltPointReached)
+    point = peer.receive(HaltPointReached)
     if point.summary:  # the start
-        point = peer.next(HaltPointReached)
+        point = peer.receive(HaltPointReached)
     link = dbg._current_session().link
     with link._halt_lease._lock:
         data = Raw(json.dumps(edit).encode())
-        peer.say(CheckEdit(check="c1", halt_point=point.id, data=data))
-        checked = peer.next(EditChecked)
+        peer.send(CheckEdit(check="c1", halt_point=point.id, data=data))
+        checked = peer.receive(EditChecked)
     peer.answer(point.id)
     assert halted.result(TIMEOUT_S) is value
     assert checked.check == "c1"

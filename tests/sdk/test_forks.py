@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb.protocol.agent import Bye, CommitMade, EventBegun
 from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import ScriptedCore, only_the_start, waiting
+from tests.sdk.scripted_core import ScriptedCore, answer_start, waiting
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 
@@ -38,18 +38,18 @@ def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
         code, out, err = outcome(process)
     assert code == 0, err
     assert "hasn't begun" in out
-    parent, child = core.peer(), core.peer()
+    parent, child = core.wait_for_peer(), core.wait_for_peer()
     assert parent.hello is not None
     assert child.hello is not None
     pid = int(out.split()[-1])
     assert child.hello.program == f"T (child {pid})"
     assert child.hello.pid == pid
     assert child.hello.run != parent.hello.run
-    assert parent.ends() == Bye(ending=RunEnding.FINISHED)
-    assert child.ends() == Bye(ending=RunEnding.FINISHED)
-    assert [point.waits for point in child.points] == [False, True, True]
+    assert parent.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
+    assert child.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
+    assert [point.waits for point in child.halt_points] == [False, True, True]
     assert [event.parent for event in child.events] == [None, None]
-    assert [point.outcome for point in parent.points] == [None, None, EventOutcome.OK]
+    assert [point.outcome for point in parent.halt_points] == [None, None, EventOutcome.OK]
 
 
 @needs_fork
@@ -69,9 +69,12 @@ def test_a_forked_child_commits_for_itself(core: ScriptedCore, tmp_path: Path) -
     with agent(core, program) as process:
         code, _, err = outcome(process)
     assert code == 0, err
-    for peer, title in [(core.peer(), "of the parent"), (core.peer(), "of the child")]:
-        peer.ends()
-        commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+    for peer, title in [
+        (core.wait_for_peer(), "of the parent"),
+        (core.wait_for_peer(), "of the child"),
+    ]:
+        peer.wait_until_gone()
+        commits = [message for message in peer.received if isinstance(message, CommitMade)]
         assert [commit.title for commit in commits] == ["Initialized repository", title]
         assert [change.path for change in commits[-1].changes] == ["new.txt"]
 
@@ -90,8 +93,8 @@ def test_a_child_that_calls_nothing_leaves_no_trace(core: ScriptedCore) -> None:
     with agent(core, program) as process:
         code, _, err = outcome(process)
     assert code == 0, err
-    peer = core.peer()
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
     assert bytes(peer.events[-1].data) == b'"still connected"'
     assert len(core.peers) == 1
 
@@ -107,14 +110,14 @@ def test_a_child_does_not_hold_the_parents_connection_open(core: ScriptedCore) -
         os._exit(0)
     dbg.begin_llm_query_breakpoint("p")
     """
-    core.policy = only_the_start
+    core.policy = answer_start
     with agent(core, program) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         waiting(peer)
         assert process.stdout is not None
         assert process.stdout.readline() == "forked\n"
         process.kill()
-        assert peer.ends() is None
+        assert peer.wait_until_gone() is None
 
 
 @needs_fork
@@ -136,11 +139,11 @@ def test_multiprocessing_children_say_goodbye(core: ScriptedCore) -> None:
     with agent(core, program) as process:
         code, _, err = outcome(process)
     assert code == 0, err
-    first = core.peer()
-    assert first.ends() == Bye(ending=RunEnding.FINISHED)
+    first = core.wait_for_peer()
+    assert first.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
     children = core.peers[1:]
     assert children
     for child in children:
-        assert child.ends() == Bye(ending=RunEnding.FINISHED)
+        assert child.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
     assert sum(len(child.events) - 1 for child in children) == 4
     assert all(isinstance(event, EventBegun) for event in first.events)

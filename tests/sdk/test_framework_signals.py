@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding
 from agentstepper_nb.sdk.framework_signals import is_framework_signal
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
@@ -54,7 +54,7 @@ def test_signals_are_known_by_their_class_and_its_bases(
 @pytest.mark.parametrize("kind", [Submitted, Interrupted])
 @pytest.mark.parametrize("is_block", [False, True], ids=["function", "block"])
 def test_a_call_that_ends_by_a_signal_has_not_failed(
-    kind: Any, is_block: bool, live: AgentStepperCore, person: Person
+    kind: Any, is_block: bool, live: AgentStepperCore, person: LiveView
 ) -> None:
     def submit() -> None:
         raise kind("done")
@@ -70,8 +70,8 @@ def test_a_call_that_ends_by_a_signal_has_not_failed(
         called = pool.submit(call)
         person.step()  # into the call; its end halts nobody
         assert isinstance(called.exception(TIMEOUT_S), kind)
-    assert person.over().ending is RunEnding.FINISHED
-    ends = [row for row in person.rows() if row.kind is EventKind.TOOL_INVOCATION][1:]
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
+    ends = [row for row in person.list_rows() if row.kind is EventKind.TOOL_INVOCATION][1:]
     assert [(row.side, row.outcome, row.failure, row.summary) for row in ends] == [
         (EventSide.END, EventOutcome.OK, None, f"{kind.__name__}('done')")
     ]
@@ -87,13 +87,13 @@ def test_a_call_that_ends_by_a_signal_has_not_failed(
     ids=repr,
 )
 def test_a_run_that_ends_by_a_signal_has_finished(
-    error: Exception, ending: RunEnding, live: AgentStepperCore, person: Person
+    error: Exception, ending: RunEnding, live: AgentStepperCore, person: LiveView
 ) -> None:
     with (
         pytest.raises(type(error)),
         AgentStepper("T", "127.0.0.1", live.client_port, stop_on_entry=False),
     ):
         raise error
-    run = person.over()
+    run = person.wait_until_ended()
     assert run.ending is ending
     assert (run.failure is None) is (ending is RunEnding.FINISHED)

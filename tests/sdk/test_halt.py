@@ -13,11 +13,11 @@ from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.protocol.agent import HaltPointReached, LeaseMessage
 from agentstepper_nb.protocol.data_model import RunMode
 from agentstepper_nb.sdk.send_queue import MessageBatch, QueueItem
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
-class Diary:
+class LeaseLog:
     """What an agent's leasehold takes and sends, in the order in which it does.
 
     Args:
@@ -41,7 +41,7 @@ class Diary:
 
         breakpoints.set, outbox.put = taking, putting
 
-    def after(self, mode: RunMode) -> list[HaltPointReached]:
+    def log_after(self, mode: RunMode) -> list[HaltPointReached]:
         """The halt points between the first lease of a mode and the next lease."""
         modes = [line.mode if isinstance(line, LeaseMessage) else None for line in self.lines]
         start = modes.index(mode) + 1
@@ -52,13 +52,13 @@ class Diary:
 
 @pytest.mark.parametrize("turns", [1000, pytest.param(5000, marks=pytest.mark.soak)])
 def test_it_halts_at_the_first_breakpoint_after_the_revoke_arrived(
-    turns: int, live: AgentStepperCore, person: Person
+    turns: int, live: AgentStepperCore, person: LiveView
 ) -> None:
     middle, released = threading.Event(), threading.Event()
 
-    def work() -> Diary:
+    def work() -> LeaseLog:
         with AgentStepper("T", "127.0.0.1", live.client_port) as dbg:
-            diary = Diary(dbg)
+            diary = LeaseLog(dbg)
             for turn in count():
                 if turn >= turns and released.is_set():
                     return diary
@@ -70,16 +70,16 @@ def test_it_halts_at_the_first_breakpoint_after_the_revoke_arrived(
 
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(work)
-        person.halted()
-        person.go_on()
+        person.wait_until_halted()
+        person.resume()
         assert middle.wait(TIMEOUT_S)
         person.halt()
-        pending = person.until(lambda run: bool(run.pending)).pending
-        person.go_on()
+        pending = person.wait_until(lambda run: bool(run.pending)).pending
+        person.resume()
         released.set()
         diary = working.result(TIMEOUT_S)
-    run = person.over()
-    halted = diary.after(RunMode.STEP)
+    run = person.wait_until_ended()
+    halted = diary.log_after(RunMode.STEP)
     assert [(point.id, point.waits) for point in halted] == [(pending[0], True)]
     points = [line for line in diary.lines if isinstance(line, HaltPointReached)]
     assert [point.id for point in points if point.waits] == list(pending)

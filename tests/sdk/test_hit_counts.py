@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
 from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.histories import fold_records
-from tests.sdk.scripted_core import Peer, ScriptedCore
+from tests.sdk.scripted_core import AgentPeer, ScriptedCore
 
 LOG = Reaction.LOG
 STOPS = (
@@ -59,12 +59,12 @@ def work(dbg: AgentStepper, seed: int) -> None:
                 pass
 
 
-def recorded(peer: Peer) -> RunHistory:
+def recorded(peer: AgentPeer) -> RunHistory:
     """The run as a Core has it that heard all that the agent said."""
     harness = DebuggerHarness()
     harness.start("run", program="T")
     debugger = harness.debugger
-    for message in peer.sent:
+    for message in peer.received:
         match message:
             case EventBegun():
                 harness.perform(debugger.begin_event(agent_messages.decode_event(message, "run")))
@@ -85,13 +85,13 @@ def test_hits_live_are_hits_on_the_recorded_run(
     with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(4) as threads:
         for thread in range(4):
             threads.submit(work, dbg, 10 * seed + thread)
-    peer = core.peer()
-    assert peer.ends() is not None
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() is not None
     history = recorded(peer)
-    alone = {point.id for point in peer.points if not point.epoch}  # where the Core decided
+    alone = {point.id for point in peer.halt_points if not point.epoch}  # where the Core decided
     for breakpoint in STOPS:
-        live = [point.id for point in peer.points if breakpoint.id in point.breakpoints]
+        live = [point.id for point in peer.halt_points if breakpoint.id in point.breakpoints]
         by_seq = {point.seq: point.id for point in history.halt_points}
         trial = dry_run(breakpoint, history)
         assert [id for id in map(by_seq.__getitem__, trial.hits) if id not in alone] == live
-    assert sum(len(point.breakpoints) for point in peer.points) > 20
+    assert sum(len(point.breakpoints) for point in peer.halt_points) > 20

@@ -20,12 +20,14 @@ from agentstepper_nb import (
 from agentstepper_nb.protocol.agent import CommitMade
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.sdk import set_current_stepper
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import ScriptedCore
 
 
-def texts(person: Person) -> list[Any]:
-    return [person.body(row) for row in person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+def texts(person: LiveView) -> list[Any]:
+    return [
+        person.get_data(row) for row in person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE
+    ]
 
 
 def use_tool(dbg: AgentStepper) -> None:
@@ -42,22 +44,22 @@ async def joined(core: AgentStepperCore, first: AgentStepper, **options: Any) ->
 
 
 def test_the_asynchronous_one_joins_and_its_end_ends_nothing(
-    live: AgentStepperCore, person: Person
+    live: AgentStepperCore, person: LiveView
 ) -> None:
     where = ("127.0.0.1", live.client_port)
     with AgentStepper("agent", *where, stop_on_entry=False, mode="continue") as first:
         asyncio.run(joined(live, first, mode="continue"))
         first.post_debug_message("the run goes on")
-    run = person.over()
+    run = person.wait_until_ended()
     assert len(person.runs) == 1
     assert run.ending is RunEnding.FINISHED
-    depths = {row.kind: row.depth for row in person.rows()}
+    depths = {row.kind: row.depth for row in person.list_rows()}
     assert depths[EventKind.TOOL_INVOCATION] == depths[EventKind.LLM_QUERY] + 1
     assert texts(person) == ["the run goes on"]
 
 
 def test_the_synchronous_one_joins_and_the_first_s_end_ends_both(
-    live: AgentStepperCore, person: Person
+    live: AgentStepperCore, person: LiveView
 ) -> None:
     async def main() -> AgentStepper:
         async with AsyncAgentStepper(
@@ -72,12 +74,12 @@ def test_the_synchronous_one_joins_and_the_first_s_end_ends_both(
     second = asyncio.run(main())
     with pytest.raises(ConnectionLostError, match="its run has ended"):
         second.post_debug_message("too late")
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert len(person.runs) == 1
 
 
 def test_an_exception_that_leaves_the_second_ends_no_run(
-    live: AgentStepperCore, person: Person
+    live: AgentStepperCore, person: LiveView
 ) -> None:
     async def fail() -> None:
         async with AsyncAgentStepper("agent", port=live.client_port):
@@ -87,13 +89,13 @@ def test_an_exception_that_leaves_the_second_ends_no_run(
         with pytest.raises(LookupError):
             asyncio.run(fail())
         dbg.post_debug_message("the run goes on")
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
-def test_arguments_of_the_run_are_the_first_s(live: AgentStepperCore, person: Person) -> None:
+def test_arguments_of_the_run_are_the_first_s(live: AgentStepperCore, person: LiveView) -> None:
     with AgentStepper("agent", port=live.client_port, stop_on_entry=False, mode="continue") as dbg:
         asyncio.run(joined(live, dbg, notice="No sandbox: careful", on_disconnect="raise"))
-    run = person.over()
+    run = person.wait_until_ended()
     assert run.notice == ""
     assert texts(person) == [
         "This AsyncAgentStepper joined the run that an AgentStepper of the same program began, and "
@@ -113,9 +115,9 @@ def test_each_encodes_its_own_values(core: ScriptedCore) -> None:
         asyncio.run(second())
         with dbg.llm("open"):
             pass
-    peer = core.peer()
-    peer.ends()
-    said = [json.loads(bytes(point.data)) for point in peer.points[1:]]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    said = [json.loads(bytes(point.data)) for point in peer.halt_points[1:]]
     assert said == ["hidden", "hidden", "open", None]
 
 
@@ -158,9 +160,9 @@ def test_a_workspace_of_both_is_watched_once(core: ScriptedCore, folder: Path) -
         asyncio.run(second(folder))
         assert not dbg.commit_agent_changes("Nothing is left")
         asyncio.run(second(other))
-    peer = core.peer()
-    peer.ends()
-    titles = [message.title for message in peer.sent if isinstance(message, CommitMade)]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    titles = [message.title for message in peer.received if isinstance(message, CommitMade)]
     assert titles == ["Initialized repository", "Add a", "Initialized repository", "Add a"]
 
 
@@ -192,6 +194,6 @@ def test_in_a_cell_the_cell_s_run_is_joined_without_a_core_s_address(core: Scrip
             assert asyncio.run(agent()) == cell.run_id
         with pytest.raises(DiscoveryError):
             asyncio.run(agent())
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert len(peer.events) == 1, "nothing is said of arguments"

@@ -18,20 +18,20 @@ from tests.sdk.both_steppers import both, run, transcript
 from tests.sdk.lease_helpers import (
     CONTINUE_LEASE,
     HALT,
-    ask,
     list_waits_and_epochs,
     make_timeline_answerer,
+    query,
     wait_for_lease,
 )
 from tests.sdk.resume.agents import FINISHED
-from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
+from tests.sdk.scripted_core import ScriptedCore, answer_all, answer_start
 
 # ---- going on ---------------------------------------------------------------------------------------
 
 
 @both
 def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: ScriptedCore) -> None:
-    core.lease, core.policy = CONTINUE_LEASE, only_the_start
+    core.lease, core.policy = CONTINUE_LEASE, answer_start
     prompt, arguments, result = ["p"], {"a": 1}, ["result"]
 
     async def scenario(dbg: Any) -> None:
@@ -48,8 +48,8 @@ def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: Scripte
                 raise LookupError("its own")
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    assert peer.ends() == FINISHED
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() == FINISHED
     assert list_waits_and_epochs(peer) == [(False, 1)] * 8
 
 
@@ -75,8 +75,8 @@ def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> N
     working: asyncio.Future[None]
     asyncio.run(scenario())
     assert passed == [0, 1]
-    peer = core.peer()
-    assert peer.ends().ending is RunEnding.STOPPED
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone().ending is RunEnding.STOPPED
 
 
 @both
@@ -84,7 +84,7 @@ def test_both_agentsteppers_say_the_same(stepper_kind: str, core: ScriptedCore) 
     """Word for word what an agent says that waits everywhere, but for whether it waits."""
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
+        await query(dbg)
         async with dbg.tool("t", {"a": 1}) as tool:
             await dbg.post_debug_message("m")
             tool.result = 1
@@ -92,7 +92,7 @@ def test_both_agentsteppers_say_the_same(stepper_kind: str, core: ScriptedCore) 
     run(stepper_kind, core, scenario)
     core.lease = CONTINUE_LEASE
     run(stepper_kind, core, scenario)
-    waiting, leased = transcript(core.peer()), transcript(core.peer())
+    waiting, leased = transcript(core.wait_for_peer()), transcript(core.wait_for_peer())
     for _, message in waiting + leased:
         message.pop("waits", None)
         message.pop("epoch", None)
@@ -102,13 +102,13 @@ def test_both_agentsteppers_say_the_same(stepper_kind: str, core: ScriptedCore) 
 @both
 def test_where_it_steps_it_waits_everywhere(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
+        await query(dbg)
 
     core.lease = HALT
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert peer.points[0].waits
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert peer.halt_points[0].waits
     assert list_waits_and_epochs(peer) == [(True, 2)] * 2
 
 
@@ -119,17 +119,17 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(
     core.lease = CONTINUE_LEASE
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
+        await query(dbg)
         core.requests = make_timeline_answerer(HALT)
         await wait_for_lease(dbg)
-        await ask(dbg)
+        await query(dbg)
         core.requests = make_timeline_answerer(LeaseMessage(epoch=3, mode=RunMode.CONTINUE))
         await wait_for_lease(dbg)
-        await ask(dbg)
+        await query(dbg)
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert list_waits_and_epochs(peer) == [(False, 1)] * 2 + [(True, 2)] * 2 + [(False, 3)] * 2
 
 
@@ -139,12 +139,12 @@ def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(
 ) -> None:
     core.lease = CONTINUE_LEASE
     core.requests = make_timeline_answerer(HALT)
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else StopAnswer()
+    core.policy = lambda peer, point: answer_all(peer, point) if point.summary else StopAnswer()
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
+        await query(dbg)
         await wait_for_lease(dbg)
-        await ask(dbg)
+        await query(dbg)
 
     with pytest.raises(AgentStopped):
         run(stepper_kind, core, scenario)

@@ -30,14 +30,14 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.lease_helpers import (
     CONTINUE_LEASE,
     HALT,
-    ask,
     list_waits_and_epochs,
     make_continue_lease,
     make_timeline_answerer,
+    query,
     wait_for_lease,
 )
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit
-from tests.sdk.test_decision_order import Wire
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer, ScriptedCore, make_edit_answer
+from tests.sdk.test_decision_order import AgentOutbox
 
 
 @both
@@ -45,23 +45,23 @@ def test_a_breakpoint_halts_and_says_so(stepper_kind: str, core: ScriptedCore) -
     log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, reaction=Reaction.LOG)
     second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", hit_count=2, once=True)
     core.lease = make_continue_lease(log, second)
-    core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
+    core.policy = lambda peer, point: make_edit_answer('{"Tool":"t","Argument":"edited"}')
 
     async def scenario(dbg: Any) -> list[Any]:
         seen = []
         for n in range(3):
-            await ask(dbg)
+            await query(dbg)
             seen.append((await dbg.begin_tool_invocation_breakpoint("t", n))[1])
             await dbg.end_tool_invocation_breakpoint(n)
         return seen
 
     assert run(stepper_kind, core, scenario) == [0, "edited", 2]
-    peer = core.peer()
-    peer.ends()
-    hits = [point.breakpoints for point in peer.points]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    hits = [point.breakpoints for point in peer.halt_points]
     once, twice = [(), (), ("log",), ("log",)], [(), (), ("log", "second"), ("log",)]
     assert hits == [(), *once, *twice, *once]
-    assert [point.waits for point in peer.points[1:]].count(True) == 1
+    assert [point.waits for point in peer.halt_points[1:]].count(True) == 1
 
 
 @both
@@ -71,21 +71,21 @@ def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
     """The lease comes when some halt points were told already, at which the Core decided."""
     third = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, hit_count=3)
 
-    def policy(peer: Peer, point: HaltPointReached) -> Answer:
-        if len(peer.points) == 2:
-            peer.say(LeaseMessage(epoch=1, mode=RunMode.STEP, breakpoints=(third,)))
+    def policy(peer: AgentPeer, point: HaltPointReached) -> Answer:
+        if len(peer.halt_points) == 2:
+            peer.send(LeaseMessage(epoch=1, mode=RunMode.STEP, breakpoints=(third,)))
         return ResumeAnswer()
 
     core.policy = policy
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
-        await ask(dbg)
+        await query(dbg)
+        await query(dbg)
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert [(point.epoch, point.breakpoints) for point in peer.points] == [
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [(point.epoch, point.breakpoints) for point in peer.halt_points] == [
         *[(0, ())] * 2,
         *[(1, ()), (1, ("s",)), (1, ("s",))],
     ]
@@ -110,9 +110,9 @@ def test_what_was_used_before_a_breakpoint_was_set_counts(
                 await wait_for_lease(dbg)
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert [bool(point.breakpoints) for point in peer.points] == [False] * 6 + [True]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [bool(point.breakpoints) for point in peer.halt_points] == [False] * 6 + [True]
 
 
 @both
@@ -127,12 +127,12 @@ def test_a_file_that_was_touched(stepper_kind: str, core: ScriptedCore, folder: 
                 (folder / name).write_text("new")
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    peer.ends()
-    assert [bool(point.breakpoints) for point in peer.points[1:]] == [False] * 3 + [True] + [
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [bool(point.breakpoints) for point in peer.halt_points[1:]] == [False] * 3 + [True] + [
         False
     ] * 2
-    assert any(isinstance(message, CommitMade) for message in peer.sent)
+    assert any(isinstance(message, CommitMade) for message in peer.received)
 
 
 @both
@@ -142,12 +142,12 @@ def test_a_condition_that_fails_halts_and_says_how(stepper_kind: str, core: Scri
     )
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg)
+        await query(dbg)
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    begun = peer.points[1]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    begun = peer.halt_points[1]
     assert begun.waits
     assert begun.breakpoint_error is not None
     assert "1 / 0" in begun.breakpoint_error
@@ -184,8 +184,8 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
 ) -> None:
     core.lease = CONTINUE_LEASE
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        peer = core.peer()
-        peer.next(HaltPointReached)
+        peer = core.wait_for_peer()
+        peer.receive(HaltPointReached)
 
         def interrupted(self: BreakpointEngine, point: ObservedPoint) -> BreakpointResult:
             monkeypatch.undo()
@@ -194,8 +194,8 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
         monkeypatch.setattr(BreakpointEngine, "evaluate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dbg.begin_llm_query_breakpoint("p")
-        point = peer.next(HaltPointReached)
-        assert peer.next(Withdraw).halt_point == point.id
+        point = peer.receive(HaltPointReached)
+        assert peer.receive(Withdraw).halt_point == point.id
         assert dbg.begin_llm_query_breakpoint("q") == "q"
         with ThreadPoolExecutor(1) as other:  # nobody holds the lock
             assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(TIMEOUT_S) == "r"
@@ -215,9 +215,9 @@ def test_a_finalizer_may_reach_a_breakpoint_inside_another(
 
         monkeypatch.setattr(BreakpointEngine, "evaluate", finalizes)
         assert dbg.begin_llm_query_breakpoint("outer") == "outer"
-    peer = core.peer()
-    peer.ends()
-    assert [bytes(point.data) for point in peer.points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [bytes(point.data) for point in peer.halt_points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
 
 
 def test_a_signals_handler_may_halt_inside_a_breakpoint(
@@ -225,9 +225,9 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
 ) -> None:
     """The lease that comes before its answer is in nobody's way."""
 
-    def policy(peer: Peer, point: HaltPointReached) -> Answer:
+    def policy(peer: AgentPeer, point: HaltPointReached) -> Answer:
         if point.data == Raw(b'"inner"'):
-            peer.say(CONTINUE_LEASE)
+            peer.send(CONTINUE_LEASE)
         return ResumeAnswer()
 
     core.lease, core.policy = HALT, policy
@@ -249,8 +249,8 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
     working.start()
     working.join(TIMEOUT_S)
     assert not working.is_alive()
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert list_waits_and_epochs(peer) == [(True, 2), (True, 2), (False, 1)]
 
 
@@ -261,7 +261,7 @@ def test_each_lease_that_came_is_taken_up(
     meanwhile.
     """
     breakpoint = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, side=EventSide.BEGIN, once=True)
-    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
+    leasehold = HaltLease("T", AgentOutbox(), PendingFutures())  # type: ignore[arg-type]
 
     def reach(n: int) -> tuple[str, ...]:
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
@@ -288,7 +288,7 @@ def test_each_lease_that_came_is_taken_up(
 
 def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_MAX_EARLY_BYTES", 1000)
-    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
+    leasehold = HaltLease("T", AgentOutbox(), PendingFutures())  # type: ignore[arg-type]
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
         data = Raw(b'"%s"' % (b"x" * 300))
@@ -304,7 +304,7 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
 ) -> None:
     core.lease, core.acknowledges = CONTINUE_LEASE, False
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    peer, link = core.peer(), dbg._current_session().link
+    peer, link = core.wait_for_peer(), dbg._current_session().link
     heard, acknowledge = threading.Event(), ResendBuffer.acknowledge
 
     def wait_for_lease(buffer: ResendBuffer, number: int) -> None:
@@ -323,11 +323,11 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
         patience.append(seconds)
         assert link.closed in futures
         if len(patience) == 1:
-            peer.next(Bye)
-            peer.say(MessagesAcknowledged(received=4))
+            peer.receive(Bye)
+            peer.send(MessagesAcknowledged(received=4))
             assert heard.wait(TIMEOUT_S)
         else:
-            peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
+            peer.send(MessagesAcknowledged(received=1 + len(peer.received)))
             link.closed.result(TIMEOUT_S)
 
     monkeypatch.setattr(run_session, "wait", wait)

@@ -19,7 +19,7 @@ from agentstepper_nb.sdk.halt_flow import HaltFlow
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.wire_versions import WireVersion2
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, go_on
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_all
 
 
 async def query(dbg: Any) -> Any:
@@ -42,7 +42,9 @@ def test_lost_while_waiting_and_for_good(stepper_kind: str, core: ScriptedCore) 
             with pytest.raises(ConnectionError, match="Start the agent again"):
                 await call("x")
 
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
+    core.policy = lambda peer, point: (
+        answer_all(peer, point) if point.summary else peer.break_connection()
+    )
     run(stepper_kind, core, scenario, on_disconnect="raise")
 
 
@@ -50,9 +52,9 @@ def test_lost_while_waiting_and_for_good(stepper_kind: str, core: ScriptedCore) 
 def test_lost_inside_a_block_does_not_hide_its_error(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("t", {}):
-            peer = core.peer()
-            peer.drop()
-            peer.ends()
+            peer = core.wait_for_peer()
+            peer.break_connection()
+            peer.wait_until_gone()
             raise LookupError("the block's own")
 
     with pytest.raises(LookupError, match="the block's own"):
@@ -60,7 +62,7 @@ def test_lost_inside_a_block_does_not_hide_its_error(stepper_kind: str, core: Sc
 
 
 def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else None
+    core.policy = lambda peer, point: answer_all(peer, point) if point.summary else None
 
     def wait(dbg: AgentStepper, n: int) -> str:
         with pytest.raises(ConnectionLostError) as caught:
@@ -72,10 +74,10 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
         ThreadPoolExecutor(8) as pool,
     ):
         results = [pool.submit(wait, dbg, n) for n in range(8)]
-        peer = core.peer()
+        peer = core.wait_for_peer()
         for _ in range(9):
-            peer.next(HaltPointReached)
-        peer.drop()
+            peer.receive(HaltPointReached)
+        peer.break_connection()
         assert len({result.result(TIMEOUT_S) for result in results}) == 1
 
 
@@ -92,7 +94,7 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
 def test_why_it_was_closed(stepper_kind: str, code: int, said: str, core: ScriptedCore) -> None:
     def policy(peer: Any, point: Any) -> Any:
         if point.summary:
-            return go_on(peer, point)
+            return answer_all(peer, point)
         peer.socket.close(code, {1001: "going away", 4000: "bye"}.get(code, ""))
         return None
 
@@ -120,18 +122,18 @@ def test_a_value_above_the_limit_is_shown_in_part_and_the_run_goes_on(
         assert await dbg.begin_llm_query_breakpoint(large) is large
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert len(bytes(peer.points[1].data)) < 10_000
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert len(bytes(peer.halt_points[1].data)) < 10_000
 
 
 @both
 def test_a_refused_breakpoint_does_not_wait_for_ever(stepper_kind: str, core: ScriptedCore) -> None:
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
-            return go_on(peer, point)
-        error = AgentError(code="event_ended", message="It has ended.", n=len(peer.sent) + 1)
-        peer.say(error)
+            return answer_all(peer, point)
+        error = AgentError(code="event_ended", message="It has ended.", n=len(peer.received) + 1)
+        peer.send(error)
         return None
 
     core.policy = policy
@@ -139,7 +141,7 @@ def test_a_refused_breakpoint_does_not_wait_for_ever(stepper_kind: str, core: Sc
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ProtocolError, match="It has ended"):
             await dbg.begin_llm_query_breakpoint("p")
-        core.policy = go_on
+        core.policy = answer_all
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
 
     run(stepper_kind, core, scenario)
@@ -148,8 +150,8 @@ def test_a_refused_breakpoint_does_not_wait_for_ever(stepper_kind: str, core: Sc
 def test_a_refusal_without_a_number_is_the_only_waiting_one_s(core: ScriptedCore) -> None:
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
-            return go_on(peer, point)
-        peer.say(AgentError(code="malformed", message="Unreadable."))
+            return answer_all(peer, point)
+        peer.send(AgentError(code="malformed", message="Unreadable."))
         return None
 
     core.policy = policy
@@ -159,16 +161,16 @@ def test_a_refusal_without_a_number_is_the_only_waiting_one_s(core: ScriptedCore
 
 def test_answers_that_nobody_waits_for_are_passed_over(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         peer.answer("01234567-0000-7000-8000-000000000000")
-        peer.say(AgentError(code="stale", message="?", n=1))
+        peer.send(AgentError(code="stale", message="?", n=1))
         assert dbg.begin_llm_query_breakpoint("p") == "p"
 
 
 def test_an_unreadable_answer_ends_the_connection(core: ScriptedCore) -> None:
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
-            return go_on(peer, point)
+            return answer_all(peer, point)
         peer.socket.send("not JSON")
         return None
 
@@ -191,14 +193,14 @@ def test_close_twice_and_then_call(stepper_kind: str, core: ScriptedCore) -> Non
             await dbg.post_debug_message("m")
 
     run(stepper_kind, core, scenario)
-    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
+    assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_closing_frees_the_threads_that_wait(core: ScriptedCore) -> None:
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else None
+    core.policy = lambda peer, point: answer_all(peer, point) if point.summary else None
     with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(dbg.begin_llm_query_breakpoint, "p")
-        core.peer().next(EventBegun)
+        core.wait_for_peer().receive(EventBegun)
         dbg.close()
         assert isinstance(waiting.exception(TIMEOUT_S), ConnectionLostError)
 
@@ -207,8 +209,8 @@ def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         for n in range(200):
             dbg.post_debug_message(str(n))
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert [bytes(e.data) for e in peer.events[1:]] == [b'"%d"' % n for n in range(200)]
 
 
@@ -223,7 +225,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if not point.summary:
             hang.wait(TIMEOUT_S)
-        return go_on(peer, point)
+        return answer_all(peer, point)
 
     core.policy = policy
 
@@ -286,7 +288,7 @@ def test_what_is_to_be_done_at_the_end_is_done_once_and_errors_are_logged(
 
 def test_hello_names_the_process(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        hello = core.peer().hello
+        hello = core.wait_for_peer().hello
     assert hello is not None
     assert (hello.pid, hello.host) == (os.getpid(), socket.gethostname())
     assert hello.version == 2

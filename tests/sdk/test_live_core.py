@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S
 
@@ -53,22 +53,22 @@ def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
 
 @both
 def test_a_run_has_the_agents_notice_from_the_start(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("p")
 
     working = started(pool, stepper_kind, live, scenario, notice="No sandbox: careful")
     person.step()
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     working.result(TIMEOUT_S)
-    assert person.over().notice == "No sandbox: careful"
+    assert person.wait_until_ended().notice == "No sandbox: careful"
 
 
 @both
 def test_step_edit_continue_and_halt(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     same: list[bool] = []
     passed, turn = threading.Event(), threading.Event()
@@ -92,30 +92,30 @@ def test_step_edit_continue_and_halt(
     working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start
     person.step()
-    assert person.halted()
+    assert person.wait_until_halted()
     person.step({})
     person.step({"Tool": "write", "Argument": {"path": ""}})
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert passed.wait(TIMEOUT_S)
     person.halt()
     turn.set()
     person.step(None)
     assert working.result(TIMEOUT_S) == ({}, {"path": ""}, None)
     assert same == [True]
-    run = person.over()
+    run = person.wait_until_ended()
     assert (run.ending, run.program, run.can_stop) == (RunEnding.FINISHED, "Tester", True)
-    rows = person.rows()
+    rows = person.list_rows()
     assert [row.edited for row in rows] == [False, False, True, True, *[False] * 7, True, False]
-    assert person.body(rows[1]) == {"messages": [1.0, 2**70]}
-    assert person.body(rows[2]) == {}
+    assert person.get_data(rows[1]) == {"messages": [1.0, 2**70]}
+    assert person.get_data(rows[2]) == {}
 
 
 @both
 def test_halted_at_a_tools_end_a_person_sees_its_files(
     stepper_kind: str,
     live: AgentStepperCore,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
     tmp_path: Path,
 ) -> None:
@@ -132,21 +132,21 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
     working = pool.submit(run, stepper_kind, core, scenario, agent_workspace_path=folder)
     person.step()
     person.step()
-    person.halted()
-    end = person.rows()[-1]
+    person.wait_until_halted()
+    end = person.list_rows()[-1]
     assert end.side is EventSide.END
-    _, snapshot = person.commits()
+    _, snapshot = person.list_commits()
     assert (snapshot.snapshot, snapshot.event, snapshot.seq) == (True, end.event, end.seq - 1)
     assert [(c.path, c.added) for c in snapshot.changes] == [("new.txt", 1)]
     person.step()
     assert working.result(TIMEOUT_S) is True
-    assert person.over().commits == 1  # the named one, which covers the snapshot
-    assert [commit.title for commit in person.commits()[1:]] == ["Add new.txt", "Named"]
+    assert person.wait_until_ended().commits == 1  # the named one, which covers the snapshot
+    assert [commit.title for commit in person.list_commits()[1:]] == ["Add new.txt", "Named"]
 
 
 @both
 def test_an_exception_halts_where_it_is_seen(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("divide", {}):
@@ -155,15 +155,15 @@ def test_an_exception_halts_where_it_is_seen(
     working = started(pool, stepper_kind, live, scenario)
     person.step()
     person.step()
-    person.halted()
-    row = person.rows()[-1]
+    person.wait_until_halted()
+    row = person.list_rows()[-1]
     assert row.outcome is EventOutcome.ERROR
     assert row.failure is not None
     assert row.failure.message == "by zero"
     person.step()
     with pytest.raises(ZeroDivisionError):
         working.result(TIMEOUT_S)
-    run = person.over()
+    run = person.wait_until_ended()
     assert run.ending is RunEnding.CRASHED
     assert run.failure is not None
     assert run.failure.type == "ZeroDivisionError"
@@ -171,7 +171,7 @@ def test_an_exception_halts_where_it_is_seen(
 
 @both
 def test_stop_ends_the_agent(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         while True:
@@ -183,18 +183,18 @@ def test_stop_ends_the_agent(
 
     working = started(pool, stepper_kind, live, scenario)
     person.step()
-    person.halted()
+    person.wait_until_halted()
     person.stop()
     with pytest.raises(AgentStopped):
         working.result(TIMEOUT_S)
-    run = person.over()
+    run = person.wait_until_ended()
     assert run.ending is RunEnding.STOPPED
-    assert [row.outcome for row in person.rows()[-2:]] == [EventOutcome.STOPPED] * 2
+    assert [row.outcome for row in person.list_rows()[-2:]] == [EventOutcome.STOPPED] * 2
 
 
 @both
 def test_a_core_that_stops_is_a_lost_connection(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("p")
@@ -202,13 +202,13 @@ def test_a_core_that_stops_is_a_lost_connection(
     where = SimpleNamespace(port=live.client_port)
     working = pool.submit(run, stepper_kind, where, scenario, on_disconnect="raise")
     person.step()
-    person.halted()
+    person.wait_until_halted()
     live.stop()
     with pytest.raises(ConnectionLostError, match="Connection lost"):
         working.result(TIMEOUT_S)
 
 
-def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
+def test_an_interrupt_withdraws(live: AgentStepperCore, person: LiveView) -> None:
     program = """
     with AgentStepper("T", "127.0.0.1", PORT) as dbg:
         try:
@@ -218,26 +218,26 @@ def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
     """
     with agent(SimpleNamespace(port=live.client_port), program) as process:
         person.step()
-        first = person.halted()
+        first = person.wait_until_halted()
         process.send_signal(signal.SIGINT)
-        person.until(lambda run: bool(run.pending) and run.pending[0] != first)
+        person.wait_until(lambda run: bool(run.pending) and run.pending[0] != first)
         person.step("q")
         assert outcome(process)[:2] == (0, "interrupted q\n")
-    assert person.over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
-def test_a_killed_agent_has_crashed(live: AgentStepperCore, person: Person) -> None:
+def test_a_killed_agent_has_crashed(live: AgentStepperCore, person: LiveView) -> None:
     program = 'AgentStepper("T", "127.0.0.1", PORT).begin_llm_query_breakpoint("p")'
     with agent(SimpleNamespace(port=live.client_port), program) as process:
         person.step()
-        person.halted()
+        person.wait_until_halted()
         process.kill()
-        run = person.over()
+        run = person.wait_until_ended()
     assert (run.ending, run.agent_state) == (RunEnding.CRASHED, AgentActivity.FINISHED)
 
 
 def test_threads_of_one_agent_pend_together(
-    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> Any:
         def work(n: int) -> Any:
@@ -250,7 +250,7 @@ def test_threads_of_one_agent_pend_together(
 
     working = started(pool, "sync", live, scenario)
     person.step()
-    person.until(lambda run: len(run.pending) == 5)
-    person.go_on()
+    person.wait_until(lambda run: len(run.pending) == 5)
+    person.resume()
     assert working.result(TIMEOUT_S) == [0, 1, 2, 3, 4]
-    assert person.over().state is RunState.IDLE
+    assert person.wait_until_ended().state is RunState.IDLE

@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.crash_recovery.core_hosts import Serve
-from tests.crash_recovery.faults import Point
+from tests.crash_recovery.core_hosts import ServeHost
+from tests.crash_recovery.faults import KillPoint
 
 #: Opens so many runs; each line that comes is said by all of them; then all say goodbye.
 AGENT = """
@@ -53,9 +53,9 @@ for run in runs:
 def test_no_run_of_a_process_is_lost_over_a_killed_core(
     tmp_path: Path, runs: int, files: int
 ) -> None:
-    core = Serve(tmp_path)
+    core = ServeHost(tmp_path)
     rounds = ["while the Core is there", "while it is away", "once it is back", "at the end"]
-    with core.core(Point.ANYWHERE, 0) as first:
+    with core.core(KillPoint.ANYWHERE, 0) as first:
         limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
         agent = subprocess.Popen(
             [*limited, sys.executable, "-c", AGENT, str(runs)],
@@ -68,23 +68,23 @@ def test_no_run_of_a_process_is_lost_over_a_killed_core(
         assert agent.stdin and agent.stdout
         try:
             assert agent.stdout.readline() == "open\n"
-            _say(agent, rounds[0])
+            _post_messages(agent, rounds[0])
             first.process.kill()
-            _say(agent, rounds[1])
-            with core.core(Point.ANYWHERE, 0) as second:
-                _say(agent, rounds[2])
+            _post_messages(agent, rounds[1])
+            with core.core(KillPoint.ANYWHERE, 0) as second:
+                _post_messages(agent, rounds[2])
                 second.process.kill()
-                with core.core(Point.ANYWHERE, 0):
+                with core.core(KillPoint.ANYWHERE, 0):
                     _, errors = agent.communicate(f"{rounds[3]}\n")
         finally:
             agent.kill()
             agent.communicate()
     assert agent.returncode == 0, errors
     assert "delivered" not in errors
-    _assert_kept(core.data, runs, rounds)
+    _assert_recorded(core.data, runs, rounds)
 
 
-def _say(agent: subprocess.Popen[str], line: str) -> None:
+def _post_messages(agent: subprocess.Popen[str], line: str) -> None:
     """Have all runs say a line."""
     assert agent.stdin and agent.stdout
     agent.stdin.write(f"{line}\n")
@@ -92,7 +92,7 @@ def _say(agent: subprocess.Popen[str], line: str) -> None:
     assert agent.stdout.readline() == "said\n"
 
 
-def _assert_kept(data: Path, runs: int, rounds: list[str]) -> None:
+def _assert_recorded(data: Path, runs: int, rounds: list[str]) -> None:
     """Each run has finished, with what it said once and in its order."""
     reader = StoreReader(data / "store.sqlite")
     try:

@@ -11,7 +11,7 @@ from agentstepper_nb.sdk.json_text import map_strings
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.secret_masks import SecretMask, make_restorer
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import ResumeAnswer, ScriptedCore, edit
+from tests.sdk.scripted_core import ResumeAnswer, ScriptedCore, make_edit_answer
 
 SECRET = "sk-live-0123456789"
 
@@ -100,13 +100,13 @@ def test_masked_and_unedited_is_the_same_object(stepper_kind: str, core: Scripte
                 raise RuntimeError(SECRET)
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert SECRET not in repr([m for m in peer.sent if not hasattr(m, "data")])
-    assert bytes(peer.points[1].data) == b'{"key":"[masked MY_API_KEY]"}'
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert SECRET not in repr([m for m in peer.received if not hasattr(m, "data")])
+    assert bytes(peer.halt_points[1].data) == b'{"key":"[masked MY_API_KEY]"}'
     assert bytes(peer.events[2].data) == b'"[masked MY_API_KEY]"'
-    assert peer.points[3].failure is not None
-    assert peer.points[3].failure.message == "[masked MY_API_KEY]"
+    assert peer.halt_points[3].failure is not None
+    assert peer.halt_points[3].failure.message == "[masked MY_API_KEY]"
 
 
 @both
@@ -114,7 +114,7 @@ def test_masked_and_edited_keeps_its_secret(stepper_kind: str, core: ScriptedCor
     async def scenario(dbg: Any) -> Any:
         return await dbg.begin_llm_query_breakpoint({"key": SECRET})
 
-    answers = [ResumeAnswer(), edit('{"key":"[masked MY_API_KEY]","more":1}')]
+    answers = [ResumeAnswer(), make_edit_answer('{"key":"[masked MY_API_KEY]","more":1}')]
     core.policy = lambda peer, point: answers.pop(0)
     assert run(stepper_kind, core, scenario) == {"key": SECRET, "more": 1}
 
@@ -140,8 +140,8 @@ def test_redact_sees_everything_before_it_leaves(stepper_kind: str, core: Script
                 raise ValueError("x")
 
     run(stepper_kind, core, scenario, redact=redact)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert seen == [
         ("program", "Tester"),
         ("prompt", {"private": 1}),
@@ -152,11 +152,11 @@ def test_redact_sees_everything_before_it_leaves(stepper_kind: str, core: Script
         ("traceback", seen[-1][1]),
     ]
     assert seen[-1][1].endswith('raise ValueError("x")')
-    shown = [bytes(point.data) for point in peer.points]
+    shown = [bytes(point.data) for point in peer.halt_points]
     assert shown == [b'"hidden"', b'"hidden"', b'"hidden"', b'"hidden"', b"null"]
-    assert peer.points[-1].failure is not None
-    assert peer.points[-1].failure.message == "hidden"
-    assert peer.points[-1].traceback == "hidden"
+    assert peer.halt_points[-1].failure is not None
+    assert peer.halt_points[-1].failure.message == "hidden"
+    assert peer.halt_points[-1].traceback == "hidden"
 
 
 @both
@@ -172,8 +172,8 @@ def test_an_error_of_redact_keeps_the_value_here(stepper_kind: str, core: Script
         await dbg.post_debug_message("still here")
 
     run(stepper_kind, core, scenario, redact=redact)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert [bytes(e.data) for e in peer.events if e.data] == [b'"Tester"', b'"still here"']
 
 
@@ -188,7 +188,7 @@ def test_a_failing_redact_does_not_keep_the_run_from_ending(core: ScriptedCore) 
 
     with pytest.raises(ValueError, match="private"):
         run("sync", core, scenario, redact=redact)
-    bye = core.peer().ends()
+    bye = core.wait_for_peer().wait_until_gone()
     assert bye is not None
     assert bye.failure is not None
     assert (bye.failure.type, bye.failure.message) == ("ValueError", "")
@@ -248,12 +248,12 @@ def test_lone_surrogates_are_shown_as_escapes_and_come_back(
                 raise OSError(odd)
         return await dbg.begin_llm_query_breakpoint([odd])
 
-    answers = [ResumeAnswer()] * 5 + [edit('["caf\\\\udce9.txt","é"]')]
+    answers = [ResumeAnswer()] * 5 + [make_edit_answer('["caf\\\\udce9.txt","é"]')]
     core.policy = lambda peer, point: answers.pop(0)
     assert run(stepper_kind, core, scenario) == [odd, "é"]
-    peer = core.peer()
-    peer.ends()
-    assert bytes(peer.points[1].data) == b'["caf\\\\udce9.txt"]'
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert bytes(peer.halt_points[1].data) == b'["caf\\\\udce9.txt"]'
 
 
 def test_a_change_of_the_environment_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

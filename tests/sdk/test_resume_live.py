@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb.protocol.data_model import AnswerKind, RunEnding, RunState
 from tests.helpers.serve_process import ServeProcess
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 
@@ -46,8 +46,8 @@ class CoreProcess:
         self.core.process.kill()
         self.core.process.communicate(timeout=TIMEOUT_S)
 
-    def person(self) -> Person:
-        return Person(int(self.ports[1]))
+    def person(self) -> LiveView:
+        return LiveView(int(self.ports[1]))
 
 
 @pytest.fixture
@@ -70,19 +70,19 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
         where = SimpleNamespace(port=int(core_process.ports[0]))
         working = pool.submit(run, stepper_kind, where, scenario, stop_on_entry=False)
         with core_process.person() as person:
-            halted_at = person.halted()
+            halted_at = person.wait_until_halted()
             person.edit("edited before the kill")
             core_process.kill()
         core_process.start(elsewhere=elsewhere)
         with core_process.person() as person:
-            found = person.until(lambda run: run.state is RunState.HALTED)
+            found = person.wait_until(lambda run: run.state is RunState.HALTED)
             assert found.pending == (halted_at,)
             person.step(revision=2)
-            assert person.halted() != halted_at
+            assert person.wait_until_halted() != halted_at
             person.step("the response's edit")
             assert working.result(TIMEOUT_S) == ["edited before the kill", "the response's edit"]
-            over = person.over()
-            rows = person.rows()
+            over = person.wait_until_ended()
+            rows = person.list_rows()
     assert (over.ending, over.failure) == (RunEnding.FINISHED, None)
     assert list(person.runs) == [over.id], "it is one run"
     # Its start, its query's two halt points, its end.
@@ -97,12 +97,12 @@ def test_an_agent_that_goes_on_catches_up(core_process: CoreProcess) -> None:
         where = SimpleNamespace(port=int(core_process.ports[0]))
         working = pool.submit(run, "sync", where, scenario, **options)
         with core_process.person() as person:
-            person.halted()
+            person.wait_until_halted()
             core_process.kill()
         core_process.start()
         assert working.result(TIMEOUT_S) == ["p", "r"]
     with core_process.person() as person:
-        over = person.over()
-        rows = person.rows()
+        over = person.wait_until_ended()
+        rows = person.list_rows()
     assert (over.ending, over.rows) == (RunEnding.FINISHED, 4)
     assert rows[1].answer is AnswerKind.WITHDRAWN

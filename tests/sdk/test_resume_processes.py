@@ -17,8 +17,8 @@ from tests.helpers.core_announcement import announce
 from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import make_python_command
 from tests.sdk.processes import agent, outcome
-from tests.sdk.resume.agents import await_log
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, only_the_start, waiting
+from tests.sdk.resume.agents import wait_for_log
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_start, waiting
 
 FINISHED = Bye(ending=RunEnding.FINISHED)
 AWAY = "Connection lost to the Core at"
@@ -26,7 +26,7 @@ AWAY = "Connection lost to the Core at"
 
 @pytest.fixture
 def core() -> Iterator[ScriptedCore]:
-    with ScriptedCore(only_the_start) as core:
+    with ScriptedCore(answer_start) as core:
         yield core
 
 
@@ -46,7 +46,7 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
         sys.stdin.readline()
     """
     with agent(core, program) as process:
-        point = waiting(core.peer())
+        point = waiting(core.wait_for_peer())
         core.stop()
         assert process.stdout is not None
         assert process.stderr is not None
@@ -58,9 +58,9 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "KeyboardInterrupt\n"
         core.start()
-        second = core.peer()
-        assert second.next(Withdraw).halt_point == point.id
-        assert second.next(HaltPointReached).outcome is EventOutcome.STOPPED
+        second = core.wait_for_peer()
+        assert second.receive(Withdraw).halt_point == point.id
+        assert second.receive(HaltPointReached).outcome is EventOutcome.STOPPED
         assert "is back at" in process.stderr.readline()
 
 
@@ -83,7 +83,7 @@ sys.stdin.readline()
 
 def test_an_exit_says_goodbye_to_a_core_that_comes_back(core: ScriptedCore) -> None:
     with agent(core, AT_THE_EXIT) as process:
-        waiting(core.peer())
+        waiting(core.wait_for_peer())
         core.stop()
         assert process.stdin is not None
         process.stdin.write("go\n")
@@ -91,12 +91,12 @@ def test_an_exit_says_goodbye_to_a_core_that_comes_back(core: ScriptedCore) -> N
         core.start()
         code, _, err = outcome(process)
         assert (code, "delivered" in err) == (0, False), err
-        assert core.peer().ends() == FINISHED
+        assert core.wait_for_peer().wait_until_gone() == FINISHED
 
 
 def test_an_exit_gives_up_and_says_what_is_lost(core: ScriptedCore) -> None:
     with agent(core, SHORT + AT_THE_EXIT) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         waiting(peer)
         assert peer.hello is not None
         core.stop()
@@ -128,9 +128,9 @@ dbg.close()
 @pytest.mark.parametrize("policy", ["wait", "continue"])
 def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> None:
     with agent(core, FORKS, policy) as process:
-        parent = core.peer()
+        parent = core.wait_for_peer()
         assert parent.hello is not None
-        parent.next(HaltPointReached)
+        parent.receive(HaltPointReached)
         core.stop()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -142,7 +142,7 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
         told = [process.stderr.readline() for _ in range(2)]
         assert [AWAY in line for line in told] == [True, True], told
         core.start()
-        peers = [core.peer(), core.peer()]
+        peers = [core.wait_for_peer(), core.wait_for_peer()]
         child = next(p for p in peers if p.hello and p.hello.run != parent.hello.run)
         assert child.hello is not None
         assert (child.hello.sent, child.hello.program) == (0, f"T (child {child.hello.pid})")
@@ -151,8 +151,8 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
             assert process.stdout.readline() == "of the child\n"
         process.stdin.write("end\n")
         process.stdin.flush()
-        assert child.ends() == FINISHED
-        assert [point.waits for point in child.points] == [False, policy == "wait"]
+        assert child.wait_until_gone() == FINISHED
+        assert [point.waits for point in child.halt_points] == [False, policy == "wait"]
         assert outcome(process)[0] == 0
 
 
@@ -161,17 +161,17 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
 
 @both
 def test_a_core_with_the_same_token_is_found_on_another_port(stepper_kind: str) -> None:
-    with ScriptedCore(only_the_start, token="ours") as core, ThreadPoolExecutor(1) as pool:
+    with ScriptedCore(answer_start, token="ours") as core, ThreadPoolExecutor(1) as pool:
 
         async def scenario(dbg: Any) -> Any:
             return await dbg.begin_llm_query_breakpoint("p"), dbg
 
         working = pool.submit(run, stepper_kind, core, scenario, token="ours")
-        point = waiting(core.peer())
+        point = waiting(core.wait_for_peer())
         core.stop()
         core.start(port=0)
         announce(core.url, agent="ours")
-        second = core.peer()
+        second = core.wait_for_peer()
         second.answer(point.id)
         value, dbg = working.result(TIMEOUT_S)
         assert value == "p"
@@ -186,23 +186,23 @@ def test_a_core_of_somebody_else_is_not_ours(
 ) -> None:
     """It has the port by now: that it refuses us is no refusal by our Core, wherever that will be."""
     with (
-        ScriptedCore(only_the_start, token="ours") as core,
+        ScriptedCore(answer_start, token="ours") as core,
         ScriptedCore(token="theirs") as foreign,
         ThreadPoolExecutor(1) as pool,
     ):
         working = pool.submit(run, "sync", core, _ask, token="ours")
-        point = waiting(core.peer())
+        point = waiting(core.wait_for_peer())
         port = core.port
         core.stop()
         foreign.stop()
         if ours_is_back == "after":
             foreign.start(port)
-            await_log(caplog, "Connection lost to the Core at")
+            wait_for_log(caplog, "Connection lost to the Core at")
         core.start(port=0)
         announce(core.url, agent="ours")
         if ours_is_back == "before":
             foreign.start(port)
-        core.peer().answer(point.id)
+        core.wait_for_peer().answer(point.id)
         assert working.result(TIMEOUT_S) == "p"
         assert foreign.peers == []
 
@@ -227,6 +227,6 @@ def test_the_parent_tells_how_a_child_ended(
         return int(child.pid)
 
     pid = run(stepper_kind, core, scenario)
-    peer = core.peer()
-    assert peer.ends() == FINISHED
-    assert peer.sent[-2:] == [ProcessEnded(pid=pid, code=code), FINISHED]
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() == FINISHED
+    assert peer.received[-2:] == [ProcessEnded(pid=pid, code=code), FINISHED]

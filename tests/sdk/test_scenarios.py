@@ -13,11 +13,11 @@ from agentstepper_nb import AgentStopped, InjectedError, ToolDeniedError
 from agentstepper_nb.protocol.answers import Answer, DenyAnswer, RaiseAnswer, SkipAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import Scenario, both, run, transcript
-from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import START, STEP, ScriptedAnswers, ScriptedCore, make_edit_answer
 
 
 @dataclass
-class Case:
+class ScenarioCase:
     """A scenario, what the person answers after the start, and what it gives or raises."""
 
     name: str
@@ -29,7 +29,7 @@ class Case:
     sends: list[str] = field(default_factory=list)
 
 
-CASES: list[Case] = []
+CASES: list[ScenarioCase] = []
 
 
 def case(
@@ -40,7 +40,7 @@ def case(
 ) -> Callable[[Scenario], Scenario]:
     def add(scenario: Scenario) -> Scenario:
         name = scenario.__name__
-        CASES.append(Case(name, scenario, [START, *answers], gives, raises, sends.split()))
+        CASES.append(ScenarioCase(name, scenario, [START, *answers], gives, raises, sends.split()))
         return scenario
 
     return add
@@ -67,8 +67,8 @@ async def tool_by_methods(dbg: Any) -> list[bool]:
 
 
 @case(
-    edit('{"Tool":"fetch","Argument":{"q":"dogs"}}'),
-    edit('"found"'),
+    make_edit_answer('{"Tool":"fetch","Argument":{"q":"dogs"}}'),
+    make_edit_answer('"found"'),
     gives=("fetch", {"q": "dogs"}, "found"),
 )
 async def tool_edited(dbg: Any) -> Any:
@@ -76,7 +76,7 @@ async def tool_edited(dbg: Any) -> Any:
     return name, args, await dbg.end_tool_invocation_breakpoint("nothing")
 
 
-@case(edit('{"Tool":"fetch","Argument":{"q":1.0}}'), gives=("fetch", True))
+@case(make_edit_answer('{"Tool":"fetch","Argument":{"q":1.0}}'), gives=("fetch", True))
 async def tool_renamed_keeps_the_same_arguments(dbg: Any) -> Any:
     args = {"q": 1.0}
     name, new_args = await dbg.begin_tool_invocation_breakpoint("search", args)
@@ -84,7 +84,7 @@ async def tool_renamed_keeps_the_same_arguments(dbg: Any) -> Any:
     return name, new_args is args
 
 
-@case(edit('{"Tool":"search","Argument":{"q":1}}'), gives=("search", "int"))
+@case(make_edit_answer('{"Tool":"search","Argument":{"q":1}}'), gives=("search", "int"))
 async def an_edit_of_a_number_s_type_is_an_edit(dbg: Any) -> Any:
     name, args = await dbg.begin_tool_invocation_breakpoint("search", {"q": 1.0})
     await dbg.end_tool_invocation_breakpoint(None)
@@ -113,10 +113,10 @@ for text, value in [
     ('{"b":1.0,"a":1}', {"b": 1.0, "a": 1}),
 ]:
     CASES.append(
-        Case(
+        ScenarioCase(
             f"edited_to_{text}",
             _edited_to,
-            [START, *[edit(text)] * 4, STEP, edit(text)],
+            [START, *[make_edit_answer(text)] * 4, STEP, make_edit_answer(text)],
             (value, value, value, value, value),
         )
     )
@@ -173,7 +173,7 @@ async def a_response_that_is_never_set_is_null(dbg: Any) -> Any:
 
 
 @case(
-    edit('{"Tool":"rm","Argument":["a"]}'),
+    make_edit_answer('{"Tool":"rm","Argument":["a"]}'),
     gives=("rm", ["a"]),
     sends="tool_invocation begin end:ok",
 )
@@ -189,7 +189,7 @@ async def an_exception_is_raised_on(dbg: Any) -> None:
         raise ZeroDivisionError("division by zero")
 
 
-@case(STEP, edit('"mended"'), gives="mended", sends="tool_invocation begin end:error")
+@case(STEP, make_edit_answer('"mended"'), gives="mended", sends="tool_invocation begin end:error")
 async def a_result_in_an_exception_s_place(dbg: Any) -> Any:
     async with dbg.tool("divide", {}) as t:
         raise ZeroDivisionError
@@ -283,7 +283,12 @@ async def skipped_in_a_block_that_does_not_ask(dbg: Any) -> Any:
     return q.response
 
 
-@case(SkipAnswer(result=Raw(b'""')), edit("[]"), gives=("p", []), sends="llm_query begin end:ok")
+@case(
+    SkipAnswer(result=Raw(b'""')),
+    make_edit_answer("[]"),
+    gives=("p", []),
+    sends="llm_query begin end:ok",
+)
 async def skipped_by_methods_and_edited_at_the_end(dbg: Any) -> Any:
     prompt = await dbg.begin_llm_query_breakpoint("p")
     return prompt, await dbg.end_llm_query_breakpoint("mine")
@@ -293,7 +298,9 @@ async def skipped_by_methods_and_edited_at_the_end(dbg: Any) -> Any:
 
 
 @case(
-    edit('{"Tool":"add","Argument":{"a":2,"b":3}}'), gives=5, sends="tool_invocation begin end:ok"
+    make_edit_answer('{"Tool":"add","Argument":{"a":2,"b":3}}'),
+    gives=5,
+    sends="tool_invocation begin end:ok",
 )
 async def traced(dbg: Any) -> Any:
     @dbg.traced_tool
@@ -303,7 +310,12 @@ async def traced(dbg: Any) -> Any:
     return add(1, 1)
 
 
-@case(edit('{"prompt":"hello"}'), edit('"HI"'), gives="HI", sends="llm_query begin end:ok")
+@case(
+    make_edit_answer('{"prompt":"hello"}'),
+    make_edit_answer('"HI"'),
+    gives="HI",
+    sends="llm_query begin end:ok",
+)
 async def traced_async(dbg: Any) -> Any:
     @dbg.traced_llm(model="m")
     async def ask(prompt: str) -> str:
@@ -320,8 +332,8 @@ cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 @both
 @cases
-def test_the_agent_gets(case: Case, stepper_kind: str, core: ScriptedCore) -> None:
-    core.policy = Script(*case.answers)
+def test_the_agent_gets(case: ScenarioCase, stepper_kind: str, core: ScriptedCore) -> None:
+    core.policy = ScriptedAnswers(*case.answers)
     if case.raises is not None:
         with pytest.raises(case.raises):
             run(stepper_kind, core, case.scenario)
@@ -332,16 +344,16 @@ def test_the_agent_gets(case: Case, stepper_kind: str, core: ScriptedCore) -> No
 
 @both
 @pytest.mark.parametrize("case", [c for c in CASES if c.sends], ids=lambda case: case.name)
-def test_the_core_hears(case: Case, stepper_kind: str, core: ScriptedCore) -> None:
-    core.policy = Script(*case.answers)
+def test_the_core_hears(case: ScenarioCase, stepper_kind: str, core: ScriptedCore) -> None:
+    core.policy = ScriptedAnswers(*case.answers)
     with _anything():
         run(stepper_kind, core, case.scenario)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     events = [e.kind.value for e in peer.events[1:]]
     points = [
         p.side.value + (f":{p.outcome}" if p.outcome else "") + ("" if p.waits else "!")
-        for p in peer.points[1:]
+        for p in peer.halt_points[1:]
     ]
     wanted_events = [word for word in case.sends if word in set(EventKind)]
     wanted_points = [word for word in case.sends if word not in set(EventKind)]
@@ -351,14 +363,14 @@ def test_the_core_hears(case: Case, stepper_kind: str, core: ScriptedCore) -> No
 
 
 @cases
-def test_both_say_the_same(case: Case) -> None:
+def test_both_say_the_same(case: ScenarioCase) -> None:
     heard = []
     for stepper_kind in ("sync", "async"):
-        with ScriptedCore(Script(*case.answers)) as core:
+        with ScriptedCore(ScriptedAnswers(*case.answers)) as core:
             with _anything():
                 run(stepper_kind, core, case.scenario)
-            peer = core.peer()
-            peer.ends()
+            peer = core.wait_for_peer()
+            peer.wait_until_gone()
             heard.append(transcript(peer))
     assert heard[0] == heard[1]
 

@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.agent import EventBegun, Welcome
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind
 from agentstepper_nb.protocol.envelope import VERSION
 from agentstepper_nb.sdk import set_current_stepper
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer, ScriptedCore
 
 KEY = bytes(range(32))
 Found = Counter[tuple[tuple[str, ...], str, str]]
@@ -34,7 +34,7 @@ def keyed_core(core: ScriptedCore) -> ScriptedCore:
     return core
 
 
-def queries(peer: Peer) -> list[EventBegun]:
+def queries(peer: AgentPeer) -> list[EventBegun]:
     return [event for event in peer.events if event.kind is not EventKind.PROGRAM_STARTED]
 
 
@@ -286,7 +286,7 @@ def test_without_a_key_there_is_no_hash(core: ScriptedCore) -> None:
 
 def test_the_program_s_start_has_no_hash(keyed_core: ScriptedCore) -> None:
     AgentStepper("T", "127.0.0.1", keyed_core.port).close()
-    (started,) = keyed_core.peer().events
+    (started,) = keyed_core.wait_for_peer().events
     assert started.content_hash is UNSET
 
 

@@ -38,14 +38,14 @@ class MemoryCore:
     """A Core without I/O: it keeps each run's messages, in the order of their numbers, once."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, list[EventBegun]] = {name: [] for name in NAMES}
+        self.recorded: dict[str, list[EventBegun]] = {name: [] for name in NAMES}
         self.received = dict.fromkeys(NAMES, 0)
         self.answers: deque[str] = deque()
         self._connect()
 
     def _connect(self) -> None:
         self._first: str | None = None
-        self._said: dict[str, int] = {}  # the last number of each run on this connection
+        self._sent_texts: dict[str, int] = {}  # the last number of each run on this connection
         self._parts: dict[str, list[str]] = {}
 
     def lose(self) -> None:
@@ -59,47 +59,49 @@ class MemoryCore:
         kept = self.received[hello.run]
         assert hello.acknowledged <= kept
         self.received[hello.run] = max(1, kept)
-        self._said[hello.run] = max(1, kept)
+        self._sent_texts[hello.run] = max(1, kept)
         return Welcome(
             version=2, core="", run=hello.run, received=max(1, kept), shares_connection=True
         )
 
-    def take(self, text: bytes | str) -> None:
+    def receive(self, text: bytes | str) -> None:
         """Take a text that came on the connection."""
         whole = text.decode() if isinstance(text, bytes) else text
         envelope, message = from_agent.decode(whole)
         name = (self._first or "") if envelope.run is UNSET else envelope.run
-        if name not in self._said and not isinstance(message, Hello):
+        if name not in self._sent_texts and not isinstance(message, Hello):
             return  # the run was closed meanwhile
         match message:
             case Hello():
                 assert message.run == name
                 self._answer(name, self.welcome(message))
             case LeaveConnection():
-                del self._said[name]
+                del self._sent_texts[name]
             case MessagePart(text=part, last=last):
                 parts = self._parts.setdefault(name, [])
                 parts.append(part)
                 if last:
                     del self._parts[name]
-                    self.take(add_run("".join(parts), name))
+                    self.receive(add_run("".join(parts), name))
             case EventBegun():
                 assert name not in self._parts, "a message came between the parts of another"
-                assert envelope.n == self._said[name] + 1, "a message is missing, or came twice"
-                self._said[name] = self.received[name] = envelope.n
-                self.kept[name].append(message)
+                assert envelope.n == self._sent_texts[name] + 1, (
+                    "a message is missing, or came twice"
+                )
+                self._sent_texts[name] = self.received[name] = envelope.n
+                self.recorded[name].append(message)
             case _:
                 raise AssertionError(message)
 
     def acknowledge(self, name: str) -> None:
         """Say what is kept of a run, if the connection carries it."""
-        if name in self._said:
+        if name in self._sent_texts:
             self._answer(name, MessagesAcknowledged(received=self.received[name]))
 
     def close_run(self, name: str) -> None:
         """End the connection for one run, if it carries the run."""
-        if name in self._said and name != self._first:
-            del self._said[name]
+        if name in self._sent_texts and name != self._first:
+            del self._sent_texts[name]
             self._parts.pop(name, None)
             self._answer(name, RunDisconnected(code=1011, reason="for a test"))
 
@@ -156,7 +158,7 @@ class SharedConnection(RuleBasedStateMachine):
     @rule(most=st.integers(1, 6))
     def arrive(self, most: int) -> None:
         for _ in range(min(most, len(self.way))):
-            self.core.take(self.way.popleft())
+            self.core.receive(self.way.popleft())
 
     @rule(name=st.sampled_from(NAMES))
     def acknowledge(self, name: str) -> None:
@@ -207,7 +209,7 @@ class SharedConnection(RuleBasedStateMachine):
     @invariant()
     def nothing_is_doubled_or_out_of_order(self) -> None:
         for name in NAMES:
-            kept = [event.id for event in self.core.kept[name]]
+            kept = [event.id for event in self.core.recorded[name]]
             assert kept == self.sent[name][: len(kept)]
 
     def teardown(self) -> None:
@@ -224,7 +226,7 @@ class SharedConnection(RuleBasedStateMachine):
             for each in self.protocol.runs.values():
                 self.protocol.accept_items(each, [], self.now)
         for name, each in self.runs.items():
-            assert [event.id for event in self.core.kept[name]] == self.sent[name]
+            assert [event.id for event in self.core.recorded[name]] == self.sent[name]
             assert each.undelivered_count == 0
 
 

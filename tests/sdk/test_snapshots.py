@@ -18,8 +18,8 @@ from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.sdk import set_current_stepper
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import Script, ScriptedCore
-from tests.sdk.snapshots import commits, end_of, paths, tool_event
+from tests.sdk.scripted_core import ScriptedAnswers, ScriptedCore
+from tests.sdk.snapshots import end_of, list_commits, paths, tool_event
 
 # ---- every form -------------------------------------------------------------------------------------
 
@@ -94,15 +94,15 @@ def test_each_form_of_a_tool(
         await form(dbg, lambda: (folder / "new.txt").write_text("new\n") and None)
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    (snapshot,) = commits(peer)
+    peer = core.wait_for_peer()
+    (snapshot,) = list_commits(peer)
     event = tool_event(peer)
     assert (snapshot.snapshot, snapshot.event, snapshot.title) == (True, event.id, "Add new.txt")
     assert paths(snapshot) == ["new.txt"]
     assert snapshot.changes[0].body is not None
     assert snapshot.changes[0].body.content == "new\n"
-    place = peer.sent.index(snapshot)
-    assert peer.sent[place + 1] is end_of(peer, event)
+    place = peer.received.index(snapshot)
+    assert peer.received[place + 1] is end_of(peer, event)
     assert sorted(path.name for path in folder.iterdir()) == ["new.txt", "old.txt"]
 
 
@@ -122,13 +122,13 @@ def test_a_tool_that_fails_has_changed_files_all_the_same(
             await form(dbg, write)
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    (snapshot,) = commits(peer)
+    peer = core.wait_for_peer()
+    (snapshot,) = list_commits(peer)
     end = end_of(peer, tool_event(peer))
     assert snapshot.event == end.event
     assert [change.kind for change in snapshot.changes] == ["deleted"]
     assert (end.outcome, end.waits) == (EventOutcome.ERROR, True)
-    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+    assert peer.received.index(snapshot) == peer.received.index(end) - 1
 
 
 @both
@@ -143,12 +143,12 @@ def test_a_tool_that_is_ended_from_outside(
                 raise order
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    (snapshot,) = commits(peer)
+    peer = core.wait_for_peer()
+    (snapshot,) = list_commits(peer)
     end = end_of(peer, tool_event(peer))
     assert (paths(snapshot), snapshot.event) == (["half.txt"], end.event)
     assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
-    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+    assert peer.received.index(snapshot) == peer.received.index(end) - 1
 
 
 def test_a_coroutine_that_is_closed_inside_a_tool_waits_for_nothing(
@@ -172,8 +172,8 @@ def test_a_coroutine_that_is_closed_inside_a_tool_waits_for_nothing(
             closed.close()
 
     asyncio.run(main())
-    peer = core.peer()
-    assert commits(peer) == []
+    peer = core.wait_for_peer()
+    assert list_commits(peer) == []
     assert end_of(peer, tool_event(peer)).outcome is EventOutcome.STOPPED
 
 
@@ -192,9 +192,9 @@ def test_where_nothing_changed_nothing_is_sent(
             q.response = "a model changes no files"
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    assert commits(peer) == []
-    assert len(peer.points) == 5
+    peer = core.wait_for_peer()
+    assert list_commits(peer) == []
+    assert len(peer.halt_points) == 5
 
 
 @both
@@ -211,14 +211,14 @@ def test_without_a_workspace_nobody_looks(
             pass
 
     run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert not any(isinstance(message, CommitMade) for message in peer.sent)
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert not any(isinstance(message, CommitMade) for message in peer.received)
 
 
 @both
 def test_a_denied_call_wasnt_made(stepper_kind: str, core: ScriptedCore, folder: Path) -> None:
-    core.policy = Script(ResumeAnswer(), DenyAnswer(reason="no"))
+    core.policy = ScriptedAnswers(ResumeAnswer(), DenyAnswer(reason="no"))
 
     async def scenario(dbg: Any) -> None:
         (folder / "before.txt").write_text("not the tool's")
@@ -227,7 +227,7 @@ def test_a_denied_call_wasnt_made(stepper_kind: str, core: ScriptedCore, folder:
                 raise AssertionError("denied")
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    assert commits(core.peer()) == []
+    assert list_commits(core.wait_for_peer()) == []
 
 
 # ---- beside other things ----------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_a_commit_covers_the_snapshots_before_it(
         return made
 
     assert run(stepper_kind, core, scenario, agent_workspace_path=folder) == [True, False, True]
-    told = [(each.snapshot, each.title, paths(each)) for each in commits(core.peer())]
+    told = [(each.snapshot, each.title, paths(each)) for each in list_commits(core.wait_for_peer())]
     assert told == [
         (True, "Add a", ["a"]),
         (True, "Add b", ["b"]),
@@ -267,8 +267,8 @@ def test_a_tool_around_a_tool(stepper_kind: str, core: ScriptedCore, folder: Pat
             (folder / "c").write_text("c")
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    first, second = commits(peer)
+    peer = core.wait_for_peer()
+    first, second = list_commits(peer)
     assert (first.event, paths(first)) == (tool_event(peer, "inner").id, ["a", "b"])
     assert (second.event, paths(second)) == (tool_event(peer, "outer").id, ["c"])
 
@@ -277,7 +277,7 @@ def test_a_tool_around_a_tool(stepper_kind: str, core: ScriptedCore, folder: Pat
 def test_a_given_result_and_one_that_is_no_json(
     stepper_kind: str, core: ScriptedCore, folder: Path
 ) -> None:
-    core.policy = Script(ResumeAnswer(), SkipAnswer(result=Raw(b'"given"')))
+    core.policy = ScriptedAnswers(ResumeAnswer(), SkipAnswer(result=Raw(b'"given"')))
 
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("skipped", {}):
@@ -287,8 +287,8 @@ def test_a_given_result_and_one_that_is_no_json(
             t.result = object()
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    first, second = commits(peer)
+    peer = core.wait_for_peer()
+    first, second = list_commits(peer)
     assert first.event == tool_event(peer, "skipped").id
     assert (second.event, paths(second)) == (tool_event(peer).id, ["b"])
 
@@ -301,10 +301,10 @@ def test_an_agent_in_a_borrowed_run_has_the_workspace_of_the_run(
             with dbg.tool("write", {}):
                 (folder / "new.txt").write_text("new\n")
             assert dbg.commit_agent_changes("Named")
-    peer = core.peer()
-    told = [(each.snapshot, paths(each)) for each in commits(peer)]
+    peer = core.wait_for_peer()
+    told = [(each.snapshot, paths(each)) for each in list_commits(peer)]
     assert told == [(True, ["new.txt"]), (False, ["new.txt"])]
-    assert commits(peer)[0].event == tool_event(peer).id
+    assert list_commits(peer)[0].event == tool_event(peer).id
 
 
 def test_secrets_are_masked_and_redact_sees_them(
@@ -323,7 +323,7 @@ def test_secrets_are_masked_and_redact_sees_them(
         with dbg.tool("write", {}):
             (folder / "private.txt").write_text("private")
             (folder / "public.txt").write_text("key = sk-1234567890abcdef\n")
-    (snapshot,) = commits(core.peer())
+    (snapshot,) = list_commits(core.wait_for_peer())
     assert (snapshot.snapshot, paths(snapshot)) == (True, ["public.txt"])
     assert b"1234567890" not in repr(snapshot).encode()
 
@@ -347,8 +347,8 @@ def test_a_core_of_version_1_hears_of_commits_only(
 
     with ScriptedCore(version=1) as core:
         assert run(stepper_kind, core, scenario, agent_workspace_path=folder) is True
-        peer = core.peer()
-        peer.ends()
-    made = [message for message in peer.sent if isinstance(message, v1.V1Commit)]
+        peer = core.wait_for_peer()
+        peer.wait_until_gone()
+    made = [message for message in peer.received if isinstance(message, v1.V1Commit)]
     assert [commit.title for commit in made] == ["Initialized repository", "Named"]
     assert [change.path for change in made[1].changes] == ["new.txt"]

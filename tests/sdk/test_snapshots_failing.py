@@ -13,8 +13,8 @@ import pytest
 from agentstepper_nb import ConnectionLostError
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import Peer, ScriptedCore
-from tests.sdk.snapshots import commits, paths
+from tests.sdk.scripted_core import AgentPeer, ScriptedCore
+from tests.sdk.snapshots import list_commits, paths
 
 AGENT_LOG = "agentstepper_nb.sdk"
 CANT = "The files that this step changed can't be shown"
@@ -42,8 +42,8 @@ def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
 
     with caplog.at_level(logging.WARNING, AGENT_LOG):
         assert run(stepper_kind, core, scenario, agent_workspace_path=folder) == ["fine"] * 5
-    peer = core.peer()
-    assert [paths(each) for each in commits(peer)] == [["old.txt"], ["new.txt"]]
+    peer = core.wait_for_peer()
+    assert [paths(each) for each in list_commits(peer)] == [["old.txt"], ["new.txt"]]
     said = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
     steps = [event for event in peer.events if event.kind is EventKind.TOOL_INVOCATION]
     assert [event.parent for event in said] == [steps[0].id, steps[4].id]
@@ -68,8 +68,8 @@ def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
         return t.result
 
     assert run(stepper_kind, core, scenario, agent_workspace_path=folder, redact=redact) == "fine"
-    peer = core.peer()
-    assert commits(peer) == []
+    peer = core.wait_for_peer()
+    assert list_commits(peer) == []
     (said,) = (event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE)
     assert f'"{CANT}: KeyError (see the agent\'s log)"'.encode() == bytes(said.data)  # type: ignore[arg-type]
     assert "the secret" in caplog.text
@@ -79,16 +79,16 @@ def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
 def test_a_lost_connection_is_said_by_the_end(
     stepper_kind: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(dbg: Any) -> Peer:
-        peer = core.peer()
+    async def scenario(dbg: Any) -> AgentPeer:
+        peer = core.wait_for_peer()
         with pytest.raises(ConnectionLostError, match="lost"):
             async with dbg.tool("write", {}):
                 (folder / "new.txt").write_text("new\n")
-                peer.drop()
+                peer.break_connection()
                 with pytest.raises(ConnectionLostError, match="lost"):
                     await dbg.begin_llm_query_breakpoint("is it gone?")
         return peer
 
     options = {"agent_workspace_path": folder, "on_disconnect": "raise"}
-    assert commits(run(stepper_kind, core, scenario, **options)) == []
+    assert list_commits(run(stepper_kind, core, scenario, **options)) == []
     assert CANT not in caplog.text

@@ -15,8 +15,8 @@ from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.both_steppers import both, run
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
-from tests.sdk.snapshots import commits, end_of, paths, tool_event
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer, ScriptedCore
+from tests.sdk.snapshots import end_of, list_commits, paths, tool_event
 
 
 def test_tools_in_threads_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
@@ -28,7 +28,7 @@ def test_tools_in_threads_have_each_change_once(core: ScriptedCore, folder: Path
 
         list(pool.map(work, range(16)))
         assert dbg.commit_agent_changes("All") is True
-    check_sixteen(core.peer())
+    check_sixteen(core.wait_for_peer())
 
 
 def test_tools_in_tasks_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
@@ -44,23 +44,23 @@ def test_tools_in_tasks_have_each_change_once(core: ScriptedCore, folder: Path) 
             assert await dbg.commit_agent_changes("All") is True
 
     asyncio.run(main())
-    check_sixteen(core.peer())
+    check_sixteen(core.wait_for_peer())
 
 
-def check_sixteen(peer: Peer) -> None:
+def check_sixteen(peer: AgentPeer) -> None:
     """Each file in one snapshot, of a tool that had not ended yet and no earlier than its own end."""
-    *snapshots, last = commits(peer)
+    *snapshots, last = list_commits(peer)
     names = [f"{n}.txt" for n in range(16)]
     assert sorted(paths(last)) == sorted(names)
     assert not last.snapshot
     assert Counter(path for each in snapshots for path in paths(each)) == Counter(names)
-    ends = {p.event: peer.sent.index(p) for p in peer.points if p.side is EventSide.END}
+    ends = {p.event: peer.received.index(p) for p in peer.halt_points if p.side is EventSide.END}
     for snapshot in snapshots:
         assert snapshot.snapshot
-        assert peer.sent.index(snapshot) < ends[str(snapshot.event)]
+        assert peer.received.index(snapshot) < ends[str(snapshot.event)]
         for path in paths(snapshot):
             own = tool_event(peer, f"t{path.removesuffix('.txt')}")
-            assert peer.sent.index(snapshot) < ends[own.id], "its own end comes later"
+            assert peer.received.index(snapshot) < ends[own.id], "its own end comes later"
 
 
 def held_up(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
@@ -107,10 +107,10 @@ def test_the_loop_goes_on_meanwhile(
             await task
 
     asyncio.run(main())
-    peer = core.peer()
-    (snapshot,) = commits(peer)
+    peer = core.wait_for_peer()
+    (snapshot,) = list_commits(peer)
     query = next(event for event in peer.events if event.kind is EventKind.LLM_QUERY)
-    assert peer.sent.index(end_of(peer, query)) < peer.sent.index(snapshot)
+    assert peer.received.index(end_of(peer, query)) < peer.received.index(snapshot)
 
 
 def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
@@ -132,11 +132,11 @@ def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
                 pass
 
     asyncio.run(main())
-    peer = core.peer()
-    (snapshot,) = commits(peer)
+    peer = core.wait_for_peer()
+    (snapshot,) = list_commits(peer)
     end = end_of(peer, tool_event(peer))
     assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
-    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+    assert peer.received.index(snapshot) == peer.received.index(end) - 1
     assert tool_event(peer, "next").parent is None
 
 
@@ -156,7 +156,7 @@ def test_an_interrupt_meanwhile_ends_the_tool(
             pass
 
     run(stepper_kind, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     assert end_of(peer, tool_event(peer)).outcome is EventOutcome.STOPPED
-    (snapshot,) = commits(peer)
+    (snapshot,) = list_commits(peer)
     assert (snapshot.event, paths(snapshot)) == (tool_event(peer, "next").id, ["new.txt"])

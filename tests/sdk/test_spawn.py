@@ -25,7 +25,7 @@ from agentstepper_nb import (
 from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, make_python_command
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
@@ -79,14 +79,14 @@ def test_a_name_of_ours_is_not_the_childs(
     assert capsys.readouterr().out == "None\n"
 
 
-def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Person) -> None:
+def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: LiveView) -> None:
     with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
         child = dbg.spawn(make_python_command(CHILD), name="kid")
-        person.halted()
+        person.wait_until_halted()
         assert (person.run.program, person.run.pid) == ("kid", child.pid)
         person.step("edited")
         assert child.wait(TIMEOUT_S) == 0
-        kid = person.over()
+        kid = person.wait_until_ended()
         assert (kid.program, kid.ending) == ("kid", RunEnding.FINISHED)
         assert [run.live for run in person.runs.values()] == [True, False]
 
@@ -95,7 +95,7 @@ def test_output_comes_as_it_is_written(dbg: AgentStepper) -> None:
     program = "import signal; print('no line', end=''); print('more'); signal.pause()"
     with redirect_stdout(CollectedOutput()) as heard:
         child = dbg.spawn(make_python_command(program))
-    assert heard.until("more\n") == "no linemore\n"  # where it was printed to when it began
+    assert heard.wait_for_text("more\n") == "no linemore\n"  # where it was printed to when it began
     assert child.returncode is None
     child.terminate()
     assert child.wait(TIMEOUT_S) == -signal.SIGTERM
@@ -139,7 +139,7 @@ def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
     """The grandchild has the child's output open, and goes on."""
     with redirect_stdout(CollectedOutput()) as heard:
         assert dbg.spawn(["sh", "-c", "sleep 600 & echo $!"]).wait(TIMEOUT_S) == 0
-    os.kill(int(heard.until("\n")), signal.SIGKILL)
+    os.kill(int(heard.wait_for_text("\n")), signal.SIGKILL)
 
 
 def test_nobody_types(dbg: AgentStepper, capfd: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +231,7 @@ def test_an_interrupt_ends_the_child(
         process.send_signal(signal.SIGINT)  # the parent alone
         code, out, _ = outcome(process)
     assert (code, out) == (-signal.SIGINT, f"code {-ends_by}\n")
-    assert core.peer().ends().ending is RunEnding.STOPPED  # type: ignore[union-attr]
+    assert core.wait_for_peer().wait_until_gone().ending is RunEnding.STOPPED  # type: ignore[union-attr]
 
 
 def test_a_child_that_was_interrupted_too_is_not_interrupted_twice(core: ScriptedCore) -> None:
@@ -256,7 +256,7 @@ def test_a_cancelled_task_ends_the_child(core: ScriptedCore) -> None:
             with redirect_stdout(CollectedOutput()) as heard:
                 child = await dbg.spawn(make_python_command(FOREVER))
             waiting = asyncio.ensure_future(child)
-            await asyncio.to_thread(heard.until, "ready")
+            await asyncio.to_thread(heard.wait_for_text, "ready")
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting

@@ -22,14 +22,14 @@ from agentstepper_nb import (
 from agentstepper_nb.protocol.data_model import Run, RunEnding
 from tests.sdk.both_steppers import both, run
 from tests.sdk.child_programs import CHILD, FOREVER, CollectedOutput, make_python_command
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
 @both
 def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
-    stepper_kind: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: LiveView
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.spawn(make_python_command(CHILD))
@@ -37,18 +37,18 @@ def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
         parent = pool.submit(run, stepper_kind, where, scenario, stop_on_entry=False)
-        person.halted()
+        person.wait_until_halted()
         assert sorted(run.live for run in person.runs.values()) == [True, True]
-        person.go_on()
-        assert not person.over().live
+        person.resume()
+        assert not person.wait_until_ended().live
         assert parent.result(TIMEOUT_S) is None
     ended = sorted(person_runs_to_the_end(person, 2), key=lambda run: run.ended_at or 0.0)
     assert [run.program for run in ended] == ["child", "Tester"]
     assert {run.ending for run in ended} == {RunEnding.FINISHED}
 
 
-def person_runs_to_the_end(person: Person, count: int) -> list[Run]:
-    person.until(lambda _: sum(not run.live for run in person.runs.values()) == count)
+def person_runs_to_the_end(person: LiveView, count: int) -> list[Run]:
+    person.wait_until(lambda _: sum(not run.live for run in person.runs.values()) == count)
     return list(person.runs.values())
 
 
@@ -62,7 +62,7 @@ def test_leaving_by_an_exception_ends_the_children(
     async def scenario(dbg: Any) -> None:
         with redirect_stdout(CollectedOutput()) as heard:
             children.append(await dbg.spawn(make_python_command(FOREVER)))
-        await asyncio.to_thread(heard.until, "ready")
+        await asyncio.to_thread(heard.wait_for_text, "ready")
         raise error("the agent ends")
 
     with pytest.raises(error):
@@ -81,7 +81,7 @@ def test_a_cell_that_is_interrupted_while_it_waits_to_leave_ends_the_children(
         assert process.stdout and process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         assert outcome(process)[0] == -signal.SIGINT
-    assert core.peer().ends().ending is RunEnding.STOPPED  # type: ignore[union-attr]
+    assert core.wait_for_peer().wait_until_gone().ending is RunEnding.STOPPED  # type: ignore[union-attr]
 
 
 def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) -> None:
@@ -94,7 +94,7 @@ def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) ->
     assert code == 0, err
     with pytest.raises(ProcessLookupError):
         os.kill(int(out.split()[0]), 0)
-    assert core.peer().ends().ending is RunEnding.FINISHED  # type: ignore[union-attr]
+    assert core.wait_for_peer().wait_until_gone().ending is RunEnding.FINISHED  # type: ignore[union-attr]
 
 
 SPAWNS = """
@@ -110,11 +110,11 @@ threading.Event().wait()
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killing_the_parent_ends_a_child_at_a_breakpoint(
-    live: AgentStepperCore, person: Person, number: int
+    live: AgentStepperCore, person: LiveView, number: int
 ) -> None:
     where: Any = SimpleNamespace(port=live.client_port)
     with agent(where, SPAWNS.format(child=CHILD)) as process:
-        person.halted()
+        person.wait_until_halted()
         assert person.run.program == "child"
         process.send_signal(number)
         runs = person_runs_to_the_end(person, 2)
@@ -122,7 +122,7 @@ def test_killing_the_parent_ends_a_child_at_a_breakpoint(
 
 
 def test_a_child_outlives_the_thread_that_started_it(
-    live: AgentStepperCore, person: Person, capsys: pytest.CaptureFixture[str]
+    live: AgentStepperCore, person: LiveView, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
         started: list[Any] = []

@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.widgets.kernel import TIMEOUT_S, Kernel
 
 ROOT = Path(__file__).parents[2]
@@ -71,16 +71,18 @@ def test_output_stands_below_the_cell_that_spawned(kernel: Kernel) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
 @pytest.mark.parametrize("how", ["restart", "kill -9"])
-def test_a_kernel_leaves_no_child_at_a_breakpoint(kernel: Kernel, person: Person, how: str) -> None:
+def test_a_kernel_leaves_no_child_at_a_breakpoint(
+    kernel: Kernel, person: LiveView, how: str
+) -> None:
     pid = kernel.run("import os; os.getpid()").value
     kernel.client.execute(f"%%step\ndbg.spawn([sys.executable, '-c', {CHILD!r}]).wait()")
-    person.halted()
+    person.wait_until_halted()
     assert person.run.program == "child"
     if how == "restart":
         kernel.manager.restart_kernel(now=True)
     else:
         os.kill(int(str(pid)), signal.SIGKILL)
-    person.until(lambda _: sum(not run.live for run in person.runs.values()) == 2)
+    person.wait_until(lambda _: sum(not run.live for run in person.runs.values()) == 2)
     # A restart interrupts before it kills: who hears that in time says goodbye.
     heard = {RunEnding.STOPPED} if how == "restart" else set()
     assert {run.ending for run in person.runs.values()} <= {RunEnding.CRASHED} | heard

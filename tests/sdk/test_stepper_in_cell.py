@@ -22,8 +22,8 @@ def test_without_an_address_it_is_that_run(core: ScriptedCore) -> None:
         cell.post_debug_message("the run goes on")
         del dbg
     assert len(core.peers) == 1
-    peer = core.peer()
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
     _, outer, query, message = peer.events
     assert query.parent == outer.id
     assert bytes(message.data) == b'"the run goes on"'
@@ -64,7 +64,7 @@ def test_a_workspace_comes_along(core: ScriptedCore, tmp_path: Path) -> None:
     ):
         (folder / "a.txt").write_text("a")
         assert dbg.commit_agent_changes("Add a")
-    peer = core.peer()
-    peer.ends()
-    commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    commits = [message for message in peer.received if isinstance(message, CommitMade)]
     assert [commit.title for commit in commits] == ["Initialized repository", "Add a"]

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.data_model import Failure, Run, RunEnding
 from agentstepper_nb.sdk import BaseStepper, on_closing, set_current_stepper
 from tests.sdk.both_steppers import both
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import Peer, Script, ScriptedCore
+from tests.sdk.scripted_core import AgentPeer, ScriptedAnswers, ScriptedCore
 
 TIMELINE = Timeline(run=Run(id="r", name="n", program="P", started_at=1.0), rows=(), commits=())
 
@@ -33,10 +33,12 @@ def told() -> Iterator[list[tuple[BaseStepper, Bye]]]:
     take_back()
 
 
-def during(core: ScriptedCore, act: Callable[[AgentStepper, Peer], Any], **options: Any) -> Any:
+def during(
+    core: ScriptedCore, act: Callable[[AgentStepper, AgentPeer], Any], **options: Any
+) -> Any:
     """Do something with an open AgentStepper, and its end of the Core."""
     with AgentStepper("P", "127.0.0.1", core.port, **options) as dbg:
-        return act(dbg, core.peer())
+        return act(dbg, core.wait_for_peer())
 
 
 # ---- the timeline ----------------------------------------------------------------------------------
@@ -60,12 +62,12 @@ def test_a_live_core_has_all_that_was_sent() -> None:
 
 
 def test_a_core_that_refuses(core: ScriptedCore) -> None:
-    def refuse(peer: Peer, message: GetTimeline) -> AgentError:
-        return AgentError(code="unknown_message", message="?", n=2 + len(peer.sent) - 1)
+    def refuse(peer: AgentPeer, message: GetTimeline) -> AgentError:
+        return AgentError(code="unknown_message", message="?", n=2 + len(peer.received) - 1)
 
     core.requests = refuse
 
-    def act(dbg: AgentStepper, peer: Peer) -> None:
+    def act(dbg: AgentStepper, peer: AgentPeer) -> None:
         assert dbg._timeline() is None
         dbg.post_debug_message("and the run goes on")
 
@@ -75,7 +77,7 @@ def test_a_core_that_refuses(core: ScriptedCore) -> None:
 def test_a_core_that_is_too_slow(core: ScriptedCore) -> None:
     core.requests = lambda peer, message: None
 
-    def act(dbg: AgentStepper, peer: Peer) -> None:
+    def act(dbg: AgentStepper, peer: AgentPeer) -> None:
         assert dbg._timeline(timeout_s=0.01) is None
         assert len(dbg._current_session().link._waiting) == 0, "nothing is kept of it"
 
@@ -88,9 +90,9 @@ def test_a_core_of_version_1() -> None:
 
 
 def test_a_connection_that_is_lost_meanwhile_or_before(core: ScriptedCore) -> None:
-    core.requests = lambda peer, message: peer.drop()
+    core.requests = lambda peer, message: peer.break_connection()
 
-    def act(dbg: AgentStepper, peer: Peer) -> None:
+    def act(dbg: AgentStepper, peer: AgentPeer) -> None:
         assert dbg._timeline() is None
         assert dbg._timeline() is None
 
@@ -98,14 +100,16 @@ def test_a_connection_that_is_lost_meanwhile_or_before(core: ScriptedCore) -> No
 
 
 def test_a_connection_that_is_lost_meanwhile_is_asked_again(core: ScriptedCore) -> None:
-    def drop_once(peer: Peer, message: GetTimeline) -> Timeline | None:
+    def drop_once(peer: AgentPeer, message: GetTimeline) -> Timeline | None:
         core.requests = lambda peer, message: TIMELINE
-        peer.drop()
+        peer.break_connection()
         return None
 
     core.requests = drop_once
     assert during(core, lambda dbg, peer: dbg._timeline(timeout_s=60)) == TIMELINE
-    assert [type(message) for peer in core.peers for message in peer.sent].count(GetTimeline) == 2
+    assert [type(message) for peer in core.peers for message in peer.received].count(
+        GetTimeline
+    ) == 2
 
 
 def test_a_closed_one(core: ScriptedCore) -> None:
@@ -141,9 +145,9 @@ def test_how_it_ends_is_told_before_it_is_said(
     finally:
         take_back()
     assert seen == [(bye, TIMELINE)]
-    peer = core.peer()
-    assert peer.ends() == bye
-    assert [type(message) for message in peer.sent[-2:]] == [GetTimeline, Bye]
+    peer = core.wait_for_peer()
+    assert peer.wait_until_gone() == bye
+    assert [type(message) for message in peer.received[-2:]] == [GetTimeline, Bye]
 
 
 def end(core: ScriptedCore, stepper_kind: str, error: BaseException | None) -> None:
@@ -161,7 +165,7 @@ def end(core: ScriptedCore, stepper_kind: str, error: BaseException | None) -> N
 
 
 def test_stop_is_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:
-    core.policy = Script(StopAnswer())
+    core.policy = ScriptedAnswers(StopAnswer())
     with pytest.raises(AgentStopped):
         AgentStepper("P", "127.0.0.1", core.port)
     assert [bye for _, bye in told] == [Bye(ending=RunEnding.STOPPED)]
@@ -200,7 +204,7 @@ def test_one_that_fails_breaks_nothing(
         take_back_second()
     assert "ZeroDivisionError" in caplog.text
     assert len(told) == len(second) == 1
-    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
+    assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 @both
@@ -214,7 +218,7 @@ def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, stepper_k
             end(core, stepper_kind, None)
     finally:
         take_back()
-    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
+    assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_each_run_once_and_by_whom_it_belongs_to(
@@ -232,7 +236,7 @@ def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[BaseStepper, B
     dbg = AgentStepper("P", "127.0.0.1", core.port)
     del dbg
     gc.collect()
-    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
+    assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
     assert told == []
 
 
@@ -243,6 +247,6 @@ def test_the_interpreters_exit_is_not_told(core: ScriptedCore) -> None:
     dbg = AgentStepper("P", "127.0.0.1", PORT)
     """
     with agent(core, program) as process:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         assert outcome(process)[:2] == (0, "")
-    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
+    assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)

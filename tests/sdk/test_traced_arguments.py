@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
 from agentstepper_nb.protocol.data_model import EventOutcome
-from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import STEP, ScriptedAnswers, ScriptedCore, make_edit_answer
 from tests.sdk.traced_values import (
     FrameworkObject,
     answer_with_edits,
@@ -26,7 +26,7 @@ def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> N
     tool(1, 2, 3, 4, c=5, d=6)
     tool(1, b=2)
     dbg.close()
-    first, _, second, _ = read_halt_point_data(core.peer())
+    first, _, second, _ = read_halt_point_data(core.wait_for_peer())
     assert first == {
         "Tool": "tool",
         "Argument": {"a": 1, "b": 2, "rest": [3, 4], "c": 5, "more": {"d": 6}},
@@ -40,10 +40,12 @@ def test_edited_arguments_arrive(dbg: AgentStepper, core: ScriptedCore) -> None:
     def tool(a: int, /, b: int = 0, *rest: int, c: int = 0, **more: Any) -> Any:
         return [a, b, rest, c, more]
 
-    core.policy = Script(
-        edit('{"Tool":"tool","Argument":{"a":9,"b":8,"rest":[7,6],"c":5,"more":{"d":4}}}'),
+    core.policy = ScriptedAnswers(
+        make_edit_answer(
+            '{"Tool":"tool","Argument":{"a":9,"b":8,"rest":[7,6],"c":5,"more":{"d":4}}}'
+        ),
         STEP,
-        edit('{"Tool":"tool","Argument":{"a":9,"c":1}}'),
+        make_edit_answer('{"Tool":"tool","Argument":{"a":9,"c":1}}'),
     )
     assert tool(1) == [9, 8, (7, 6), 5, {"d": 4}]
     assert tool(1, 2, 3) == [9, 0, (), 1, {}]
@@ -74,12 +76,15 @@ def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedC
             },
         }
     )
-    core.policy = Script(edit(text), edit(json.dumps({"was": make_opaque_mark("<a thing>", 1)})))
+    core.policy = ScriptedAnswers(
+        make_edit_answer(text),
+        make_edit_answer(json.dumps({"was": make_opaque_mark("<a thing>", 1)})),
+    )
     assert tool(thing, things, numbers, False) == {"was": thing}
     assert got == [thing, [things[0], "new"], numbers, True]
     assert got[2] is numbers, "what wasn't edited is the same object"
     dbg.close()
-    begin, end, *_ = read_halt_point_data(core.peer())
+    begin, end, *_ = read_halt_point_data(core.wait_for_peer())
     assert begin["Argument"]["things"] == [
         make_opaque_mark("<a thing>", 2),
         {"x": make_opaque_mark("<a thing>", 3)},
@@ -108,7 +113,7 @@ def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
         with pytest.raises(TypeError, match="other"):
             tool(thing, other)
         assert tool(thing, other) is thing
-    begin, _, _, end = read_halt_point_data(core.peer())
+    begin, _, _, end = read_halt_point_data(core.wait_for_peer())
     assert begin["Argument"]["thing"] == end == {"thing": [1]}
     assert begin["Argument"]["other"]["$ref"] == 1
 
@@ -136,7 +141,7 @@ def test_a_call_that_does_not_fit_fails_as_ever(dbg: AgentStepper, core: Scripte
 
     with pytest.raises(TypeError, match="unexpected keyword argument 'b'"):
         tool(b=1)
-    core.policy = Script(edit('{"Tool":"tool","Argument":{"a":1,"zz":1}}'))
+    core.policy = ScriptedAnswers(make_edit_answer('{"Tool":"tool","Argument":{"a":1,"zz":1}}'))
     with pytest.raises(TypeError, match="zz"):
         tool(1)
 
@@ -148,17 +153,17 @@ def test_another_tool_is_not_ours_to_call(dbg: AgentStepper, core: ScriptedCore)
     def remove(a: int) -> None:
         called.append(a)
 
-    core.policy = Script(edit('{"Tool":"list","Argument":{"a":1}}'))
+    core.policy = ScriptedAnswers(make_edit_answer('{"Tool":"list","Argument":{"a":1}}'))
     with pytest.raises(ToolDeniedError, match="replaced the tool remove by list"):
         remove(1)
-    core.policy = Script(edit('{"Tool":"remove","Argument":[1]}'))
+    core.policy = ScriptedAnswers(make_edit_answer('{"Tool":"remove","Argument":[1]}'))
     with pytest.raises(ProtocolError, match="one field for each argument"):
         remove(1)
     assert called == []
     dbg.close()
-    peer = core.peer()
-    peer.ends()
-    assert [p.outcome for p in peer.points[1:]] == [
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    assert [p.outcome for p in peer.halt_points[1:]] == [
         None,
         EventOutcome.ERROR,
         None,
@@ -177,7 +182,7 @@ def test_values_too_large_for_a_message_are_shown_in_part(
 
     assert tool("s", large) is large
     dbg.close()
-    begin, end = read_halt_point_data(core.peer())
+    begin, end = read_halt_point_data(core.wait_for_peer())
     assert begin["Argument"]["small"] == "s"
     assert begin["Argument"]["large"]["$repr"].endswith("…")
     assert end["$repr"].startswith("'xxx")

@@ -22,8 +22,8 @@ from agentstepper_nb.models.scripted import ScriptedServer, ScriptRule, always, 
 from agentstepper_nb.protocol.answers import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, TimelineRow
 from tests.instrument.queries import halted_body, replace_text
-from tests.sdk.person import Person
-from tests.sdk.scripted_core import TIMEOUT_S, Script, ScriptedCore
+from tests.sdk.person import LiveView
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedAnswers, ScriptedCore
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.traced_values import FrameworkObject, make_opaque_mark, read_halt_point_data
 
@@ -50,10 +50,10 @@ def server() -> Iterator[ScriptedServer]:
         yield server
 
 
-def rows_of(person: Person, kind: EventKind, number: int) -> list[TimelineRow]:
+def rows_of(person: LiveView, kind: EventKind, number: int) -> list[TimelineRow]:
     """The rows of one kind, once there are so many."""
     while True:
-        rows = [row for row in person.rows() if row.kind is kind]
+        rows = [row for row in person.list_rows() if row.kind is kind]
         if len(rows) >= number:
             return rows
         person.wait_change()
@@ -104,7 +104,7 @@ def read(
 
 @both
 def test_items_come_as_they_are_made_where_nothing_may_halt(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     first, go_on = threading.Event(), threading.Event()
 
@@ -121,14 +121,14 @@ def test_items_come_as_they_are_made_where_nothing_may_halt(
         first.set()
 
     reading = pool.submit(read, agent, stream, is_async, note)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert first.wait(TIMEOUT_S), "the first item comes while the second isn't there yet"
     go_on.set()
     assert reading.result(TIMEOUT_S) == ["a", "b"]
     begin, end = rows_of(person, EventKind.LLM_QUERY, 2)
     assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
-    assert person.body(end) == ["a", "b"]
+    assert person.get_data(end) == ["a", "b"]
     depths = {row.name: row.depth for row in rows_of(person, EventKind.TOOL_INVOCATION, 6)}
     assert depths["inside"] == begin.depth + 1
     assert depths["after a"] == depths["after b"] == begin.depth, "its reader is no part of it"
@@ -136,7 +136,7 @@ def test_items_come_as_they_are_made_where_nothing_may_halt(
 
 @both
 def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     thing = FrameworkObject()
     got: list[Any] = []
@@ -145,9 +145,9 @@ def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
         yield from ("a", thing, "c")
 
     reading = pool.submit(read, agent, stream, is_async, got.append)
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     shown = make_opaque_mark("<a thing>", 1)
     assert halted_body(person) == ["a", shown, "c"]
     assert got == [], "nothing is given before the halt is over"
@@ -158,7 +158,7 @@ def test_a_stream_that_may_halt_is_read_whole_and_its_edit_is_read(
 
 @both
 def test_an_unedited_stream_gives_its_own_items(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     items = [{"a": 1}, [2]]
 
@@ -173,7 +173,7 @@ def test_an_unedited_stream_gives_its_own_items(
 
 @both
 def test_closing_early_ends_the_event_with_what_was_read(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     closed = threading.Event()
 
@@ -184,16 +184,16 @@ def test_closing_early_ends_the_event_with_what_was_read(
             closed.set()
 
     reading = pool.submit(read, agent, stream, is_async, lambda item: item == 2)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert reading.result(TIMEOUT_S) == [0, 1, 2]
     assert closed.is_set() or is_async  # `as_async` leaves the inner one to the garbage collection
     _, end = rows_of(person, EventKind.LLM_QUERY, 2)
-    assert (end.outcome, person.body(end)) == (EventOutcome.OK, [0, 1, 2])
+    assert (end.outcome, person.get_data(end)) == (EventOutcome.OK, [0, 1, 2])
 
 
 def test_leaving_the_loop_is_closing_early(
-    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     @agent.traced_tool
     def count() -> Iterator[int]:
@@ -207,17 +207,17 @@ def test_leaving_the_loop_is_closing_early(
             pass
 
     working = pool.submit(work)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     working.result(TIMEOUT_S)
     begin, end, following, _ = rows_of(person, EventKind.TOOL_INVOCATION, 4)
-    assert (begin.name, end.side, person.body(end)) == ("count", EventSide.END, [0, 1])
+    assert (begin.name, end.side, person.get_data(end)) == ("count", EventSide.END, [0, 1])
     assert following.depth == begin.depth
 
 
 @both
 def test_an_error_amid_a_live_stream_ends_the_event(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     got: list[int] = []
 
@@ -226,8 +226,8 @@ def test_an_error_amid_a_live_stream_ends_the_event(
         raise LookupError("after one")
 
     reading = pool.submit(read, agent, stream, is_async, got.append)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     with pytest.raises(LookupError, match="after one"):
         reading.result(TIMEOUT_S)
     assert got == [1]
@@ -239,22 +239,22 @@ def test_an_error_amid_a_live_stream_ends_the_event(
 
 @both
 def test_an_error_amid_a_held_stream_can_be_replaced(
-    is_async: bool, agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    is_async: bool, agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     def stream() -> Iterator[int]:
         yield 1
         raise LookupError("after one")
 
     reading = pool.submit(read, agent, stream, is_async)
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     person.step([7, 8])
     assert reading.result(TIMEOUT_S) == [7, 8]
 
 
 def test_a_live_generator_s_own_protocol_passes_through(
-    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     @agent.traced_tool
     def talk() -> Any:
@@ -276,11 +276,11 @@ def test_a_live_generator_s_own_protocol_passes_through(
             return got, end.value
 
     talking = pool.submit(converse)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert talking.result(TIMEOUT_S) == (["a", "b", "c"], ["x", "KeyError('y')"])
     _, end = rows_of(person, EventKind.TOOL_INVOCATION, 2)
-    assert person.body(end) == ["a", "b", "c"]
+    assert person.get_data(end) == ["a", "b", "c"]
 
 
 @both
@@ -290,9 +290,9 @@ def test_a_skipped_generator_gives_the_person_s_items(is_async: bool, core: Scri
         yield
 
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        core.policy = Script(SkipAnswer(result=Raw(b"[1,2]")))
+        core.policy = ScriptedAnswers(SkipAnswer(result=Raw(b"[1,2]")))
         assert read(dbg, stream, is_async) == [1, 2]
-        core.policy = Script(SkipAnswer(result=Raw(b'"all"')))
+        core.policy = ScriptedAnswers(SkipAnswer(result=Raw(b'"all"')))
         assert read(dbg, stream, is_async) == ["all"]
 
 
@@ -300,16 +300,16 @@ def test_a_skipped_generator_gives_the_person_s_items(is_async: bool, core: Scri
 
 
 def test_an_iterator_of_a_plain_function_is_a_stream(
-    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     @agent.traced_tool
     def chain(numbers: list[int]) -> Any:
         return itertools.chain(numbers, [4])
 
     working = pool.submit(lambda: list(chain([1, 2])))
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     assert halted_body(person) == [1, 2, 4]
     person.step([5])
     assert working.result(TIMEOUT_S) == [5]
@@ -327,7 +327,7 @@ def test_what_is_read_in_other_ways_stays_itself(core: ScriptedCore) -> None:
         for value in (io.StringIO("text"), connection.execute("select 1")):
             assert give(value) is value
     connection.close()
-    assert [list(end) for end in read_halt_point_data(core.peer())[1::2]] == [
+    assert [list(end) for end in read_halt_point_data(core.wait_for_peer())[1::2]] == [
         ["$repr", "$ref", "$why"]
     ] * 2
 
@@ -403,13 +403,13 @@ def test_a_client_s_stream_is_one_answer_whose_edit_comes_as_its_own_events(
     is_async: bool,
     agent: AgentStepper,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
     asking = pool.submit(ask, agent, server, api, is_async)
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     answer = halted_body(person)
     member = {"chat": "choices", "responses": "output", "messages": "content"}[api]
     assert TEXT in str(answer[member])
@@ -427,25 +427,25 @@ def test_a_client_s_stream_is_live_and_closed_early(
     is_async: bool,
     agent: AgentStepper,
     server: ScriptedServer,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
     asking = pool.submit(ask, agent, server, api, is_async, lambda text: "one" in text)
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     text = asking.result(TIMEOUT_S)
     assert "one" in text
     end = rows_of(person, EventKind.LLM_QUERY, 2)[1]
-    assert "one" in str(person.body(end))
+    assert "one" in str(person.get_data(end))
 
 
 def test_an_edit_that_needs_an_event_of_a_new_type_is_refused(
-    agent: AgentStepper, server: ScriptedServer, person: Person, pool: ThreadPoolExecutor
+    agent: AgentStepper, server: ScriptedServer, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     asking = pool.submit(ask, agent, server, "responses", False)
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     answer = halted_body(person)
     call = {"type": "function_call", "name": "add", "arguments": "{}", "call_id": "c", "id": "i"}
     said = refused(person, {**answer, "output": [call]})
@@ -455,7 +455,7 @@ def test_an_edit_that_needs_an_event_of_a_new_type_is_refused(
 
 
 def test_chunks_as_dicts_are_joined_too(
-    agent: AgentStepper, person: Person, pool: ThreadPoolExecutor
+    agent: AgentStepper, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -467,9 +467,9 @@ def test_chunks_as_dicts_are_joined_too(
         yield chunk({}, "stop")
 
     reading = pool.submit(read, agent, stream, False)
-    begin = person.halted()
+    begin = person.wait_until_halted()
     person.step()
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     answer = halted_body(person)
     assert answer["choices"][0]["message"]["content"] == "one two"
     person.step(replace_text(answer, "one two", "edited"))

@@ -15,8 +15,15 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.protocol.answers import SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
-from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
+from tests.sdk.person import LiveView
+from tests.sdk.scripted_core import (
+    START,
+    STEP,
+    TIMEOUT_S,
+    ScriptedAnswers,
+    ScriptedCore,
+    make_edit_answer,
+)
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import (
     FrameworkObject,
@@ -65,7 +72,7 @@ def test_methods(dbg: AgentStepper, core: ScriptedCore) -> None:
     assert tools.of_class(2) == ["Tools", 2]
     assert tools.static(3) == 3
     dbg.close()
-    assert [d for d in read_halt_point_data(core.peer()) if isinstance(d, dict)] == [
+    assert [d for d in read_halt_point_data(core.wait_for_peer()) if isinstance(d, dict)] == [
         {"Tool": "method", "Argument": {"x": 1}},
         {"Tool": "of_class", "Argument": {"x": 2}},
         {"Tool": "renamed", "Argument": {"x": 3}},
@@ -84,8 +91,8 @@ def test_async_functions(stepper_kind: str, core: ScriptedCore) -> None:
         return await asyncio.gather(*(ask(f"p{n}", model="gpt") for n in range(5)))
 
     assert run(stepper_kind, core, scenario) == ["P0", "P1", "P2", "P3", "P4"]
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     events = peer.events[1:]
     assert [(e.kind, e.name, e.parent) for e in events] == [(EventKind.LLM_QUERY, "gpt", None)] * 5
 
@@ -144,9 +151,12 @@ def test_generators(dbg: AgentStepper, core: ScriptedCore) -> None:
     items, end = consume(stream(2))
     assert items == [0, 1, thing]
     assert end == "the end"
-    core.policy = Script(edit('{"n":1}'), edit(json.dumps(["a", make_opaque_mark("<a thing>", 1)])))
+    core.policy = ScriptedAnswers(
+        make_edit_answer('{"n":1}'),
+        make_edit_answer(json.dumps(["a", make_opaque_mark("<a thing>", 1)])),
+    )
     assert list(stream(5)) == ["a", thing]
-    core.policy = Script(STEP, edit('"no list"'))
+    core.policy = ScriptedAnswers(STEP, make_edit_answer('"no list"'))
     assert list(stream(1)) == [0, thing], "it is refused, and the items go on unedited"
 
 
@@ -161,7 +171,7 @@ def test_a_generator_that_fails_gives_what_it_had(dbg: AgentStepper, core: Scrip
         for item in broken():
             items.append(item)
     assert items == [1]
-    core.policy = Script(STEP, edit("[7]"))
+    core.policy = ScriptedAnswers(STEP, make_edit_answer("[7]"))
     assert list(broken()) == [7]
 
 
@@ -204,7 +214,7 @@ def test_a_skipped_call_is_not_made(stepper_kind: str, core: ScriptedCore) -> No
 
         return await tool()
 
-    core.policy = Script(START, SkipAnswer(result=Raw(b"[0]")))
+    core.policy = ScriptedAnswers(START, SkipAnswer(result=Raw(b"[0]")))
     assert run(stepper_kind, core, scenario) == [0]
 
 
@@ -222,8 +232,8 @@ def test_nested_calls(stepper_kind: str, core: ScriptedCore) -> None:
         return await outer()
 
     assert run(stepper_kind, core, scenario) == 2
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     _, outer, *inner = peer.events
     assert [event.parent for event in inner] == [outer.id, outer.id]
 
@@ -245,9 +255,9 @@ def test_cancelling_a_traced_call(core: ScriptedCore) -> None:
                 await task
 
     asyncio.run(main())
-    peer = core.peer()
-    peer.ends()
-    last = peer.points[-1]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    last = peer.halt_points[-1]
     assert (last.outcome, last.waits) == (EventOutcome.STOPPED, False)
 
 
@@ -256,7 +266,7 @@ def test_cancelling_a_traced_call(core: ScriptedCore) -> None:
 
 @both
 def test_a_name_is_made_of_a_call_s_arguments(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     class Http:
         async def request(self, method: str, url: str = "") -> str:
@@ -278,16 +288,16 @@ def test_a_name_is_made_of_a_call_s_arguments(
 
     working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start
-    begin = person.halted()
-    call = person.body(person.rows()[-1])
+    begin = person.wait_until_halted()
+    call = person.get_data(person.list_rows()[-1])
     assert call == {"Tool": "get a", "Argument": {"method": "GET", "url": "a"}}
     call["Argument"]["url"] = "b"
     person.step(call)
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
-    person.go_on()
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.resume()
     assert working.result(TIMEOUT_S) == ["GET b", "p", 1]
-    person.over()
-    assert [row.name for row in person.rows()[1:-1:2]] == ["get a", "gpt-4", "by 1"]
+    person.wait_until_ended()
+    assert [row.name for row in person.list_rows()[1:-1:2]] == ["get a", "gpt-4", "by 1"]
 
 
 @both
@@ -299,7 +309,7 @@ def test_a_name_that_can_not_be_made_is_said_and_the_call_is_made(
     made: Any,
     said: str,
     live: AgentStepperCore,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
     def name_call(x: int) -> Any:
@@ -314,12 +324,12 @@ def test_a_name_that_can_not_be_made_is_said_and_the_call_is_made(
 
     working = started(pool, stepper_kind, live, scenario)
     person.step()
-    person.halted()
-    person.go_on()
+    person.wait_until_halted()
+    person.resume()
     assert working.result(TIMEOUT_S) == 2
-    person.over()
-    _, told, begin, *_ = person.rows()
-    assert f"name= were absent: name=name_call raised {said}" in person.body(told)
+    person.wait_until_ended()
+    _, told, begin, *_ = person.list_rows()
+    assert f"name= were absent: name=name_call raised {said}" in person.get_data(told)
     assert begin.name == "add"
 
 
@@ -344,7 +354,10 @@ def test_wrap_an_object_s_method_and_take_it_back(dbg: AgentStepper, core: Scrip
     assert client.plain(3) == 3
     assert vars(client) == {}
     dbg.close()
-    assert read_halt_point_data(core.peer()) == [{"Tool": "plain", "Argument": {"x": 1}}, 1]
+    assert read_halt_point_data(core.wait_for_peer()) == [
+        {"Tool": "plain", "Argument": {"x": 1}},
+        1,
+    ]
 
 
 def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore) -> None:
@@ -365,8 +378,8 @@ def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore)
     assert isinstance(vars(Client.chat)["create"], staticmethod)
     assert Client().plain(3) == 3
     dbg.close()
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert [(e.kind.value, e.name) for e in peer.events[1:]] == [
         ("llm_query", "a"),
         ("tool_invocation", "renamed"),
@@ -393,7 +406,7 @@ def test_after_close_a_traced_function_is_plain(core: ScriptedCore) -> None:
 
         tool(1)
     assert tool(2) == 2
-    assert len(read_halt_point_data(core.peer())) == 2
+    assert len(read_halt_point_data(core.wait_for_peer())) == 2
 
 
 def test_before_connecting_it_says_so(core: ScriptedCore) -> None:

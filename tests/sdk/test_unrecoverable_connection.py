@@ -72,8 +72,8 @@ def test_every_method_raises_connection_lost_error(
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("begun, and never ended")
-        peer = core.peer()
-        peer.drop()
+        peer = core.wait_for_peer()
+        peer.break_connection()
         with pytest.raises(ConnectionLostError):
             await dbg.begin_llm_query_breakpoint("p")
         with pytest.raises(ConnectionLostError, match="Start the agent again"):

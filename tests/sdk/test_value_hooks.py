@@ -15,8 +15,15 @@ from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_hooks import ValueHooks
 from tests.sdk.both_steppers import both, run
-from tests.sdk.person import Person
-from tests.sdk.scripted_core import START, STEP, TIMEOUT_S, Script, ScriptedCore, edit
+from tests.sdk.person import LiveView
+from tests.sdk.scripted_core import (
+    START,
+    STEP,
+    TIMEOUT_S,
+    ScriptedAnswers,
+    ScriptedCore,
+    make_edit_answer,
+)
 from tests.sdk.test_exact_edits import refused
 from tests.sdk.test_live_core import started
 from tests.sdk.traced_values import FrameworkObject, make_opaque_mark
@@ -51,8 +58,10 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def debug_messages(person: Person) -> list[Any]:
-    return [person.body(row) for row in person.rows() if row.kind is EventKind.DEBUG_MESSAGE]
+def debug_messages(person: LiveView) -> list[Any]:
+    return [
+        person.get_data(row) for row in person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE
+    ]
 
 
 @both
@@ -61,7 +70,7 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     stepper_kind: str,
     error: Exception,
     live: AgentStepperCore,
-    person: Person,
+    person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
     def show_thing(value: Any) -> Any:
@@ -80,25 +89,25 @@ def test_a_to_json_that_raises_is_named_and_shown_and_crashes_nothing(
     working = started(pool, stepper_kind, live, scenario, to_json=show_thing)
     person.step()
     why = f"to_json=show_thing raised {type(error).__name__}: no such user"
-    halted = person.halted()
-    call = person.body(person.rows()[-1])
+    halted = person.wait_until_halted()
+    call = person.get_data(person.list_rows()[-1])
     assert call["Argument"] == {"thing": make_opaque_mark("<a thing>", 1, why), "n": 1}
     assert debug_messages(person) == [
         f"A value of the type FrameworkObject is shown by its repr and can't be edited: {why}."
     ]
     call["Argument"]["n"] = 2
     person.step(call)
-    person.until(lambda run: bool(run.pending) and run.pending[0] != halted)
-    assert person.body(person.rows()[-1]) == make_opaque_mark("<a thing>", 1, why)
-    person.go_on()
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != halted)
+    assert person.get_data(person.list_rows()[-1]) == make_opaque_mark("<a thing>", 1, why)
+    person.resume()
     assert working.result(TIMEOUT_S) == ([(thing, 2), (thing, 1)], thing)
-    person.over()
+    person.wait_until_ended()
     assert len(debug_messages(person)) == 1, "it is said once"
 
 
 @both
 def test_an_edit_is_made_of_the_agents_own_type(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     eve = Admin("eve", date(2001, 1, 1), [])
     bob = User("bob", date(2000, 1, 1), [eve])
@@ -115,8 +124,8 @@ def test_an_edit_is_made_of_the_agents_own_type(
     hooks = {"to_json": show_user, "from_json": make_user}
     working = started(pool, stepper_kind, live, scenario, **hooks)
     person.step()
-    begin = person.halted()
-    call = person.body(person.rows()[-1])
+    begin = person.wait_until_halted()
+    call = person.get_data(person.list_rows()[-1])
     shown = {
         "name": "bob",
         "born": "2000-01-01",
@@ -127,7 +136,7 @@ def test_an_edit_is_made_of_the_agents_own_type(
     new["Argument"]["user"]["friends"][0]["born"] = "2002-02-02"
     new["Argument"]["others"] = [shown, {"name": "new", "born": "1999-09-09", "friends": []}]
     person.step(new)
-    person.until(lambda run: bool(run.pending) and run.pending[0] != begin)
+    person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
     person.step({**new["Argument"]["user"], "name": "rob"})
     result = working.result(TIMEOUT_S)
     (user, others) = got[0]
@@ -141,7 +150,7 @@ def test_an_edit_is_made_of_the_agents_own_type(
 
 @both
 def test_a_from_json_that_raises_refuses_the_edit_and_is_named(
-    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
     bob = User("bob", date(2000, 1, 1), [])
 
@@ -151,8 +160,8 @@ def test_a_from_json_that_raises_refuses_the_edit_and_is_named(
     hooks = {"to_json": show_user, "from_json": make_user}
     working = started(pool, stepper_kind, live, scenario, **hooks)
     person.step()
-    waiting = person.halted()
-    shown = person.body(person.rows()[-1])["user"]
+    waiting = person.wait_until_halted()
+    shown = person.get_data(person.list_rows()[-1])["user"]
     for wrong, why in (
         ({**shown, "name": ""}, "ValueError: a user needs a name"),
         ({"name": "bob", "friends": []}, "TypeError: User"),
@@ -161,7 +170,7 @@ def test_a_from_json_that_raises_refuses_the_edit_and_is_named(
     ):
         said = refused(person, {"user": wrong})
         assert "user: from_json=make_user raised " + why in said
-    assert person.halted() == waiting
+    assert person.wait_until_halted() == waiting
     person.step({"user": {**shown, "name": "rob"}})
     assert working.result(TIMEOUT_S)["user"].name == "rob"
 
@@ -171,7 +180,7 @@ def test_an_older_core_s_edit_that_from_json_refuses_is_told(
     stepper_kind: str, core: ScriptedCore
 ) -> None:
     bob = User("bob", date(2000, 1, 1), [])
-    core.policy = Script(START, STEP, edit('{"name":""}'))
+    core.policy = ScriptedAnswers(START, STEP, make_edit_answer('{"name":""}'))
 
     async def scenario(dbg: Any) -> Any:
         async with dbg.llm("p") as q:
@@ -180,14 +189,14 @@ def test_an_older_core_s_edit_that_from_json_refuses_is_told(
 
     hooks = {"to_json": show_user, "from_json": make_user}
     assert run(stepper_kind, core, scenario, **hooks) is bob
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     (told,) = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert "The value: from_json=make_user raised TypeError" in json.loads(bytes(told.data))
 
 
 def test_without_from_json_the_edited_json_arrives(core: ScriptedCore) -> None:
-    core.policy = Script(START, edit('{"name":"rob"}'))
+    core.policy = ScriptedAnswers(START, make_edit_answer('{"name":"rob"}'))
     with AgentStepper("T", "127.0.0.1", core.port, to_json=show_user) as dbg:
         bob = User("bob", date(2000, 1, 1), [])
         assert dbg.begin_llm_query_breakpoint(bob) == {"name": "rob"}

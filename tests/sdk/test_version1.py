@@ -28,7 +28,13 @@ from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.sdk.wire_versions import WireVersion1
 from tests.sdk.both_steppers import both, run
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import (
+    TIMEOUT_S,
+    AgentPeer,
+    ScriptedAnswers,
+    ScriptedCore,
+    make_edit_answer,
+)
 
 RECORDED = Path(__file__).parents[1] / "wire" / "session.jsonl"
 
@@ -59,8 +65,11 @@ def plain(messages: list[Any]) -> list[Any]:
 
 def test_it_says_word_for_word_what_the_original_said(core: ScriptedCore) -> None:
     answers = [message["data"]["modified_data"] for message in recorded("out")]
-    core.policy = Script(
-        *[ResumeAnswer() if data is None else edit(json.dumps(data)) for data in answers]
+    core.policy = ScriptedAnswers(
+        *[
+            ResumeAnswer() if data is None else make_edit_answer(json.dumps(data))
+            for data in answers
+        ]
     )
     first = recorded("in")[2:]
     values = [m["data"].get("original_data") for m in first if m["message"] == "breakpoint"]
@@ -73,9 +82,9 @@ def test_it_says_word_for_word_what_the_original_said(core: ScriptedCore) -> Non
         assert (tool, args) == ("write_file", {"path": "b.txt", "content": "two!"})
         assert dbg.end_tool_invocation_breakpoint(result) is result
         dbg.post_debug_message("loop finished ✓")
-    peer = core.peer()
-    peer.ends()
-    sent = [json.loads(v1.encode_message(message)) for message in peer.sent]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    sent = [json.loads(v1.encode_message(message)) for message in peer.received]
     assert plain(sent) == plain(recorded("in"))
 
 
@@ -87,7 +96,7 @@ def test_an_edit_to_an_empty_value_is_an_edit_but_null(
         return [await dbg.begin_llm_query_breakpoint("p") for _ in range(5)]
 
     texts = ['""', "{}", "0", "false", "null"]
-    core.policy = Script(ResumeAnswer(), *map(edit, texts))
+    core.policy = ScriptedAnswers(ResumeAnswer(), *map(make_edit_answer, texts))
     assert run(stepper_kind, core, scenario) == ["", {}, 0, False, "p"]
 
 
@@ -97,7 +106,7 @@ def test_a_sent_back_original_is_the_same_object(stepper_kind: str, core: Script
         value = {"a": 1.0}
         return await dbg.begin_llm_query_breakpoint(value) is value
 
-    core.policy = Script(ResumeAnswer(), edit('{"a":1.0}'))
+    core.policy = ScriptedAnswers(ResumeAnswer(), make_edit_answer('{"a":1.0}'))
     assert run(stepper_kind, core, scenario) is True
 
 
@@ -108,7 +117,7 @@ def test_without_a_stop_on_entry_its_answer_is_dropped(
     async def scenario(dbg: Any) -> Any:
         return await dbg.begin_llm_query_breakpoint("p")
 
-    core.policy = Script(edit('"not this"'), edit('"this"'))
+    core.policy = ScriptedAnswers(make_edit_answer('"not this"'), make_edit_answer('"this"'))
     assert run(stepper_kind, core, scenario, stop_on_entry=False) == "this"
 
 
@@ -120,9 +129,9 @@ def test_an_exception_travels_as_a_summary(stepper_kind: str, core: ScriptedCore
 
     with pytest.raises(ValueError, match="a bug"):
         run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    last = peer.sent[-1]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    last = peer.received[-1]
     assert (last.summary, last.original_data) == ("ValueError: a bug", Raw(b"null"))
 
 
@@ -134,9 +143,9 @@ def test_what_it_has_no_word_for_is_not_sent(stepper_kind: str, core: ScriptedCo
 
     with pytest.raises(KeyboardInterrupt):
         run(stepper_kind, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    kinds = [type(message).__name__ for message in peer.sent]
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
+    kinds = [type(message).__name__ for message in peer.received]
     assert kinds == ["V1Event", "V1Breakpoint", "V1Event", "V1Breakpoint"]
 
 
@@ -153,9 +162,9 @@ def test_an_interrupt_is_dropped_here_and_the_agent_goes_on(core: ScriptedCore) 
         print(dbg.begin_llm_query_breakpoint("q"))
     """
     with agent(core, program) as process:
-        peer = core.peer()
-        [peer.next(v1.V1Breakpoint) for _ in range(2)]
-        core.policy = lambda peer, point: edit('"edited"')
+        peer = core.wait_for_peer()
+        [peer.receive(v1.V1Breakpoint) for _ in range(2)]
+        core.policy = lambda peer, point: make_edit_answer('"edited"')
         process.send_signal(signal.SIGINT)
         code, out, err = outcome(process)
     assert (code, out) == (0, "edited\n"), err
@@ -163,7 +172,7 @@ def test_an_interrupt_is_dropped_here_and_the_agent_goes_on(core: ScriptedCore) 
 
 def test_an_error_and_a_foreign_answer_are_passed_over(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         peer.socket.send(v1.encode_message(v1.V1Error(code="internal", message="Look at the log.")))
         peer.socket.send(v1.encode_message(v1.V1Event(uuid="x", type="LLM_QUERY", time=0.0)))
         assert dbg.begin_llm_query_breakpoint("p") == "p"
@@ -206,7 +215,7 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
 ) -> None:
     """Also by the codes of a normal end, which the original's own agent takes for no end at all."""
 
-    def policy(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
+    def policy(peer: AgentPeer, point: HaltPointReached) -> ResumeAnswer | None:
         if point.summary:
             return ResumeAnswer()
         peer.socket.close(code, "The Core is stopping.")
@@ -230,11 +239,11 @@ class Original(ScriptedCore):
 
     def __init__(self) -> None:
         super().__init__(version=1, max_size=2**20)
-        self.pending: Queue[tuple[Peer, v1.V1Breakpoint]] = Queue()
+        self.pending: Queue[tuple[AgentPeer, v1.V1Breakpoint]] = Queue()
         self.overwritten: list[str] = []
         self._waits: str | None = None
 
-    def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
+    def _answer_v1(self, peer: AgentPeer, point: v1.V1Breakpoint) -> None:
         if self._waits is not None:
             self.overwritten.append(self._waits)
         self._waits = point.uuid
@@ -276,10 +285,10 @@ def test_parallel_calls_are_asked_one_after_the_other(
         assert run(stepper_kind, original, scenario) == list(range(calls))
         points = stepped.result(TIMEOUT_S)
     assert original.overwritten == []
-    peer = original.peer()
-    peer.ends()
+    peer = original.wait_for_peer()
+    peer.wait_until_gone()
     begun = set()
-    for before, message in zip(peer.sent, peer.sent[1:], strict=False):
+    for before, message in zip(peer.received, peer.received[1:], strict=False):
         # A begin halt point comes right after its event, which is the newest.
         if isinstance(message, v1.V1Breakpoint) and message.event_id not in begun:
             assert isinstance(before, v1.V1Event) and before.uuid == message.event_id
@@ -311,9 +320,9 @@ def test_an_interrupted_call_that_had_not_its_turn_is_never_told(original: Origi
         start = person.submit(original.step)
         asyncio.run(main())
         start.result(TIMEOUT_S)
-    peer = original.peer()
-    peer.ends()
-    assert [m.original_data for m in peer.sent if isinstance(m, v1.V1Breakpoint)][1:] == [
+    peer = original.wait_for_peer()
+    peer.wait_until_gone()
+    assert [m.original_data for m in peer.received if isinstance(m, v1.V1Breakpoint)][1:] == [
         Raw(b'"first"')
     ]
 
@@ -360,9 +369,9 @@ def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
             redact=lambda word, value: "x" * 2_000_000 if word == "prompt" else value,
         )
         start.result(TIMEOUT_S)
-    peer = original.peer()
-    peer.ends()
-    assert b"still connected" in bytes(peer.sent[-1].data)
+    peer = original.wait_for_peer()
+    peer.wait_until_gone()
+    assert b"still connected" in bytes(peer.received[-1].data)
 
 
 def test_a_commit_too_large_for_it_loses_its_largest_contents(
@@ -378,11 +387,11 @@ def test_a_commit_too_large_for_it_loses_its_largest_contents(
             (folder / "small.txt").write_text("small\n")
             assert dbg.commit_agent_changes()
             dbg.post_debug_message("still connected")
-    peer = original.peer()
-    peer.ends()
-    commit = next(m for m in reversed(peer.sent) if isinstance(m, v1.V1Commit))
+    peer = original.wait_for_peer()
+    peer.wait_until_gone()
+    commit = next(m for m in reversed(peer.received) if isinstance(m, v1.V1Commit))
     assert [change.path for change in commit.changes] == ["large.txt", "small.txt"]
-    assert b"still connected" in bytes(peer.sent[-1].data)
+    assert b"still connected" in bytes(peer.received[-1].data)
 
 
 def test_a_message_that_is_too_large_all_the_same_is_not_sent() -> None:

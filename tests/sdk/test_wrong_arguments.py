@@ -47,8 +47,8 @@ def test_an_argument_of_the_wrong_type_is_named(
         assert await dbg.begin_llm_query_breakpoint("goes on") == "goes on"
 
     run(stepper_kind, core, scenario, agent_workspace_path=tmp_path)
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     assert [event.kind for event in peer.events] == ["program_started", "llm_query"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.sdk.scripted_core import STEP, Peer, Script, ScriptedCore, edit
+from tests.sdk.scripted_core import STEP, AgentPeer, ScriptedAnswers, ScriptedCore, make_edit_answer
 
 
 class FrameworkObject:
@@ -22,11 +22,13 @@ def make_opaque_mark(
     return {"$repr": text, "$ref": number, "$why": why}
 
 
-def read_halt_point_data(peer: Peer) -> list[Any]:
+def read_halt_point_data(peer: AgentPeer) -> list[Any]:
     """What the halt points after the start carried, once the agent is gone."""
-    peer.ends()
-    return [json.loads(bytes(point.data)) for point in peer.points[1:]]
+    peer.wait_until_gone()
+    return [json.loads(bytes(point.data)) for point in peer.halt_points[1:]]
 
 
 def answer_with_edits(core: ScriptedCore, *texts: str | None) -> None:
-    core.policy = Script(*[STEP if text is None else edit(text) for text in texts])
+    core.policy = ScriptedAnswers(
+        *[STEP if text is None else make_edit_answer(text) for text in texts]
+    )

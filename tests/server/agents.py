@@ -24,7 +24,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 )
 
 
-class Refused(NamedTuple):
+class Refusal(NamedTuple):
     """A refusal: its status, its code, and the field that it names."""
 
     status: int
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
     field: str | None = None
 
 
-class Api:
+class RuntimeApi:
     """Calls the endpoints.
 
     Args:
@@ -67,7 +67,7 @@ class Api:
         assert response.headers["Content-Type"].startswith("application/json")
         return json.loads(response.body)
 
-    async def refused(self, method: str, *path: str, **sent: Any) -> Refused:
+    async def expect_refusal(self, method: str, *path: str, **sent: Any) -> Refusal:
         """How it is refused, with a text that says something."""
         try:
             response = await self.fetch(method, *path, **sent)
@@ -76,7 +76,7 @@ class Api:
             answer = json.loads(error.response.body)
             assert answer.keys() - {"field"} == {"code", "message"}
             assert answer["message"]
-            return Refused(error.code, answer["code"], answer.get("field"))
+            return Refusal(error.code, answer["code"], answer.get("field"))
         raise AssertionError(f"{response.code}: it was not refused")
 
     async def create(self, agent: str, session: str, **payload: Any) -> Any:
@@ -109,11 +109,11 @@ class ManualSessions:
         assert claimed.action is not None
         assert claimed.state is not None
         assert claimed.state.session_id == session
-        return await self.keep(
+        return await self.write(
             replace(claimed.state, status=SessionStatus.RUNNING), finished=claimed.action
         )
 
-    async def keep(
+    async def write(
         self, state: AgentState, *steps: AgentStep, finished: Action | None = None
     ) -> AgentState:
         """Write a snapshot, steps, and the end of an action."""

@@ -15,7 +15,7 @@ from tornado.tcpclient import TCPClient
 
 
 @dataclass(frozen=True)
-class Event:
+class ServerSentEvent:
     """One event as SSE has it."""
 
     event: str
@@ -34,7 +34,7 @@ class EventStreamReader:
         self._rest = b""
         self._ended = False
 
-    async def next(self) -> Event | None:
+    async def next(self) -> ServerSentEvent | None:
         """The next event; None at the end."""
         while True:
             block = await self._block()
@@ -49,11 +49,13 @@ class EventStreamReader:
             self.retry = fields.get("retry", self.retry)
             self.last = fields.get("id", self.last)
             if "event" in fields:
-                return Event(fields["event"], json.loads(fields["data"]), fields.get("id"))
+                return ServerSentEvent(
+                    fields["event"], json.loads(fields["data"]), fields.get("id")
+                )
 
-    async def until(self, *kinds: str) -> list[Event]:
+    async def read_until(self, *kinds: str) -> list[ServerSentEvent]:
         """Events up to the first of these kinds."""
-        seen: list[Event] = []
+        seen: list[ServerSentEvent] = []
         while (event := await self.next()) is not None:
             seen.append(event)
             if event.event in kinds:
@@ -72,7 +74,7 @@ class EventStreamReader:
         return block
 
 
-class Client:
+class CodingApi:
     """Calls the endpoints of coding sessions.
 
     Args:
@@ -105,7 +107,7 @@ class Client:
         parts = ("agentstepper", "api", "coding", "sessions", *path)
         return await self._fetch(*parts, method=method, **sent)
 
-    async def refused(self, method: str, *path: str, **body: Any) -> tuple[int, str]:
+    async def expect_refusal(self, method: str, *path: str, **body: Any) -> tuple[int, str]:
         """The status and code of a refusal."""
         try:
             response = await self(method, *path, **body)
@@ -150,13 +152,13 @@ class Client:
         return status, EventStreamReader(stream)
 
 
-async def turns(count: int = 50) -> None:
+async def run_loop_turns(count: int = 50) -> None:
     """Let what is under way in this loop happen."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-async def opened(api: Client, how: dict[str, Any]) -> str:
+async def opened(api: CodingApi, how: dict[str, Any]) -> str:
     response = await api("POST", **how)
     assert response.code == 201
     return str(json.loads(response.body)["id"])

@@ -21,13 +21,13 @@ from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 LOG = logging.getLogger("agentstepper_nb.test")
 
 
-class Worker:
+class SocketWorker:
     """A worker on a real socket."""
 
     def __init__(self, socket: Any, opener: ScriptedSessionOpener, data_dir: Path) -> None:
         self.socket = socket
         service = CodingService(opener, ServiceContext(data_dir, LOG))
-        self.line = RpcSession(
+        self.rpc_session = RpcSession(
             lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
         )
         self._writing: list[Any] = []
@@ -41,8 +41,8 @@ class Worker:
 
     async def _read(self) -> None:
         while (message := await self.socket.read_message()) is not None:
-            self.line.receive(message)
-        self.line.connection_lost("gone")
+            self.rpc_session.receive(message)
+        self.rpc_session.connection_lost("gone")
 
     async def die(self) -> None:
         self.socket.close()

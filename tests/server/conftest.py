@@ -17,10 +17,10 @@ from traitlets.config import Config
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
-from tests.server.agents import Api, ManualSessions
-from tests.server.coding import Client
-from tests.server.coding_worker import Worker
-from tests.server.peers import Agent, Ui
+from tests.server.agents import ManualSessions, RuntimeApi
+from tests.server.coding import CodingApi
+from tests.server.coding_worker import SocketWorker
+from tests.server.peers import SocketAgent, SocketView
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
@@ -111,11 +111,11 @@ def connect(jp_serverapp: Any, http_server_client: Any, jp_base_url: str) -> Ite
 
 
 @pytest.fixture
-def new_agent(connect: Connect) -> Callable[[], Awaitable[Agent]]:
+def new_agent(connect: Connect) -> Callable[[], Awaitable[SocketAgent]]:
     """Connect an agent that has said hello."""
 
-    async def new_agent() -> Agent:
-        agent = Agent(await connect("agent", {"Authorization": f"Bearer {AGENT_TOKEN}"}))
+    async def new_agent() -> SocketAgent:
+        agent = SocketAgent(await connect("agent", {"Authorization": f"Bearer {AGENT_TOKEN}"}))
         await agent.hello()
         return agent
 
@@ -123,11 +123,11 @@ def new_agent(connect: Connect) -> Callable[[], Awaitable[Agent]]:
 
 
 @pytest.fixture
-def new_ui(connect: Connect, jp_auth_header: dict[str, str]) -> Callable[[], Awaitable[Ui]]:
+def new_ui(connect: Connect, jp_auth_header: dict[str, str]) -> Callable[[], Awaitable[SocketView]]:
     """Connect a view that has not said hello yet."""
 
-    async def new_ui() -> Ui:
-        return Ui(await connect("ui", dict(jp_auth_header)))
+    async def new_ui() -> SocketView:
+        return SocketView(await connect("ui", dict(jp_auth_header)))
 
     return new_ui
 
@@ -135,9 +135,9 @@ def new_ui(connect: Connect, jp_auth_header: dict[str, str]) -> Callable[[], Awa
 @pytest.fixture
 def agents(
     extension: AgentStepperExtension, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
-) -> Api:
+) -> RuntimeApi:
     """The endpoints of agents, for somebody who is logged in."""
-    return Api(http_server_client.fetch, jp_base_url, dict(jp_auth_header))
+    return RuntimeApi(http_server_client.fetch, jp_base_url, dict(jp_auth_header))
 
 
 @pytest.fixture
@@ -161,10 +161,10 @@ def worker(
     connect: Any,
     opener: ScriptedSessionOpener,
     jp_asyncio_loop: asyncio.AbstractEventLoop,
-) -> Iterator[Worker]:
-    async def connected() -> Worker:
+) -> Iterator[SocketWorker]:
+    async def connected() -> SocketWorker:
         token = {"Authorization": f"Bearer {extension.tokens.worker}"}
-        worker = Worker(await connect("worker", token), opener, Path(extension.data_dir))
+        worker = SocketWorker(await connect("worker", token), opener, Path(extension.data_dir))
         await worker.serve()
         return worker
 
@@ -176,8 +176,10 @@ def worker(
 @pytest.fixture
 def api(
     extension: Any, jp_fetch: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
-) -> Client:
-    return Client(jp_fetch, http_server_client.get_http_port(), jp_base_url, dict(jp_auth_header))
+) -> CodingApi:
+    return CodingApi(
+        jp_fetch, http_server_client.get_http_port(), jp_base_url, dict(jp_auth_header)
+    )
 
 
 @pytest.fixture

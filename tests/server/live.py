@@ -15,8 +15,8 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from tornado.websocket import websocket_connect
 
 from tests.e2e.jupyter import BASE_URL, Server
-from tests.server.coding import Client
-from tests.server.peers import Ui
+from tests.server.coding import CodingApi
+from tests.server.peers import SocketView
 
 #: A model that does what it is told.
 SCRIPT = """
@@ -61,11 +61,11 @@ class LiveServer:
         self.server = Server(home, lab=False)
         jupyter = self.jupyter = self.server.jupyter
         (jupyter.folder / "repo").mkdir()
-        self.how = {"workspacePath": "repo", "provider": "scripted", "model": "obedient"}
+        self.create_options = {"workspacePath": "repo", "provider": "scripted", "model": "obedient"}
         self.headers = {"Authorization": f"token {jupyter.token}"}
         port = urlsplit(jupyter.url).port
         assert port is not None
-        self.api = Client(self.fetch, port, BASE_URL, self.headers)
+        self.api = CodingApi(self.fetch, port, BASE_URL, self.headers)
 
     async def fetch(self, *path: str, **sent: Any) -> HTTPResponse:
         url = self.jupyter.url + "/".join(quote(part, safe="") for part in path)
@@ -76,16 +76,16 @@ class LiveServer:
             client.close()
 
     async def create(self, **changed: Any) -> str:
-        response = await self.api("POST", **self.how, **changed)
+        response = await self.api("POST", **self.create_options, **changed)
         assert response.code == 201
         return str(json.loads(response.body)["id"])
 
-    async def view(self) -> Ui:
+    async def view(self) -> SocketView:
         address = f"{self.jupyter.url.replace('http', 'ws', 1)}agentstepper/ui"
         socket = await websocket_connect(
             f"{address}?token={self.jupyter.token}", subprotocols=["agentstepper.v2"]
         )
-        view = Ui(socket)
+        view = SocketView(socket)
         await view.hello()
         return view
 
@@ -115,7 +115,7 @@ class LiveServer:
         return self.jupyter.data / "agentstepper" / "coding" / "sessions" / f"{session}.jsonl"
 
 
-async def hang_up(view: Ui) -> None:
+async def close_and_wait(view: SocketView) -> None:
     """Close a view, and wait until its socket is closed."""
     view.socket.close()
     while await view.socket.read_message() is not None:

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import VERSION, MessageTable
 
 
-class Closed(Exception):
+class SocketClosed(Exception):
     """The server closed the socket."""
 
     def __init__(self, code: int | None, reason: str | None) -> None:
@@ -27,7 +27,7 @@ class Closed(Exception):
         self.reason = reason
 
 
-class Peer:
+class SocketPeer:
     """One end of a socket of version 2."""
 
     def __init__(
@@ -43,27 +43,27 @@ class Peer:
         self._sent += 1
         await self.socket.write_message(self._out.encode(message, self._sent, id))
 
-    async def text(self) -> str:
+    async def receive_text(self) -> str:
         """The next message as it came."""
         message = await self.socket.read_message()
         if message is None:
-            raise Closed(self.socket.close_code, self.socket.close_reason)
+            raise SocketClosed(self.socket.close_code, self.socket.close_reason)
         assert isinstance(message, str)
         return message
 
-    async def next(self) -> Any:
-        _, message = self._back.decode(await self.text())
+    async def receive(self) -> Any:
+        _, message = self._back.decode(await self.receive_text())
         return decode_contents(message, self._decoder)
 
     async def expect(self, kind: type) -> Any:
         """The next message of a kind; those before it are passed over."""
         while True:
-            message = await self.next()
+            message = await self.receive()
             if isinstance(message, kind):
                 return message
 
 
-class Agent(Peer):
+class SocketAgent(SocketPeer):
     """A program with one event."""
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
@@ -108,7 +108,7 @@ class Agent(Peer):
         await self.send(agent_wire.Bye(ending=RunEnding.FINISHED))
 
 
-class Ui(Peer):
+class SocketView(SocketPeer):
     """A view."""
 
     def __init__(self, socket: WebSocketClientConnection) -> None:

@@ -15,11 +15,11 @@ from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.hub import chat_registry
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.chat.chats import soon
+from tests.chat.chats import within_timeout
 from tests.chat.remote_harness import RemoteHarness, no_core, remote_harness
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
-from tests.server.peers import Closed
-from tests.server.test_runtime_sockets import Line
+from tests.server.peers import SocketClosed
+from tests.server.test_runtime_sockets import RuntimeSocket
 from tests.server.test_sockets import refused
 
 Chat = Callable[[], AbstractAsyncContextManager[RemoteHarness]]
@@ -50,7 +50,7 @@ def chat(
     @asynccontextmanager
     async def opened() -> AsyncIterator[RemoteHarness]:
         async with remote_harness(tmp_path) as harness:
-            await soon(harness.remote_access.open())
+            await within_timeout(harness.remote_access.open())
             yield harness
 
     return opened
@@ -69,9 +69,9 @@ async def test_a_script_and_an_agent(chat: Chat) -> None:
     async with chat() as harness:
         agent = await harness.client("answer", agent_name="poet")
         attending = asyncio.ensure_future(agent.serve_agent(lambda message: f"Roses, {message}"))
-        await harness.has("parrot", "poet")
+        await harness.wait_for_agents("parrot", "poet")
         talker = await harness.client("talk")
-        (said,) = await soon(talker.send("Hello", agent="poet"))
+        (said,) = await within_timeout(talker.send("Hello", agent="poet"))
         assert (said.agent_name, said.content) == ("poet", "Roses, Hello")
         attending.cancel()
         await asyncio.wait((attending,))
@@ -108,7 +108,7 @@ async def test_a_chat_that_isnt_there(chat: Chat, connect: Any) -> None:
         with pytest.raises(
             ConnectionLostError, match=r"\(404\): No chat is served at this address"
         ):
-            await soon(AsyncChatClient.connect(address, token))
+            await within_timeout(AsyncChatClient.connect(address, token))
 
 
 async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_client: Any) -> None:
@@ -130,9 +130,11 @@ async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.Mo
 
 
 @asynccontextmanager
-async def a_line(harness: RemoteHarness, connect: Any) -> AsyncIterator[Line]:
-    line = Line(await connect(path(harness), bearing(harness.tokens.issue(harness.session))))
-    await line.hello()
+async def a_line(harness: RemoteHarness, connect: Any) -> AsyncIterator[RuntimeSocket]:
+    line = RuntimeSocket(
+        await connect(path(harness), bearing(harness.tokens.issue(harness.session)))
+    )
+    await line.send_hello()
     yield line
     line.socket.close()
 
@@ -140,7 +142,7 @@ async def a_line(harness: RemoteHarness, connect: Any) -> AsyncIterator[Line]:
 async def test_a_client_asks_the_chat_and_nothing_else(chat: Chat, connect: Any) -> None:
     async with chat() as harness:
         async with a_line(harness, connect) as line:
-            answer = await line.ask("states", b"{}")  # of `runtime`
+            answer = await line.request("states", b"{}")  # of `runtime`
             assert answer.code == "unknown_service"  # type: ignore[union-attr]
 
 
@@ -151,8 +153,8 @@ async def test_an_oversized_message_closes_with_1009(
     async with chat() as harness:
         async with a_line(harness, connect) as line:
             await line.socket.write_message("x" * (max_message_bytes + 1))
-            with pytest.raises(Closed) as caught:
-                await line.next()
+            with pytest.raises(SocketClosed) as caught:
+                await line.receive()
             assert caught.value.code == 1009
 
 
@@ -162,6 +164,6 @@ async def test_it_closes_with_the_server(
     async with chat() as harness:
         async with a_line(harness, connect) as line:
             await extension.host.close()
-            with pytest.raises(Closed) as caught:
-                await line.next()
+            with pytest.raises(SocketClosed) as caught:
+                await line.receive()
             assert (caught.value.code, caught.value.reason) == (1001, "The Core is stopping.")

@@ -14,18 +14,18 @@ from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.llm_wire.events import TextDelta
 from agentstepper_nb.server_ext.coding_handlers import CodingStreamHandler
 from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
-from tests.server.coding import Client, Event, opened, turns
-from tests.server.coding_worker import Worker
+from tests.server.coding import CodingApi, ServerSentEvent, opened, run_loop_turns
+from tests.server.coding_worker import SocketWorker
 
 
 async def test_the_workflow(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, root: Path
 ) -> None:
     id = await opened(api, how)
     assert opener.sessions[id].opening.request.workspace_path == str((root / "repo").resolve())
     async with api.stream(id) as stream:
         assert (await api("POST", id, "chat", message="say Hello you")).code == 202
-        events = await stream.until("completed")
+        events = await stream.read_until("completed")
         assert [(each.event, each.data) for each in events] == [
             ("text_delta", {"text": "Hello"}),
             ("text_delta", {"text": "you"}),
@@ -46,7 +46,7 @@ async def test_the_workflow(
         assert [str(each.id).partition("-")[2] for each in events] == ["1", "2", "3"]
 
         await api("POST", id, "chat", message="ask call 1")
-        (asked,) = await stream.until("approval_required")
+        (asked,) = await stream.read_until("approval_required")
         assert asked.data == {
             "callId": "call 1",
             "name": "run_command",
@@ -60,7 +60,7 @@ async def test_the_workflow(
         ]
         answer = await api("POST", id, "approvals", "call 1", approved=True, confirmed=True)
         assert answer.code == 204
-        await stream.until("completed")
+        await stream.read_until("completed")
 
         assert (await api("DELETE", id)).code == 204
         assert await stream.next() is None
@@ -69,46 +69,52 @@ async def test_the_workflow(
 
 
 async def test_refusals(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     id = await opened(api, how)
-    assert await api.refused("POST", "never", "chat", message="x") == (404, "unknown_session")
-    assert await api.refused("POST", "never", "cancel") == (404, "unknown_session")
-    assert await api.refused("DELETE", "never") == (404, "unknown_session")
-    assert await api.refused("POST", "never", "resume", **how) == (404, "unknown_session")
+    assert await api.expect_refusal("POST", "never", "chat", message="x") == (
+        404,
+        "unknown_session",
+    )
+    assert await api.expect_refusal("POST", "never", "cancel") == (404, "unknown_session")
+    assert await api.expect_refusal("DELETE", "never") == (404, "unknown_session")
+    assert await api.expect_refusal("POST", "never", "resume", **how) == (404, "unknown_session")
     assert (await api.open_stream("never"))[0] == 404
-    assert await api.refused("POST", id, "resume", **how) == (409, "session_open")
-    assert await api.refused("POST", id, "chat", message="") == (400, "invalid_message")
-    assert await api.refused("POST", id, "chat") == (400, "invalid_message")
+    assert await api.expect_refusal("POST", id, "resume", **how) == (409, "session_open")
+    assert await api.expect_refusal("POST", id, "chat", message="") == (400, "invalid_message")
+    assert await api.expect_refusal("POST", id, "chat") == (400, "invalid_message")
     other = {**how, "provider": "nobody"}
-    assert await api.refused("POST", **other) == (400, "session_failed")
-    assert await api.refused("POST", **{**how, "maxIterations": 0}) == (400, "invalid_message")
+    assert await api.expect_refusal("POST", **other) == (400, "session_failed")
+    assert await api.expect_refusal("POST", **{**how, "maxIterations": 0}) == (
+        400,
+        "invalid_message",
+    )
 
     await api("POST", id, "chat", message="wait")
-    assert await api.refused("POST", id, "chat", message="x") == (409, "session_busy")
+    assert await api.expect_refusal("POST", id, "chat", message="x") == (409, "session_busy")
     assert (await api("POST", id, "cancel")).code == 204
     async with api.stream(id) as stream:
-        assert (await stream.until("completed"))[-1].data["reason"] == "cancelled"
+        assert (await stream.read_until("completed"))[-1].data["reason"] == "cancelled"
         await api("POST", id, "chat", message="ask c1")
-        await stream.until("approval_required")
+        await stream.read_until("approval_required")
         approvals = (id, "approvals", "c1")
-        assert await api.refused("POST", id, "approvals", "c2", approved=True) == (
+        assert await api.expect_refusal("POST", id, "approvals", "c2", approved=True) == (
             404,
             "unknown_call",
         )
-        assert await api.refused("POST", *approvals) == (400, "invalid_message")
+        assert await api.expect_refusal("POST", *approvals) == (400, "invalid_message")
         opener.sessions[id].elsewhere.set()  # the view was first
-        await stream.until("completed")
-        assert await api.refused("POST", *approvals, approved=True) == (409, "stale")
+        await stream.read_until("completed")
+        assert await api.expect_refusal("POST", *approvals, approved=True) == (409, "stale")
 
 
 async def test_nothing_approves_by_accident(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     id = await opened(api, how)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="ask c1")
-        await stream.until("approval_required")
+        await stream.read_until("approval_required")
         approve = ("POST", id, "approvals", "c1")
         accidents: list[dict[str, Any]] = [
             {},
@@ -125,36 +131,43 @@ async def test_nothing_approves_by_accident(
             {"confirmed": True},
         ]
         for accident in accidents:
-            assert await api.refused(*approve, **accident) == (400, "invalid_message"), accident
+            assert await api.expect_refusal(*approve, **accident) == (400, "invalid_message"), (
+                accident
+            )
         # The risk is high: once is not enough, whatever else is said.
         for once in ({}, {"confirmed": False}, {"always": True}, {"editedArgs": {"command": "ls"}}):
-            refused = await api.refused(*approve, approved=True, **once)
+            refused = await api.expect_refusal(*approve, approved=True, **once)
             assert refused == (409, "needs_confirmation"), once
         assert opener.sessions[id].decisions == []
         assert json.loads((await api("GET")).body)["sessions"][0]["waiting"] == ["c1"]
         assert (await api(*approve, approved=False, reason="no")).code == 204
-        await stream.until("completed")
+        await stream.read_until("completed")
     (decision,) = opener.sessions[id].decisions
     assert (decision.approved, decision.reason) == (False, "no")
 
 
 @pytest.mark.parametrize("risk", ["low", "medium"])
 async def test_lesser_risks_are_approved_as_before(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, risk: str
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, risk: str
 ) -> None:
     id = await opened(api, how)
     opener.sessions[id].risk = Risk(risk)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="ask c1")
-        (asked,) = await stream.until("approval_required")
+        (asked,) = await stream.read_until("approval_required")
         assert asked.data["risk"] == risk
         assert (await api("POST", id, "approvals", "c1", approved=True)).code == 204
-        await stream.until("completed")
+        await stream.read_until("completed")
     assert opener.sessions[id].decisions[0].approved
 
 
 async def test_workspaces_lie_under_the_roots(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path, tmp_path: Path
+    api: CodingApi,
+    worker: SocketWorker,
+    opener: ScriptedSessionOpener,
+    how: Any,
+    root: Path,
+    tmp_path: Path,
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -163,11 +176,11 @@ async def test_workspaces_lie_under_the_roots(
     sibling.mkdir()
     for path in (outside, root / "link", sibling, root / ".." / "outside", "..", "/", "~"):
         body = {**how, "workspacePath": str(path)}
-        assert await api.refused("POST", **body) == (403, "outside_roots"), path
-        assert await api.refused("POST", "s1", "resume", **body) == (403, "outside_roots")
+        assert await api.expect_refusal("POST", **body) == (403, "outside_roots"), path
+        assert await api.expect_refusal("POST", "s1", "resume", **body) == (403, "outside_roots")
     for path in (root / "none", "a\0b", "x" * 900, ""):
         body = {**how, "workspacePath": str(path)}
-        assert await api.refused("POST", **body) == (400, "invalid_message"), path
+        assert await api.expect_refusal("POST", **body) == (400, "invalid_message"), path
     id = await opened(api, {**how, "workspacePath": "repo"})
     assert opener.sessions[id].opening.request.workspace_path == str((root / "repo").resolve())
 
@@ -180,30 +193,32 @@ def another_root(jp_server_config: Any, tmp_path: Path) -> Path:
     return tmp_path / "more"
 
 
-async def test_further_roots(another_root: Path, api: Client, worker: Worker, how: Any) -> None:
+async def test_further_roots(
+    another_root: Path, api: CodingApi, worker: SocketWorker, how: Any
+) -> None:
     await opened(api, {**how, "workspacePath": str(another_root)})
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_who_may_read_may_watch(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, granted: set[str]
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, granted: set[str]
 ) -> None:
     assert json.loads((await api("GET")).body) == {"sessions": []}
     assert (await api.open_stream("never"))[0] == 404
     refused = [
-        await api.refused("POST", **how),
-        await api.refused("POST", "s1", "resume", **how),
-        await api.refused("POST", "s1", "chat", message="x"),
-        await api.refused("POST", "s1", "approvals", "c1", approved=True),
-        await api.refused("POST", "s1", "cancel"),
-        await api.refused("DELETE", "s1"),
+        await api.expect_refusal("POST", **how),
+        await api.expect_refusal("POST", "s1", "resume", **how),
+        await api.expect_refusal("POST", "s1", "chat", message="x"),
+        await api.expect_refusal("POST", "s1", "approvals", "c1", approved=True),
+        await api.expect_refusal("POST", "s1", "cancel"),
+        await api.expect_refusal("DELETE", "s1"),
     ]
     assert refused == [(403, "watch_only")] * 6
 
 
 @pytest.mark.parametrize("granted", [set()])
-async def test_who_may_nothing_sees_nothing(api: Client, granted: set[str]) -> None:
-    assert await api.refused("GET") == (403, "watch_only")
+async def test_who_may_nothing_sees_nothing(api: CodingApi, granted: set[str]) -> None:
+    assert await api.expect_refusal("GET") == (403, "watch_only")
     assert (await api.open_stream("s1"))[0] == 403
 
 
@@ -214,7 +229,7 @@ async def test_nobody_unasked(extension: Any, http_server_client: Any, jp_base_u
 
 
 async def test_a_cookie_alone_opens_nothing(
-    api: Client, worker: Worker, how: Any, jp_fetch: Any
+    api: CodingApi, worker: SocketWorker, how: Any, jp_fetch: Any
 ) -> None:
     """A page of another site could send the cookie along, and can't read the XSRF token."""
     login = await jp_fetch("api", "status")
@@ -234,44 +249,48 @@ async def test_a_cookie_alone_opens_nothing(
 
 
 async def test_one_stream_and_who_was_cut_off_takes_it_over(
-    api: Client, worker: Worker, how: Any
+    api: CodingApi, worker: SocketWorker, how: Any
 ) -> None:
     id = await opened(api, how)
     async with api.stream(id) as old:
         await api("POST", id, "chat", message="say a b")
-        first, *_ = await old.until("completed")
+        first, *_ = await old.read_until("completed")
         assert (await api.open_stream(id))[0] == 409
         assert (await api.open_stream(id, "other-1"))[0] == 409
         async with api.stream(id, first.id) as new:
-            assert next(each.data for each in await new.until("completed")) == {"text": "b"}
-            (told,) = await old.until("trace")
+            assert next(each.data for each in await new.read_until("completed")) == {"text": "b"}
+            (told,) = await old.read_until("trace")
             assert told.data["kind"] == "taken_over"
             assert await old.next() is None
             # Where it stands a client knows before anything has happened.
             await api("POST", id, "chat", message="say c")
-            await new.until("completed")
+            await new.read_until("completed")
             async with api.stream(id, new.last) as third:
                 await api("POST", id, "chat", message="say d")
-                assert (await third.next()) == Event("text_delta", {"text": "d"}, third.last)
+                assert (await third.next()) == ServerSentEvent(
+                    "text_delta", {"text": "d"}, third.last
+                )
 
 
-async def test_a_client_that_hangs_up_makes_room(api: Client, worker: Worker, how: Any) -> None:
+async def test_a_client_that_hangs_up_makes_room(
+    api: CodingApi, worker: SocketWorker, how: Any
+) -> None:
     id = await opened(api, how)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="say a")
-        await stream.until("completed")
+        await stream.read_until("completed")
     while (again := await api.open_stream(id))[0] == 409:  # the server hears of it by and by
         pass
     again[1].stream.close()
 
 
 async def test_silence_is_filled(
-    api: Client, worker: Worker, how: Any, monkeypatch: pytest.MonkeyPatch
+    api: CodingApi, worker: SocketWorker, how: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CodingStreamHandler, "heartbeat_s", 0.01)
     id = await opened(api, how)
     async with api.stream(id) as stream:
-        reading = asyncio.create_task(stream.until("completed"))
+        reading = asyncio.create_task(stream.read_until("completed"))
         while len(stream.comments) < 3:
             await asyncio.sleep(0.01)
         await api("POST", id, "chat", message="say a")
@@ -279,8 +298,8 @@ async def test_silence_is_filled(
 
 
 async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
-    api: Client,
-    worker: Worker,
+    api: CodingApi,
+    worker: SocketWorker,
     opener: ScriptedSessionOpener,
     how: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -302,14 +321,14 @@ async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
 
 
 async def test_without_its_worker_the_stream_says_so(
-    api: Client, worker: Worker, how: Any, extension: Any
+    api: CodingApi, worker: SocketWorker, how: Any, extension: Any
 ) -> None:
     id = await opened(api, how)
     async with api.stream(id) as stream:
         await api("POST", id, "chat", message="wait")
-        await stream.until("text_delta")
+        await stream.read_until("text_delta")
         await worker.die()
-        (told,) = await stream.until("error")
+        (told,) = await stream.read_until("error")
         assert told.data["code"] == "worker_lost"
         assert await stream.next() is None
 
@@ -325,11 +344,11 @@ async def test_workers_need_their_own_token(connect: Any, extension: Any, header
 
 
 async def test_a_worker_that_cannot_be_started_is_said(
-    api: Client, how: Any, extension: Any, jp_serverapp: Any
+    api: CodingApi, how: Any, extension: Any, jp_serverapp: Any
 ) -> None:
     extension.worker._command = ("/nowhere/python",)
-    assert await api.refused("POST", **how) == (503, "worker_failed")
+    assert await api.expect_refusal("POST", **how) == (503, "worker_failed")
     extension.worker._command = ("false",)
-    assert await api.refused("POST", **how) == (503, "worker_failed")
+    assert await api.expect_refusal("POST", **how) == (503, "worker_failed")
     assert json.loads((await api("GET")).body) == {"sessions": []}
-    await turns()
+    await run_loop_turns()

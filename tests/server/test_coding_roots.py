@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.runtime.client.agents import AsyncAgents
-from tests.server.agents import Api, Refused
+from tests.server.agents import Refusal, RuntimeApi
 from tests.server.conftest import CONTROL_TOKEN
 
 Ask = Callable[[str], Awaitable[str]]
@@ -19,11 +19,11 @@ CONFIG = {"prompt": "Do it.", "provider": "scripted", "model": "jokes", "auto_ap
 
 
 @pytest.fixture
-def by_rest(agents: Api) -> Ask:
+def by_rest(agents: RuntimeApi) -> Ask:
     async def ask(workspace: str) -> str:
         payload = {"moniker": "coding", "config": {**CONFIG, "workspace": workspace}}
         action = {"kind": "agent_create", "agent_id": "a1", "payload": payload}
-        refused = await agents.refused("POST", "actions", body=action)
+        refused = await agents.expect_refusal("POST", "actions", body=action)
         assert (refused.status, refused.field) == (403, "payload.config.workspace")
         return refused.code
 
@@ -45,7 +45,7 @@ def by_program(extension: Any, http_server_client: Any, jp_base_url: str) -> Ask
 
 @pytest.mark.parametrize("way", ["by_rest", "by_program"])
 async def test_a_background_agent_works_under_the_roots(
-    way: str, request: pytest.FixtureRequest, agents: Api, jp_root_dir: Path, tmp_path: Path
+    way: str, request: pytest.FixtureRequest, agents: RuntimeApi, jp_root_dir: Path, tmp_path: Path
 ) -> None:
     ask: Ask = request.getfixturevalue(way)
     (outside := tmp_path / "outside").mkdir()
@@ -55,7 +55,9 @@ async def test_a_background_agent_works_under_the_roots(
     assert (await agents("GET", "actions"))["actions"] == []
 
 
-async def test_an_allowed_workspace_has_its_links_resolved(agents: Api, jp_root_dir: Path) -> None:
+async def test_an_allowed_workspace_has_its_links_resolved(
+    agents: RuntimeApi, jp_root_dir: Path
+) -> None:
     (jp_root_dir / "repo").mkdir()
     (jp_root_dir / "link").symlink_to(jp_root_dir / "repo")
     payload = {"moniker": "coding", "config": {**CONFIG, "workspace": "link"}}
@@ -65,8 +67,8 @@ async def test_an_allowed_workspace_has_its_links_resolved(agents: Api, jp_root_
     assert kept == {**CONFIG, "workspace": str((jp_root_dir / "repo").resolve())}
 
 
-async def test_what_is_no_folder(agents: Api) -> None:
+async def test_what_is_no_folder(agents: RuntimeApi) -> None:
     payload = {"moniker": "coding", "config": {**CONFIG, "workspace": "none"}}
     action = {"kind": "agent_create", "agent_id": "a1", "payload": payload}
-    refused = await agents.refused("POST", "actions", body=action)
-    assert refused == Refused(400, "invalid_message", "payload.config.workspace")
+    refused = await agents.expect_refusal("POST", "actions", body=action)
+    assert refused == Refusal(400, "invalid_message", "payload.config.workspace")

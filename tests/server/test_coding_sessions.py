@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.session import CodingSession
-from tests.coding.scripted_parts import FakeProvider, calls, says
-from tests.server.coding import Client, opened
-from tests.server.coding_worker import Worker
+from tests.coding.scripted_parts import FakeProvider, make_text_answer, make_tool_calls
+from tests.server.coding import CodingApi, opened
+from tests.server.coding_worker import SocketWorker
 
 Keep = Callable[..., Awaitable[str]]
 
@@ -26,7 +26,9 @@ def keep(extension: Any, root: Path) -> Keep:
         workspace.mkdir(exist_ok=True)
         async with await CodingSession.create(
             workspace=workspace,
-            provider=FakeProvider(calls(("1", "list_files", {"path": "."})), says("Nothing.")),
+            provider=FakeProvider(
+                make_tool_calls(("1", "list_files", {"path": "."})), make_text_answer("Nothing.")
+            ),
             model="m",
             data_dir=Path(extension.data_dir),
             mode="run",
@@ -38,13 +40,13 @@ def keep(extension: Any, root: Path) -> Keep:
     return keep
 
 
-async def listed(api: Client, **query: str) -> list[dict[str, Any]]:
+async def listed(api: CodingApi, **query: str) -> list[dict[str, Any]]:
     body = json.loads((await api("GET", query=query)).body)
     return list(body["sessions"])
 
 
 async def test_open_and_kept_sessions(
-    api: Client, worker: Worker, keep: Keep, how: Any, root: Path
+    api: CodingApi, worker: SocketWorker, keep: Keep, how: Any, root: Path
 ) -> None:
     first, second = await keep("Look."), await keep("Look again.")
     id = await opened(api, how)
@@ -71,11 +73,11 @@ async def test_open_and_kept_sessions(
     assert [each["id"] for each in await listed(api, state="kept")] == [second, first]
     assert [each["id"] for each in await listed(api, state="kept", limit="1")] == [second]
     for wrong in ({"state": "closed"}, {"limit": "0"}, {"limit": "1001"}, {"limit": "many"}):
-        assert await api.refused("GET", query=wrong) == (400, "invalid_message")
+        assert await api.expect_refusal("GET", query=wrong) == (400, "invalid_message")
 
 
 async def test_what_cant_be_resumed_says_why(
-    api: Client, worker: Worker, keep: Keep, extension: Any, root: Path
+    api: CodingApi, worker: SocketWorker, keep: Keep, extension: Any, root: Path
 ) -> None:
     id = await keep(folder=root / "gone")
     (root / "gone").rmdir()
@@ -98,7 +100,7 @@ async def test_what_cant_be_resumed_says_why(
 
 
 async def test_a_conversation_is_shown_before_it_is_resumed_and_after(
-    api: Client, worker: Worker, keep: Keep, how: Any
+    api: CodingApi, worker: SocketWorker, keep: Keep, how: Any
 ) -> None:
     id = await keep()
     shown = json.loads((await api("GET", id)).body)
@@ -116,32 +118,32 @@ async def test_a_conversation_is_shown_before_it_is_resumed_and_after(
     opened_id = await opened(api, how)  # its conversation is led by the test
     async with api.stream(opened_id) as stream:
         await api("POST", opened_id, "chat", message="say Hello")
-        await stream.until("completed")
+        await stream.read_until("completed")
     now = json.loads((await api("GET", opened_id)).body)
     assert now["session"]["state"] == "open"
     assert [each["content"] for each in now["messages"]] == ["say Hello"]
     assert now["session"]["prompt"] == "say Hello"
 
 
-async def test_no_session_of_this_id(api: Client, worker: Worker, keep: Keep) -> None:
+async def test_no_session_of_this_id(api: CodingApi, worker: SocketWorker, keep: Keep) -> None:
     await keep()
     for id in ("never", "-bad", "a.b", "x" * 200):
-        assert await api.refused("GET", id) == (404, "unknown_session"), id
+        assert await api.expect_refusal("GET", id) == (404, "unknown_session"), id
 
 
 async def test_sessions_of_other_folders_are_not_seen(
-    api: Client, worker: Worker, keep: Keep, tmp_path: Path
+    api: CodingApi, worker: SocketWorker, keep: Keep, tmp_path: Path
 ) -> None:
     id = await keep(folder=tmp_path / "outside")
     assert await listed(api) == []
-    assert await api.refused("GET", id) == (403, "outside_roots")
+    assert await api.expect_refusal("GET", id) == (403, "outside_roots")
 
 
-async def test_nothing_kept_starts_no_worker(api: Client, extension: Any) -> None:
+async def test_nothing_kept_starts_no_worker(api: CodingApi, extension: Any) -> None:
     assert await listed(api) == []
     assert extension.worker.pid is None
 
 
 @pytest.mark.parametrize("granted", [set()])
-async def test_who_may_not_read_sees_nothing(api: Client) -> None:
-    assert await api.refused("GET", "s1") == (403, "watch_only")
+async def test_who_may_not_read_sees_nothing(api: CodingApi) -> None:
+    assert await api.expect_refusal("GET", "s1") == (403, "watch_only")

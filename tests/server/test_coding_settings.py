@@ -12,9 +12,9 @@ from traitlets import TraitError
 from agentstepper_nb.protocol.coding_settings import select_given_settings
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
-from tests.server.agents import Api
-from tests.server.coding import Client, opened
-from tests.server.coding_worker import Worker
+from tests.server.agents import RuntimeApi
+from tests.server.coding import CodingApi, opened
+from tests.server.coding_worker import SocketWorker
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 
 FULL: Any = {"sandboxMode": "danger-full-access"}
@@ -27,7 +27,7 @@ def settings(opener: ScriptedSessionOpener, id: str) -> dict[str, Any]:
 
 
 async def test_both_posts_take_every_setting(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, root: Path
 ) -> None:
     asked = {
         "autoApprove": True,
@@ -78,32 +78,43 @@ async def test_both_posts_take_every_setting(
     ids=str,
 )
 async def test_what_cant_be_is_refused(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, wrong: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, wrong: Any
 ) -> None:
-    assert await api.refused("POST", **how, **wrong) == (400, "invalid_message")
-    assert await api.refused("POST", "s1", "resume", **how, **wrong) == (400, "invalid_message")
+    assert await api.expect_refusal("POST", **how, **wrong) == (400, "invalid_message")
+    assert await api.expect_refusal("POST", "s1", "resume", **how, **wrong) == (
+        400,
+        "invalid_message",
+    )
     assert opener.sessions == {}
 
 
 @pytest.mark.parametrize("name", ["readable", "writable"])
 async def test_folders_lie_in_the_roots(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, root: Path, name: str
+    api: CodingApi,
+    worker: SocketWorker,
+    opener: ScriptedSessionOpener,
+    how: Any,
+    root: Path,
+    name: str,
 ) -> None:
     for path in ("/", "..", "~", str(root / ".." / "x")):
         asked: Any = {name: [path]}
-        assert await api.refused("POST", **how, **asked) == (403, "outside_roots")
+        assert await api.expect_refusal("POST", **how, **asked) == (403, "outside_roots")
     assert opener.sessions == {}
 
 
 @pytest.mark.parametrize("asked", [FULL, {"sandbox": "none"}], ids=str)
 async def test_leaving_the_sandbox_takes_the_control_token(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any, asked: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any, asked: Any
 ) -> None:
-    assert await api.refused("POST", **how, **asked) == (403, "needs_control_token")
-    assert await api.refused("POST", "s1", "resume", **how, **asked) == (403, "needs_control_token")
+    assert await api.expect_refusal("POST", **how, **asked) == (403, "needs_control_token")
+    assert await api.expect_refusal("POST", "s1", "resume", **how, **asked) == (
+        403,
+        "needs_control_token",
+    )
     for token in (AGENT_TOKEN, "", "ü"):
         headers = {CONTROL: token}
-        refused = await api.refused("POST", headers=headers, **how, **asked)
+        refused = await api.expect_refusal("POST", headers=headers, **how, **asked)
         assert refused == (401, "unauthorized"), token
     assert opener.sessions == {}
     response = await api("POST", headers={CONTROL: CONTROL_TOKEN}, **how, **asked)
@@ -113,13 +124,13 @@ async def test_leaving_the_sandbox_takes_the_control_token(
 
 
 async def test_a_background_agent_never_leaves_the_sandbox_by_its_config(
-    agents: Api, root: Path
+    agents: RuntimeApi, root: Path
 ) -> None:
     config = {"workspace": "repo", "prompt": "x", "provider": "scripted", "model": "jokes"}
     for asked in ({"sandbox_mode": "danger-full-access"}, {"sandbox": "none"}):
         payload = {"moniker": "coding", "config": {**config, **asked}}
         action = {"kind": "agent_create", "agent_id": "a1", "payload": payload}
-        refused = await agents.refused("POST", "actions", body=action)
+        refused = await agents.expect_refusal("POST", "actions", body=action)
         (name,) = asked
         assert (refused.status, refused.code) == (403, "needs_control_token")
         assert refused.field == f"payload.config.{name}"
@@ -135,7 +146,7 @@ LIMITED = {
 
 @pytest.mark.parametrize("coding_traits", [LIMITED])
 async def test_the_servers_defaults_and_limits(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     id = await opened(api, how)
     assert settings(opener, id) == {
@@ -144,10 +155,13 @@ async def test_the_servers_defaults_and_limits(
         "max_iterations": 10,
     }
     for beyond in ({"maxIterations": 11}, {"network": True}):
-        assert await api.refused("POST", **how, **beyond) == (403, "outside_limits")
+        assert await api.expect_refusal("POST", **how, **beyond) == (403, "outside_limits")
     # Who holds the control token doesn't hold the server's config.
     headers = {CONTROL: CONTROL_TOKEN}
-    assert await api.refused("POST", headers=headers, **how, **FULL) == (403, "outside_limits")
+    assert await api.expect_refusal("POST", headers=headers, **how, **FULL) == (
+        403,
+        "outside_limits",
+    )
     id = await opened(
         api, {**how, "maxIterations": 4, "temperature": 1, "sandboxMode": "read-only"}
     )
@@ -159,7 +173,7 @@ async def test_the_servers_defaults_and_limits(
     "coding_traits", [{"coding_defaults": {"sandbox_mode": "danger-full-access"}}]
 )
 async def test_whoever_runs_the_server_may_take_the_sandbox_away(
-    api: Client, worker: Worker, opener: ScriptedSessionOpener, how: Any
+    api: CodingApi, worker: SocketWorker, opener: ScriptedSessionOpener, how: Any
 ) -> None:
     assert settings(opener, await opened(api, how)) == {"sandbox_mode": "danger-full-access"}
 

@@ -20,8 +20,8 @@ from agentstepper_nb.llm_wire.conversation import (
 )
 from agentstepper_nb.protocol import ui as ui_wire
 from tests.e2e.jupyter import running
-from tests.server.coding import Event
-from tests.server.live import LiveServer, hang_up
+from tests.server.coding import ServerSentEvent
+from tests.server.live import LiveServer, close_and_wait
 from tests.worker.processes import gone
 
 
@@ -32,11 +32,11 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         yield live
 
 
-def text(events: list[Event]) -> str:
+def text(events: list[ServerSentEvent]) -> str:
     return "".join(each.data["text"] for each in events if each.event == "text_delta")
 
 
-def only(events: list[Event], kind: str) -> dict[str, Any]:
+def only(events: list[ServerSentEvent], kind: str) -> dict[str, Any]:
     (found,) = [each.data for each in events if each.event == kind]
     return dict(found)
 
@@ -48,7 +48,7 @@ def test_a_session_from_create_to_resume(live: LiveServer) -> None:
         api, id = live.api, await live.create()
         async with api.stream(id) as stream:
             await api("POST", id, "chat", message="run rm -rf build")
-            before = await stream.until("approval_required")
+            before = await stream.read_until("approval_required")
             asked = before[-1].data
             assert (asked["name"], asked["args"]) == (
                 "run_command",
@@ -61,8 +61,11 @@ def test_a_session_from_create_to_resume(live: LiveServer) -> None:
                 "POST", id, "approvals", call, approved=True, confirmed=True, editedArgs=edited
             )
             assert answer.code == 204
-            after = await stream.until("completed")
-            assert await api.refused("POST", id, "approvals", call, approved=True) == (409, "stale")
+            after = await stream.read_until("completed")
+            assert await api.expect_refusal("POST", id, "approvals", call, approved=True) == (
+                409,
+                "stale",
+            )
 
         events = before + after
         called, returned = only(before, "tool_call"), only(after, "tool_result")
@@ -87,11 +90,11 @@ def test_a_session_from_create_to_resume(live: LiveServer) -> None:
         await the_run_tells_it_too(live, id, returned)
 
         assert (await api("DELETE", id)).code == 204
-        assert (await api("POST", id, "resume", **live.how)).code == 201
+        assert (await api("POST", id, "resume", **live.create_options)).code == 201
         async with api.stream(id) as stream:
             await api("POST", id, "chat", message="count")
             # The system's, the four that were kept, and this one.
-            assert "6 messages." in text(await stream.until("completed"))
+            assert "6 messages." in text(await stream.read_until("completed"))
         await api("DELETE", id)
 
     asyncio.run(test())
@@ -100,12 +103,12 @@ def test_a_session_from_create_to_resume(live: LiveServer) -> None:
 def test_the_session_says_what_holds_its_commands(live: LiveServer) -> None:
     async def test() -> None:
         api = live.api
-        created = json.loads((await api("POST", **live.how)).body)
+        created = json.loads((await api("POST", **live.create_options)).body)
         report = created["sandbox"]
         assert (report["mode"], report["network"]) == ("workspace-write", False)
         assert report["name"] in ("bubblewrap", "landlock", "seatbelt")
         async with api.stream(created["id"]) as stream:
-            (first,) = await stream.until("trace")
+            (first,) = await stream.read_until("trace")
             assert first.data == {"kind": "sandbox", "data": report}
         listed = json.loads((await api("GET")).body)["sessions"]
         assert [each["sandbox"] for each in listed if each["id"] == created["id"]] == [report]
@@ -131,7 +134,7 @@ async def the_run_tells_it_too(live: LiveServer, session: str, returned: dict[st
     await view.send(ui_wire.GetMessage(run=run, message=end["id"]), "e")
     message = await view.expect(ui_wire.MessageBody)
     assert json.loads(message.data)["data"] == returned["data"]
-    await hang_up(view)
+    await close_and_wait(view)
 
 
 def test_the_view_was_first(live: LiveServer) -> None:
@@ -139,7 +142,7 @@ def test_the_view_was_first(live: LiveServer) -> None:
         api, id, view = live.api, await live.create(), await live.view()
         async with api.stream(id) as stream:
             await api("POST", id, "chat", message="run rm -rf build")
-            call = (await stream.until("approval_required"))[-1].data["callId"]
+            call = (await stream.read_until("approval_required"))[-1].data["callId"]
             run_id = await live.run_of(id)
             while True:
                 run = (await view.expect(ui_wire.RunChanged)).run
@@ -148,14 +151,14 @@ def test_the_view_was_first(live: LiveServer) -> None:
             (pending,) = run.pending
             deny = ui_wire.DenyCall(run=run.id, halt_point=pending, revision=1, reason="Not that.")
             await view.send(deny, "d")
-            events = await stream.until("completed")
+            events = await stream.read_until("completed")
             returned = only(events, "tool_result")
             assert not returned["ok"]
             assert "Not that." in returned["error"]
-            refused = partial(api.refused, "POST", id, "approvals")
+            refused = partial(api.expect_refusal, "POST", id, "approvals")
             assert await refused(call, approved=True) == (409, "stale")
             assert await refused("never", approved=True) == (404, "unknown_call")
-        await hang_up(view)
+        await close_and_wait(view)
         await api("DELETE", id)
 
     asyncio.run(test())
@@ -166,20 +169,20 @@ def test_a_worker_that_is_killed_in_the_middle_of_an_answer(live: LiveServer) ->
         api, id = live.api, await live.create()
         async with api.stream(id) as stream:
             await api("POST", id, "chat", message="hello")
-            await stream.until("completed")
+            await stream.read_until("completed")
             await api("POST", id, "chat", message="hang")
-            await stream.until("text_delta")
+            await stream.read_until("text_delta")
             worker = live.kill_worker()
-            told = (await stream.until("error"))[-1]
+            told = (await stream.read_until("error"))[-1]
             assert told.data["code"] == "worker_lost"
             assert await stream.next() is None
         assert gone(worker)
-        assert await api.refused("POST", id, "chat", message="x") == (404, "unknown_session")
+        assert await api.expect_refusal("POST", id, "chat", message="x") == (404, "unknown_session")
         assert live.workers()[-1] != worker  # the next request has started another one
-        assert (await api("POST", id, "resume", **live.how)).code == 201
+        assert (await api("POST", id, "resume", **live.create_options)).code == 201
         async with api.stream(id, told.id) as stream:
             await api("POST", id, "chat", message="count")
-            assert re.search(r"\d messages", text(await stream.until("completed")))
+            assert re.search(r"\d messages", text(await stream.read_until("completed")))
         kept = [each.content for each in load_messages(live.log(id), pytest.fail)]
         assert kept[:3] == ["hello", "Hello to you.", "hang"]
         await api("DELETE", id)
@@ -192,7 +195,7 @@ def test_twenty_sessions_at_once(live: LiveServer) -> None:
         id = await live.create()
         async with live.api.stream(id) as stream:
             await live.api("POST", id, "chat", message="hello")
-            assert text(await stream.until("completed")) == "Hello to you."
+            assert text(await stream.read_until("completed")) == "Hello to you."
         return id
 
     async def test() -> None:
@@ -216,11 +219,11 @@ def test_the_worker_ends_with_its_server(live: LiveServer, how: signal.Signals) 
         id = await live.create()
         async with live.api.stream(id) as stream:
             await live.api("POST", id, "chat", message="run sleep 600")
-            await stream.until("tool_call")
+            await stream.read_until("tool_call")
         return id
 
     async def resumed(id: str) -> None:
-        assert (await live.api("POST", id, "resume", **live.how)).code == 201
+        assert (await live.api("POST", id, "resume", **live.create_options)).code == 201
 
     id = asyncio.run(busy())
     worker = live.workers()[-1]

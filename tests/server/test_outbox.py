@@ -10,7 +10,7 @@ from tornado.websocket import WebSocketClosedError
 from agentstepper_nb.server_ext.socket_outbox import SocketOutbox
 
 
-class Wire:
+class ManualWriter:
     """Takes writes and lets the test settle them."""
 
     def __init__(self, limit: int = 10) -> None:
@@ -40,7 +40,7 @@ class Wire:
 
 
 async def test_order_and_count() -> None:
-    wire = Wire()
+    wire = ManualWriter()
     for text in ("a", "bb", "ü"):
         wire.outbox.send(text)
     assert wire.written == [b"a", b"bb", "ü".encode()]
@@ -50,7 +50,7 @@ async def test_order_and_count() -> None:
 
 
 async def test_one_large_message_passes_and_some_behind_it() -> None:
-    wire = Wire()
+    wire = ManualWriter()
     wire.outbox.send("x" * 1000)
     wire.outbox.send("y" * 10)
     assert not wire.too_slow
@@ -59,7 +59,7 @@ async def test_one_large_message_passes_and_some_behind_it() -> None:
 
 
 async def test_too_slow_once_and_then_silent() -> None:
-    wire = Wire()
+    wire = ManualWriter()
     for _ in range(4):
         wire.outbox.send("x" * 10)
     assert wire.written == [b"x" * 10] * 2
@@ -67,7 +67,7 @@ async def test_too_slow_once_and_then_silent() -> None:
 
 
 async def test_a_peer_that_catches_up_is_kept() -> None:
-    wire = Wire()
+    wire = ManualWriter()
     for _ in range(5):
         wire.outbox.send("x" * 10)
         await wire.settle()
@@ -77,7 +77,7 @@ async def test_a_peer_that_catches_up_is_kept() -> None:
 
 @pytest.mark.parametrize("how", ["at once", "later", "cancelled"])
 async def test_a_dead_peer_gets_nothing_more(how: str) -> None:
-    wire = Wire()
+    wire = ManualWriter()
     wire.broken = how == "at once"
     wire.outbox.send("x")
     if how == "later":
@@ -91,6 +91,6 @@ async def test_a_dead_peer_gets_nothing_more(how: str) -> None:
 
 
 async def test_lone_surrogates_do_not_stop_the_stream() -> None:
-    wire = Wire()
+    wire = ManualWriter()
     wire.outbox.send("\ud800")
     assert wire.written == [b"?"]

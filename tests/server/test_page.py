@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPClientError
 from agentstepper_nb import static_files
 
 
-class Tags(HTMLParser):
+class TagCollector(HTMLParser):
     """The attributes of a page's tags."""
 
     def __init__(self, page: bytes) -> None:
@@ -45,7 +45,7 @@ def built(static: Path) -> Path:
 async def test_page(built: Path, extension: Any, jp_fetch: Any, jp_base_url: str) -> None:
     response = await jp_fetch("agentstepper", "app", params={"run": '"><script>alert(1)'})
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
-    tags = Tags(response.body).found
+    tags = TagCollector(response.body).found
     assert tags["as-app"] == {
         "id": "as-app",
         "data-base-url": jp_base_url,
@@ -92,7 +92,7 @@ async def test_page_that_is_not_built(
     response = await jp_fetch("agentstepper", "app")
     assert response.code == 200
     assert b"make js" in response.body
-    assert "script" not in Tags(response.body).found
+    assert "script" not in TagCollector(response.body).found
 
 
 async def test_page_without_login(extension: Any, jp_fetch: Any) -> None:

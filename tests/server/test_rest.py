@@ -23,7 +23,7 @@ RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
 ABSENT = "00000000-0000-7000-8000-000000000000"
 
 
-class Api:
+class RunsApi:
     """Calls the runs' endpoints."""
 
     def __init__(self, fetch: Any) -> None:
@@ -47,18 +47,18 @@ class Api:
 
 
 @pytest.fixture
-def api(extension: Any, jp_fetch: Any) -> Api:
-    return Api(jp_fetch)
+def api(extension: Any, jp_fetch: Any) -> RunsApi:
+    return RunsApi(jp_fetch)
 
 
-async def imported(api: Api) -> dict[str, Any]:
+async def imported(api: RunsApi) -> dict[str, Any]:
     response = await api("POST", "import", body=RECORDED.read_bytes())
     assert response.code == 201
     run: dict[str, Any] = json.loads(response.body)
     return run
 
 
-async def test_list(api: Api) -> None:
+async def test_list(api: RunsApi) -> None:
     assert json.loads((await api("GET")).body) == {"runs": [], "more": 0}
     run = await imported(api)
     response = await api("GET")
@@ -66,7 +66,7 @@ async def test_list(api: Api) -> None:
     assert json.loads(response.body) == {"runs": [run], "more": 0}
 
 
-async def test_the_list_by_pages(api: Api) -> None:
+async def test_the_list_by_pages(api: RunsApi) -> None:
     runs = [await imported(api) for _ in range(3)]
     last = json.loads((await api("GET", params={"limit": 2})).body)
     assert last == {"runs": runs[1:], "more": 1}
@@ -76,7 +76,7 @@ async def test_the_list_by_pages(api: Api) -> None:
     assert await api.refused("GET", params={"limit": 0}) == (400, "invalid_message")
 
 
-async def test_rows_by_pages(api: Api) -> None:
+async def test_rows_by_pages(api: RunsApi) -> None:
     run = await imported(api)
     whole = json.loads((await api("GET", run["id"])).body)["rows"]
 
@@ -96,7 +96,7 @@ async def test_rows_by_pages(api: Api) -> None:
     assert refused == (404, "unknown_content")
 
 
-async def test_one(api: Api) -> None:
+async def test_one(api: RunsApi) -> None:
     run = await imported(api)
     one = json.loads((await api("GET", run["id"])).body)
     assert one["run"] == run
@@ -107,7 +107,7 @@ async def test_one(api: Api) -> None:
     assert all(change["body"] is None for c in one["commits"] for change in c["changes"])
 
 
-async def test_rename(api: Api) -> None:
+async def test_rename(api: RunsApi) -> None:
     run = await imported(api)
     response = await api("PATCH", run["id"], body=json.dumps({"name": "Ünïque"}))
     assert json.loads(response.body)["name"] == "Ünïque"
@@ -126,24 +126,24 @@ async def test_rename(api: Api) -> None:
         ('{"name": 1}', "invalid_message"),
     ],
 )
-async def test_rename_with_a_bad_body(api: Api, body: str | bytes, code: str) -> None:
+async def test_rename_with_a_bad_body(api: RunsApi, body: str | bytes, code: str) -> None:
     run = await imported(api)
     assert await api.refused("PATCH", run["id"], body=body) == (400, code)
 
 
-async def test_delete(api: Api) -> None:
+async def test_delete(api: RunsApi) -> None:
     run = await imported(api)
     assert (await api("DELETE", run["id"])).code == 204
     assert await api.refused("GET", run["id"]) == (404, "unknown_run")
 
 
-async def test_a_live_run_is_not_deleted(api: Api, new_agent: Any) -> None:
+async def test_a_live_run_is_not_deleted(api: RunsApi, new_agent: Any) -> None:
     agent = await new_agent()
     assert await api.refused("DELETE", agent.run) == (409, "run_is_live")
 
 
 @pytest.mark.parametrize("run", [ABSENT, "%2e%2e", "a%00b", "%F0%9F%98%80"])
-async def test_unknown_runs(api: Api, run: str) -> None:
+async def test_unknown_runs(api: RunsApi, run: str) -> None:
     body = json.dumps({"name": "x"})
     assert await api.refused("GET", run) == (404, "unknown_run")
     assert await api.refused("PATCH", run, body=body) == (404, "unknown_run")
@@ -151,7 +151,7 @@ async def test_unknown_runs(api: Api, run: str) -> None:
     assert await api.refused("GET", run, "export") == (404, "unknown_run")
 
 
-async def test_export_and_import_again(api: Api) -> None:
+async def test_export_and_import_again(api: RunsApi) -> None:
     run = await imported(api)
     exported = await api("GET", run["id"], "export")
     assert exported.headers["Content-Type"] == "application/octet-stream"
@@ -180,7 +180,7 @@ def run_file(value: object) -> bytes:
         (run_file([]), "corrupt_import"),
     ],
 )
-async def test_import_of_no_run_file(api: Api, body: bytes, code: str) -> None:
+async def test_import_of_no_run_file(api: RunsApi, body: bytes, code: str) -> None:
     assert await api.refused("POST", "import", body=body) == (400, code)
 
 
@@ -199,27 +199,27 @@ async def test_an_import_ends_with_its_connection(
     assert extension.hub.runs() == []
 
 
-async def test_import_of_a_newer_file(api: Api) -> None:
+async def test_import_of_a_newer_file(api: RunsApi) -> None:
     file = json.loads(zlib.decompress(base64.b64decode(RECORDED.read_bytes())))
     file["server_version"] = "999.0.0"
     assert await api.refused("POST", "import", body=run_file(file)) == (400, "newer_import")
 
 
-async def test_import_of_json_that_lacks_the_file(api: Api) -> None:
+async def test_import_of_json_that_lacks_the_file(api: RunsApi) -> None:
     headers = {"Content-Type": "application/json"}
     refusal = await api.refused("POST", "import", body="{}", headers=headers)
     assert refusal == (400, "invalid_message")
 
 
 @pytest.mark.parametrize("max_message_bytes", [1024])
-async def test_oversized_bodies(api: Api) -> None:
+async def test_oversized_bodies(api: RunsApi) -> None:
     assert await api.refused("POST", "import", body=b"x" * 1025) == (413, "too_large")
     assert await api.refused("PATCH", ABSENT, body=b"x" * 1025) == (413, "too_large")
     assert await api.refused("POST", "import", body=b"x" * 1024) == (400, "corrupt_import")
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", ABSENT), ("POST", ABSENT), ("GET", "import")])
-async def test_methods_that_are_not_there(api: Api, method: str, path: str) -> None:
+async def test_methods_that_are_not_there(api: RunsApi, method: str, path: str) -> None:
     with pytest.raises(HTTPClientError) as caught:
         await api(method, path, body=None if method == "GET" else b"")
     assert caught.value.code in (404, 405)
@@ -238,7 +238,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_without_a_login(api: Api, method: str, path: tuple[str, ...]) -> None:
+async def test_without_a_login(api: RunsApi, method: str, path: tuple[str, ...]) -> None:
     headers = {"Authorization": "token wrong"}
     status, code = await api.refused(method, *path, headers=headers)
     assert (status, code) in {(403, "unauthorized"), (403, "foreign_origin")}
@@ -246,13 +246,13 @@ async def test_without_a_login(api: Api, method: str, path: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("granted", [set()])
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_without_any_right(api: Api, method: str, path: tuple[str, ...]) -> None:
+async def test_without_any_right(api: RunsApi, method: str, path: tuple[str, ...]) -> None:
     assert await api.refused(method, *path) == (403, "watch_only")
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_with_the_right_to_watch(
-    api: Api, new_agent: Any, extension: Any, jp_auth_header: Any
+    api: RunsApi, new_agent: Any, extension: Any, jp_auth_header: Any
 ) -> None:
     run = (await extension.hub.import_run(RECORDED.read_bytes())).id
     for path in ((), (run,), (run, "export")):
@@ -265,7 +265,7 @@ async def test_with_the_right_to_watch(
     assert extension.hub.run(run).name != "x"
 
 
-async def test_a_cookie_alone_changes_nothing(api: Api, jp_fetch: Any) -> None:
+async def test_a_cookie_alone_changes_nothing(api: RunsApi, jp_fetch: Any) -> None:
     """As of a page of another site that makes the browser send a form."""
     login = await jp_fetch("api", "status")
     cookie = "; ".join(each.partition(";")[0] for each in login.headers.get_list("Set-Cookie"))
@@ -299,7 +299,7 @@ def test_disposition_of_a_long_name() -> None:
 
 
 async def test_internal_errors_say_nothing_of_the_inside(
-    api: Api, extension: Any, monkeypatch: pytest.MonkeyPatch
+    api: RunsApi, extension: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> None:
         raise RuntimeError("secret")
@@ -308,7 +308,9 @@ async def test_internal_errors_say_nothing_of_the_inside(
     assert await api.refused("GET") == (500, "internal")
 
 
-async def test_a_run_can_be_exported_while_it_lives(api: Api, new_agent: Any, new_ui: Any) -> None:
+async def test_a_run_can_be_exported_while_it_lives(
+    api: RunsApi, new_agent: Any, new_ui: Any
+) -> None:
     agent, ui = await new_agent(), await new_ui()
     await ui.hello()
     await ui.pending(await agent.ask())
@@ -319,7 +321,7 @@ async def test_a_run_can_be_exported_while_it_lives(api: Api, new_agent: Any, ne
 # ---- what is kept ----------------------------------------------------------------------------------
 
 
-async def test_tags(api: Api) -> None:
+async def test_tags(api: RunsApi) -> None:
     run = await imported(api)
     response = await api("PATCH", run["id"], body=json.dumps({"tags": ["slow", "slow", "mine"]}))
     assert json.loads(response.body)["tags"] == ["slow", "mine"]
@@ -331,7 +333,7 @@ async def test_tags(api: Api) -> None:
         assert await api.refused("PATCH", run["id"], body=body) == (400, "invalid_message")
 
 
-async def test_an_archive_comes_back_whole(api: Api) -> None:
+async def test_an_archive_comes_back_whole(api: RunsApi) -> None:
     run = await imported(api)
     await api("PATCH", run["id"], body=json.dumps({"tags": ["mine"]}))
     response = await api("GET", run["id"], "export", params={"format": "archive"})
@@ -347,7 +349,7 @@ async def test_an_archive_comes_back_whole(api: Api) -> None:
     assert refused == (400, "invalid_message")
 
 
-async def test_search(api: Api, jp_fetch: Any) -> None:
+async def test_search(api: RunsApi, jp_fetch: Any) -> None:
     run = await imported(api)
 
     async def search(**params: str) -> Any:

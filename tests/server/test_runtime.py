@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol.runtime import AgentState, SessionStatus
-from tests.server.agents import Api, ManualSessions, Refused, step
+from tests.server.agents import ManualSessions, Refusal, RuntimeApi, step
 
 CREATE = {"kind": "agent_create", "agent_id": "a1", "payload": {"moniker": "m"}}
 #: Ids that a path and a query have to quote.
@@ -20,7 +20,7 @@ ODD = "ä/ö %2F?&=+#.."
 
 
 async def test_an_action_is_kept_as_it_was_sent(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     sent = {
         **CREATE,
@@ -43,7 +43,7 @@ async def test_an_action_is_kept_as_it_was_sent(
 
 
 async def test_creating_again_answers_the_same_session(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     first = await agents("POST", "actions", body={**CREATE, "session_id": "s1"})
     response = await agents.fetch("POST", "actions", body={**CREATE, "session_id": "s1"})
@@ -55,7 +55,7 @@ async def test_creating_again_answers_the_same_session(
 
 
 async def test_without_an_id_of_the_clients_it_gets_one(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     acted = [await agents("POST", "actions", body=CREATE) for _ in range(2)]
     ids = [each["session_id"] for each in acted]
@@ -65,7 +65,7 @@ async def test_without_an_id_of_the_clients_it_gets_one(
 
 
 async def test_an_action_by_its_agent_is_for_the_latest_session(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await agents.create("a1", "s1")
     await agents.create("a1", "s2")
@@ -77,7 +77,7 @@ async def test_an_action_by_its_agent_is_for_the_latest_session(
 
 
 async def test_of_two_actions_with_one_key_the_first_counts(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await agents.create("a1", "s1")
     told = {"kind": "agent_interrupt", "session_id": "s1", "idem_key": "k"}
@@ -89,7 +89,7 @@ async def test_of_two_actions_with_one_key_the_first_counts(
     assert kept["payload"] == {"guidance": "cats"}
 
 
-async def test_actions_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_actions_are_found(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await agents.create("a1", "s1")
     await agents.create("a2", "s2")
     pause = {"kind": "agent_pause", "session_id": "s1"}
@@ -117,7 +117,9 @@ async def test_actions_are_found(agents: Api, manual_sessions: ManualSessions) -
 # ---- sessions --------------------------------------------------------------------------------------
 
 
-async def test_a_snapshot_is_given_whole(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_a_snapshot_is_given_whole(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1", config={"subject": "Füchse"}, limits={"max_steps": 5})
     (state,) = (await agents("GET", "agent-state", session_id="s1"))["states"]
     assert state.keys() == set(AgentState.__struct_fields__)
@@ -126,12 +128,12 @@ async def test_a_snapshot_is_given_whole(agents: Api, manual_sessions: ManualSes
     assert state["limits"]["max_steps"] == 5
 
 
-async def test_snapshots_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_snapshots_are_found(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     for agent, session in (("a1", "s1"), ("a1", "s2"), ("a2", "s3")):
         await agents.create(agent, session)
     await manual_sessions.begin("s1")
     paused = await manual_sessions.begin("s2")
-    await manual_sessions.keep(replace(paused, status=SessionStatus.PAUSED))
+    await manual_sessions.write(replace(paused, status=SessionStatus.PAUSED))
 
     async def found(**query: Any) -> list[str]:
         return [
@@ -147,12 +149,12 @@ async def test_snapshots_are_found(agents: Api, manual_sessions: ManualSessions)
 
 
 async def test_an_agents_sessions_have_their_snapshots(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await agents.create("a1", "s1")
     await agents.create("a1", "s2")
     state = await manual_sessions.begin("s1")
-    await manual_sessions.keep(replace(state, iteration=1, updated_at=1000.0), step(state, 0))
+    await manual_sessions.write(replace(state, iteration=1, updated_at=1000.0), step(state, 0))
     newest, oldest = (await agents("GET", "agents", "a1", "sessions"))["sessions"]
     assert (newest["session_id"], newest["status"]) == ("s2", "created")
     assert (oldest["session_id"], oldest["status"], oldest["iteration"]) == ("s1", "running", 1)
@@ -161,13 +163,13 @@ async def test_an_agents_sessions_have_their_snapshots(
     assert limited == {"sessions": [newest]}
 
 
-async def test_odd_ids(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_odd_ids(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await agents.create(ODD, ODD)
     (session,) = (await agents("GET", "agents", ODD, "sessions"))["sessions"]
     assert session["session_id"] == session["agent_id"] == ODD
     assert len((await agents("GET", "actions", session_id=ODD))["actions"]) == 1
     state = await manual_sessions.begin(ODD)
-    await manual_sessions.keep(replace(state, iteration=1), step(state, 0))
+    await manual_sessions.write(replace(state, iteration=1), step(state, 0))
     (kept,) = (await agents("GET", "agent-steps", session_id=ODD))["steps"]
     assert kept["session_id"] == ODD
 
@@ -175,30 +177,32 @@ async def test_odd_ids(agents: Api, manual_sessions: ManualSessions) -> None:
 # ---- steps -----------------------------------------------------------------------------------------
 
 
-async def tell(agents: Api, manual_sessions: ManualSessions) -> None:
+async def tell(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     """Two sessions of one agent: s1 with ten steps that were kept out of order, s2 with two."""
     await agents.create("a1", "s1")
     state = await manual_sessions.begin("s1")
     order = (3, 1, 4, 0, 5, 9, 2, 6, 8, 7)
     steps = [step(state, each, status="error" if each == 9 else "running") for each in order]
-    await manual_sessions.keep(replace(state, iteration=10), *steps)
+    await manual_sessions.write(replace(state, iteration=10), *steps)
     await agents.create("a1", "s2")
     state = await manual_sessions.begin("s2")
-    await manual_sessions.keep(replace(state, iteration=2), step(state, 1), step(state, 0))
+    await manual_sessions.write(replace(state, iteration=2), step(state, 1), step(state, 0))
 
 
-async def listed(agents: Api, **query: Any) -> list[int]:
+async def listed(agents: RuntimeApi, **query: Any) -> list[int]:
     return [each["iteration"] for each in (await agents("GET", "agent-steps", **query))["steps"]]
 
 
-async def test_steps_come_by_iteration(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_steps_come_by_iteration(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await tell(agents, manual_sessions)
     assert await listed(agents, session_id="s1") == list(range(10))
     assert await listed(agents, agent_id="a1") == [*range(10), 0, 1]
     assert await listed(agents) == [*range(10), 0, 1]
 
 
-async def test_pages_of_steps_are_the_whole(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_pages_of_steps_are_the_whole(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
     await tell(agents, manual_sessions)
     pages = [
         await listed(agents, session_id="s1", limit=4, offset=offset) for offset in (0, 4, 8, 12)
@@ -227,14 +231,14 @@ FOUND: list[tuple[Any, list[int]]] = [
 ]
 
 
-async def test_steps_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_steps_are_found(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await tell(agents, manual_sessions)
     for query, expected in FOUND:
         assert await listed(agents, session_id="s1", **query) == expected, query
 
 
 async def test_the_latest_steps_of_an_agents_sessions(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await tell(agents, manual_sessions)
     steps = (await agents("GET", "agent-steps", agent_id="a1", latest="true"))["steps"]
@@ -242,7 +246,7 @@ async def test_the_latest_steps_of_an_agents_sessions(
 
 
 async def test_json_comes_as_values_and_text_as_text(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await agents.create("a1", "s1")
     state = await manual_sessions.begin("s1")
@@ -254,7 +258,7 @@ async def test_json_comes_as_values_and_text_as_text(
         "notes": "ünïcode 🦊",
         "latency_ms": 12.5,
     }
-    await manual_sessions.keep(
+    await manual_sessions.write(
         replace(state, iteration=1, result={"text": "…"}), step(state, 0, **fields)
     )
     (kept,) = (await agents("GET", "agent-steps", session_id="s1"))["steps"]
@@ -272,104 +276,109 @@ async def test_json_comes_as_values_and_text_as_text(
 NOT_THERE = "nowhere"
 
 
-READS: list[tuple[list[str], Any, Refused]] = [
-    (["agent-steps"], {"session": "s1"}, Refused(400, "invalid_message", "session")),
-    (["agent-steps"], {"limit": 1001}, Refused(400, "invalid_message", "limit")),
-    (["agent-steps"], {"offset": "x"}, Refused(400, "invalid_message", "offset")),
-    (["agent-steps"], {"since": "nan"}, Refused(400, "invalid_message", "since")),
+READS: list[tuple[list[str], Any, Refusal]] = [
+    (["agent-steps"], {"session": "s1"}, Refusal(400, "invalid_message", "session")),
+    (["agent-steps"], {"limit": 1001}, Refusal(400, "invalid_message", "limit")),
+    (["agent-steps"], {"offset": "x"}, Refusal(400, "invalid_message", "offset")),
+    (["agent-steps"], {"since": "nan"}, Refusal(400, "invalid_message", "since")),
     (
         ["agent-steps"],
         {"session_id": ["s1", "s2"]},
-        Refused(400, "invalid_message", "session_id"),
+        Refusal(400, "invalid_message", "session_id"),
     ),
-    (["agent-steps"], {"session_id": NOT_THERE}, Refused(404, "unknown_session", "session_id")),
-    (["agent-steps"], {"agent_id": NOT_THERE}, Refused(404, "unknown_agent", "agent_id")),
-    (["agent-state"], {"status": "asleep"}, Refused(400, "invalid_message", "status")),
-    (["agent-state"], {"session_id": NOT_THERE}, Refused(404, "unknown_session", "session_id")),
-    (["agent-state"], {"agent_id": NOT_THERE}, Refused(404, "unknown_agent", "agent_id")),
-    (["agents", NOT_THERE, "sessions"], {}, Refused(404, "unknown_agent", "agent_id")),
+    (["agent-steps"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
+    (["agent-steps"], {"agent_id": NOT_THERE}, Refusal(404, "unknown_agent", "agent_id")),
+    (["agent-state"], {"status": "asleep"}, Refusal(400, "invalid_message", "status")),
+    (["agent-state"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
+    (["agent-state"], {"agent_id": NOT_THERE}, Refusal(404, "unknown_agent", "agent_id")),
+    (["agents", NOT_THERE, "sessions"], {}, Refusal(404, "unknown_agent", "agent_id")),
     (
         ["agents", "a1", "sessions"],
         {"agent_id": "a2"},
-        Refused(400, "invalid_message", "agent_id"),
+        Refusal(400, "invalid_message", "agent_id"),
     ),
-    (["actions"], {"status": "lost"}, Refused(400, "invalid_message", "status")),
-    (["actions"], {"session_id": NOT_THERE}, Refused(404, "unknown_session", "session_id")),
-    (["actions", NOT_THERE], {}, Refused(404, "unknown_action", "id")),
-    (["actions", NOT_THERE], {"limit": 1}, Refused(400, "invalid_message", "limit")),
+    (["actions"], {"status": "lost"}, Refusal(400, "invalid_message", "status")),
+    (["actions"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
+    (["actions", NOT_THERE], {}, Refusal(404, "unknown_action", "id")),
+    (["actions", NOT_THERE], {"limit": 1}, Refusal(400, "invalid_message", "limit")),
 ]
-ACTIONS: list[tuple[Any, Refused]] = [
-    (b"", Refused(400, "malformed")),
-    (b"[]", Refused(400, "invalid_message")),
-    ({}, Refused(400, "invalid_message", "kind")),
-    ({"kind": "agent_fly"}, Refused(400, "invalid_message", "kind")),
-    ({**CREATE, "agent": "a1"}, Refused(400, "invalid_message", "agent")),
-    ({**CREATE, "agent_id": None}, Refused(400, "invalid_message", "agent_id")),
-    ({**CREATE, "payload": {}}, Refused(400, "invalid_message", "payload.moniker")),
+ACTIONS: list[tuple[Any, Refusal]] = [
+    (b"", Refusal(400, "malformed")),
+    (b"[]", Refusal(400, "invalid_message")),
+    ({}, Refusal(400, "invalid_message", "kind")),
+    ({"kind": "agent_fly"}, Refusal(400, "invalid_message", "kind")),
+    ({**CREATE, "agent": "a1"}, Refusal(400, "invalid_message", "agent")),
+    ({**CREATE, "agent_id": None}, Refusal(400, "invalid_message", "agent_id")),
+    ({**CREATE, "payload": {}}, Refusal(400, "invalid_message", "payload.moniker")),
     (
         {**CREATE, "payload": {"moniker": "m", "limits": {"retries": -1}}},
-        Refused(400, "invalid_message", "payload.limits.retries"),
+        Refusal(400, "invalid_message", "payload.limits.retries"),
     ),
     (
         {**CREATE, "payload": {"moniker": "m", "conversation_id": NOT_THERE}},
-        Refused(404, "unknown_conversation", "payload.conversation_id"),
+        Refusal(404, "unknown_conversation", "payload.conversation_id"),
     ),
-    ({"kind": "agent_pause"}, Refused(400, "invalid_message", "session_id")),
+    ({"kind": "agent_pause"}, Refusal(400, "invalid_message", "session_id")),
     (
         {"kind": "agent_pause", "session_id": NOT_THERE},
-        Refused(404, "unknown_session", "session_id"),
+        Refusal(404, "unknown_session", "session_id"),
     ),
     (
         {"kind": "agent_pause", "agent_id": NOT_THERE},
-        Refused(404, "unknown_agent", "agent_id"),
+        Refusal(404, "unknown_agent", "agent_id"),
     ),
     (
         {"kind": "agent_interrupt", "session_id": "s1"},
-        Refused(400, "invalid_message", "payload.guidance"),
+        Refusal(400, "invalid_message", "payload.guidance"),
     ),
     (
         {"kind": "agent_input", "session_id": "s1", "payload": {"text": ""}},
-        Refused(400, "invalid_message", "payload.text"),
+        Refusal(400, "invalid_message", "payload.text"),
     ),
     (
         {"kind": "agent_pause", "session_id": "over"},
-        Refused(409, "session_over", "session_id"),
+        Refusal(409, "session_over", "session_id"),
     ),
 ]
 
 
-async def test_reading_what_is_not_there(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_reading_what_is_not_there(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
     await agents.create("a1", "s1")
     for path, query, refusal in READS:
-        assert await agents.refused("GET", *path, **query) == refusal, (path, query)
+        assert await agents.expect_refusal("GET", *path, **query) == refusal, (path, query)
 
 
 async def test_actions_that_are_refused_change_nothing(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await agents.create("a1", "over")
     state = await manual_sessions.begin("over")
-    await manual_sessions.keep(replace(state, status=SessionStatus.DONE))
+    await manual_sessions.write(replace(state, status=SessionStatus.DONE))
     await agents.create("a1", "s1")
     before = await agents("GET", "actions"), await agents("GET", "agent-state")
     for body, refusal in ACTIONS:
-        assert await agents.refused("POST", "actions", body=body) == refusal, body
+        assert await agents.expect_refusal("POST", "actions", body=body) == refusal, body
     assert (await agents("GET", "actions"), await agents("GET", "agent-state")) == before
 
 
 @pytest.mark.parametrize("max_message_bytes", [1024])
 async def test_an_action_that_is_too_large(
-    agents: Api, manual_sessions: ManualSessions, max_message_bytes: int
+    agents: RuntimeApi, manual_sessions: ManualSessions, max_message_bytes: int
 ) -> None:
     body = {**CREATE, "metadata": "x" * 1024}
-    assert await agents.refused("POST", "actions", body=body) == (413, "too_large", None)
+    assert await agents.expect_refusal("POST", "actions", body=body) == (413, "too_large", None)
 
 
 async def test_a_store_that_fails_says_so(
-    agents: Api, manual_sessions: ManualSessions, extension: Any, monkeypatch: pytest.MonkeyPatch
+    agents: RuntimeApi,
+    manual_sessions: ManualSessions,
+    extension: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(ask: Any) -> None:
         raise StoreError("The disk is full.")
 
     monkeypatch.setattr(extension.host.runtime, "states", fail)
-    assert await agents.refused("GET", "agent-state") == (503, "store_failed", None)
+    assert await agents.expect_refusal("GET", "agent-state") == (503, "store_failed", None)

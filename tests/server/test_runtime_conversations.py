@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.server.agents import Api, ManualSessions, Refused
+from tests.server.agents import ManualSessions, Refusal, RuntimeApi
 
 NOT_THERE = "nowhere"
 ODD = "ä/ö %2F?&=+#.."
 
 
-async def begun(agents: Api, id: str = "c1", **fields: Any) -> Any:
+async def begun(agents: RuntimeApi, id: str = "c1", **fields: Any) -> Any:
     return await agents("POST", "conversations", body={"conversation_id": id, **fields})
 
 
 # ---- conversations ---------------------------------------------------------------------------------
 
 
-async def test_a_conversation_is_begun(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_a_conversation_is_begun(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     new = {"title": "Bücher 📚", "created_by": "zoë", "tags": ["x", "y"]}
     response = await agents.fetch("POST", "conversations", body=new)
     assert response.code == 201
@@ -29,14 +29,14 @@ async def test_a_conversation_is_begun(agents: Api, manual_sessions: ManualSessi
 
 
 async def test_beginning_again_changes_nothing(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     first = await begun(agents, ODD, title="first")
     assert await begun(agents, ODD, title="second") == first
     assert await agents("GET", "conversations", ODD) == first
 
 
-async def test_conversations_are_found(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_conversations_are_found(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await begun(agents, "c1", tags=["x"])
     await begun(agents, "c2", tags=["x", "ÿ y"])
     await begun(agents, "c3")
@@ -54,15 +54,17 @@ async def test_conversations_are_found(agents: Api, manual_sessions: ManualSessi
     assert await found(limit=1, offset=2) == ["c1"]
 
 
-async def test_a_conversation_is_changed(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_a_conversation_is_changed(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
     before = await begun(agents, title="a", tags=["x"])
     changed = await agents("PATCH", "conversations", "c1", body={"title": "b", "tags": []})
     assert changed == {**before, "title": "b", "tags": []}
     closed = await agents("PATCH", "conversations", "c1", body={"status": "closed"})
     assert closed == {**changed, "status": "closed"}
     post = ("POST", "conversations", "c1", "messages")
-    refused = Refused(409, "conversation_closed", "conversation_id")
-    assert await agents.refused(*post, body={"text": "?"}) == refused
+    refused = Refusal(409, "conversation_closed", "conversation_id")
+    assert await agents.expect_refusal(*post, body={"text": "?"}) == refused
     await agents("PATCH", "conversations", "c1", body={"status": "open"})
     await agents(*post, body={"text": "!"})
 
@@ -70,7 +72,7 @@ async def test_a_conversation_is_changed(agents: Api, manual_sessions: ManualSes
 # ---- who takes part --------------------------------------------------------------------------------
 
 
-async def test_who_takes_part(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_who_takes_part(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     await begun(agents)
     await agents.create("a1", "s1")
     path = ("conversations", "c1", "participants")
@@ -99,7 +101,7 @@ async def test_who_takes_part(agents: Api, manual_sessions: ManualSessions) -> N
 
 
 async def test_a_session_that_is_created_into_a_conversation_takes_part(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     await agents.create("a1", "s1", conversation_id="c1")
@@ -111,7 +113,7 @@ async def test_a_session_that_is_created_into_a_conversation_takes_part(
 
 
 async def test_a_post_reaches_those_who_are_told(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     for number, delivery in ((1, "push"), (2, "pull"), (3, "push"), (4, "push")):
@@ -139,7 +141,7 @@ async def test_a_post_reaches_those_who_are_told(
 
 
 async def test_a_post_that_is_sent_again_is_said_once(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     path = ("conversations", "c1", "messages")
@@ -149,12 +151,12 @@ async def test_a_post_that_is_sent_again_is_said_once(
     assert again == first
     one = await agents("GET", *path, message_id=first["message_id"])
     assert one["messages"] == [first]
-    refused = Refused(404, "unknown_message_id", "message_id")
-    assert await agents.refused("GET", *path, message_id=NOT_THERE) == refused
+    refused = Refusal(404, "unknown_message_id", "message_id")
+    assert await agents.expect_refusal("GET", *path, message_id=NOT_THERE) == refused
 
 
 async def test_pages_of_messages_are_the_whole(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     path = ("conversations", "c1", "messages")
@@ -176,148 +178,150 @@ async def test_pages_of_messages_are_the_whole(
 # ---- what is refused -------------------------------------------------------------------------------
 
 
-READS: list[tuple[list[str], Any, Refused]] = [
-    ([], {"title": "x"}, Refused(400, "invalid_message", "title")),
-    ([], {"status": "ajar"}, Refused(400, "invalid_message", "status")),
-    ([], {"limit": 0}, Refused(400, "invalid_message", "limit")),
-    ([NOT_THERE], {}, Refused(404, "unknown_conversation", "conversation_id")),
-    (["c1"], {"status": "open"}, Refused(400, "invalid_message", "status")),
-    ([NOT_THERE, "participants"], {}, Refused(404, "unknown_conversation", "conversation_id")),
-    (["c1", "participants"], {"here": "?"}, Refused(400, "invalid_message", "here")),
-    (["c1", "participants"], {"role": "owner"}, Refused(400, "invalid_message", "role")),
-    ([NOT_THERE, "messages"], {}, Refused(404, "unknown_conversation", "conversation_id")),
-    (["c1", "messages"], {"after": NOT_THERE}, Refused(404, "unknown_message_id", "after")),
-    (["c1", "messages"], {"limit": "all"}, Refused(400, "invalid_message", "limit")),
-    (["c1", "messages"], {"since": 1}, Refused(400, "invalid_message", "since")),
+READS: list[tuple[list[str], Any, Refusal]] = [
+    ([], {"title": "x"}, Refusal(400, "invalid_message", "title")),
+    ([], {"status": "ajar"}, Refusal(400, "invalid_message", "status")),
+    ([], {"limit": 0}, Refusal(400, "invalid_message", "limit")),
+    ([NOT_THERE], {}, Refusal(404, "unknown_conversation", "conversation_id")),
+    (["c1"], {"status": "open"}, Refusal(400, "invalid_message", "status")),
+    ([NOT_THERE, "participants"], {}, Refusal(404, "unknown_conversation", "conversation_id")),
+    (["c1", "participants"], {"here": "?"}, Refusal(400, "invalid_message", "here")),
+    (["c1", "participants"], {"role": "owner"}, Refusal(400, "invalid_message", "role")),
+    ([NOT_THERE, "messages"], {}, Refusal(404, "unknown_conversation", "conversation_id")),
+    (["c1", "messages"], {"after": NOT_THERE}, Refusal(404, "unknown_message_id", "after")),
+    (["c1", "messages"], {"limit": "all"}, Refusal(400, "invalid_message", "limit")),
+    (["c1", "messages"], {"since": 1}, Refusal(400, "invalid_message", "since")),
     (
         ["c1", "messages"],
         {"conversation_id": "c2"},
-        Refused(400, "invalid_message", "conversation_id"),
+        Refusal(400, "invalid_message", "conversation_id"),
     ),
 ]
 
 
-CHANGES: list[tuple[str, list[str], Any, Refused]] = [
-    ("POST", [], b"{", Refused(400, "malformed")),
-    ("POST", [], {"tags": "x"}, Refused(400, "invalid_message", "tags")),
-    ("POST", [], {"status": "closed"}, Refused(400, "invalid_message", "status")),
-    ("POST", [], {"conversation_id": ""}, Refused(400, "invalid_message", "conversation_id")),
-    ("PATCH", ["c1"], {}, Refused(400, "invalid_message")),
-    ("PATCH", ["c1"], {"status": "ajar"}, Refused(400, "invalid_message", "status")),
+CHANGES: list[tuple[str, list[str], Any, Refusal]] = [
+    ("POST", [], b"{", Refusal(400, "malformed")),
+    ("POST", [], {"tags": "x"}, Refusal(400, "invalid_message", "tags")),
+    ("POST", [], {"status": "closed"}, Refusal(400, "invalid_message", "status")),
+    ("POST", [], {"conversation_id": ""}, Refusal(400, "invalid_message", "conversation_id")),
+    ("PATCH", ["c1"], {}, Refusal(400, "invalid_message")),
+    ("PATCH", ["c1"], {"status": "ajar"}, Refusal(400, "invalid_message", "status")),
     (
         "PATCH",
         ["c1"],
         {"conversation_id": "c2"},
-        Refused(400, "invalid_message", "conversation_id"),
+        Refusal(400, "invalid_message", "conversation_id"),
     ),
     (
         "PATCH",
         [NOT_THERE],
         {"title": "x"},
-        Refused(404, "unknown_conversation", "conversation_id"),
+        Refusal(404, "unknown_conversation", "conversation_id"),
     ),
-    ("POST", ["c1", "participants"], {}, Refused(400, "invalid_message", "kind")),
+    ("POST", ["c1", "participants"], {}, Refusal(400, "invalid_message", "kind")),
     (
         "POST",
         ["c1", "participants"],
         {"kind": "user"},
-        Refused(400, "invalid_message", "user_id"),
+        Refusal(400, "invalid_message", "user_id"),
     ),
     (
         "POST",
         ["c1", "participants"],
         {"kind": "session"},
-        Refused(400, "invalid_message", "session_id"),
+        Refusal(400, "invalid_message", "session_id"),
     ),
     (
         "POST",
         ["c1", "participants"],
         {"kind": "session", "session_id": NOT_THERE},
-        Refused(404, "unknown_session", "session_id"),
+        Refusal(404, "unknown_session", "session_id"),
     ),
     (
         "POST",
         ["c1", "participants"],
         {"kind": "user", "user_id": "u", "role": "boss"},
-        Refused(400, "invalid_message", "role"),
+        Refusal(400, "invalid_message", "role"),
     ),
     (
         "POST",
         [NOT_THERE, "participants"],
         {"kind": "user", "user_id": "u"},
-        Refused(404, "unknown_conversation", "conversation_id"),
+        Refusal(404, "unknown_conversation", "conversation_id"),
     ),
     (
         "DELETE",
         ["c1", "participants", NOT_THERE],
         None,
-        Refused(404, "unknown_participant", "participant_id"),
+        Refusal(404, "unknown_participant", "participant_id"),
     ),
     (
         "DELETE",
         [NOT_THERE, "participants", "p"],
         None,
-        Refused(404, "unknown_conversation", "conversation_id"),
+        Refusal(404, "unknown_conversation", "conversation_id"),
     ),
-    ("POST", ["c1", "messages"], {"text": 1}, Refused(400, "invalid_message", "text")),
-    ("POST", ["c1", "messages"], {}, Refused(400, "invalid_message", "text")),
+    ("POST", ["c1", "messages"], {"text": 1}, Refusal(400, "invalid_message", "text")),
+    ("POST", ["c1", "messages"], {}, Refusal(400, "invalid_message", "text")),
     (
         "POST",
         ["c1", "messages"],
         {"sender_type": "agent"},
-        Refused(400, "invalid_message", "sender_type"),
+        Refusal(400, "invalid_message", "sender_type"),
     ),
     (
         "POST",
         ["c1", "messages"],
         {"user_id": "eve", "text": "x"},
-        Refused(403, "may_not_post", "user_id"),
+        Refusal(403, "may_not_post", "user_id"),
     ),
     (
         "POST",
         [NOT_THERE, "messages"],
         {"text": "x"},
-        Refused(404, "unknown_conversation", "conversation_id"),
+        Refusal(404, "unknown_conversation", "conversation_id"),
     ),
 ]
 
 
-async def everything(agents: Api) -> list[Any]:
+async def everything(agents: RuntimeApi) -> list[Any]:
     """What there is of the only conversation."""
     of_it = ("conversations", "c1")
     paths = [("conversations",), of_it, (*of_it, "participants"), (*of_it, "messages")]
     return [await agents("GET", *path) for path in paths]
 
 
-async def test_reading_what_is_not_there(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_reading_what_is_not_there(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
     await begun(agents)
     for path, query, refusal in READS:
-        assert await agents.refused("GET", "conversations", *path, **query) == refusal, (
+        assert await agents.expect_refusal("GET", "conversations", *path, **query) == refusal, (
             path,
             query,
         )
 
 
 async def test_changes_that_are_refused_change_nothing(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents)
     eve = {"kind": "user", "user_id": "eve", "role": "observer"}
     await agents("POST", "conversations", "c1", "participants", body=eve)
     before = await everything(agents)
     for method, path, body, refusal in CHANGES:
-        refused = await agents.refused(method, "conversations", *path, body=body)
+        refused = await agents.expect_refusal(method, "conversations", *path, body=body)
         assert refused == refusal, (method, path, body)
     assert await everything(agents) == before
 
 
 async def test_a_participant_of_another_conversation_is_unknown(
-    agents: Api, manual_sessions: ManualSessions
+    agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
     await begun(agents, "c1")
     await begun(agents, "c2")
     user = {"kind": "user", "user_id": "u"}
     joined = await agents("POST", "conversations", "c1", "participants", body=user)
     path = ("conversations", "c2", "participants", joined["participant_id"])
-    refusal = Refused(404, "unknown_participant", "participant_id")
-    assert await agents.refused("DELETE", *path) == refusal
+    refusal = Refusal(404, "unknown_participant", "participant_id")
+    assert await agents.expect_refusal("DELETE", *path) == refusal

@@ -24,7 +24,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 )
 from agentstepper_nb.server_ext import runtime_handlers
 from tests.docs.pages import GUIDE, blocks
-from tests.server.agents import Api, ManualSessions
+from tests.server.agents import ManualSessions, RuntimeApi
 
 PAGE = GUIDE / "background-agents.md"
 TEXT = PAGE.read_text()
@@ -82,7 +82,7 @@ def test_every_code_is_known() -> None:
     assert set(codes) <= set(CODES)
 
 
-async def test_the_example(agents: Api, manual_sessions: ManualSessions) -> None:
+async def test_the_example(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     (block,) = [block for block in blocks(PAGE) if "curl" in block.text]
     body = re.search(r"-d '(.*?)'", block.text, re.DOTALL)
     query = re.search(r"api/agent-steps\?(\S+)\"", block.text)

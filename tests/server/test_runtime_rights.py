@@ -9,7 +9,7 @@ import pytest
 from tornado.httpclient import HTTPClientError
 
 from agentstepper_nb.server_ext import runtime_handlers
-from tests.server.agents import Api, ManualSessions, Refused
+from tests.server.agents import ManualSessions, Refusal, RuntimeApi
 
 READS = [
     ("GET", ["agent-steps"]),
@@ -47,25 +47,25 @@ def test_every_endpoint_is_here() -> None:
 async def test_without_the_token(
     extension: Any, http_server_client: Any, jp_base_url: str, headers: dict[str, str]
 ) -> None:
-    stranger = Api(http_server_client.fetch, jp_base_url, headers)
+    stranger = RuntimeApi(http_server_client.fetch, jp_base_url, headers)
     for method, path in READS:
-        assert await stranger.refused(method, *path) == Refused(403, "unauthorized")
+        assert await stranger.expect_refusal(method, *path) == Refusal(403, "unauthorized")
     for method, path in WRITES:  # Jupyter looks first whether another site's page calls
-        refusal = await stranger.refused(method, *path, body={})
-        assert refusal == Refused(403, "foreign_origin")
+        refusal = await stranger.expect_refusal(method, *path, body={})
+        assert refusal == Refusal(403, "foreign_origin")
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_who_may_read_changes_nothing(
-    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+    agents: RuntimeApi, manual_sessions: ManualSessions, granted: set[str]
 ) -> None:
     for method, path in WRITES:
-        assert await agents.refused(method, *path, body={}) == Refused(403, "watch_only")
+        assert await agents.expect_refusal(method, *path, body={}) == Refusal(403, "watch_only")
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_who_may_read_reads(
-    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+    agents: RuntimeApi, manual_sessions: ManualSessions, granted: set[str]
 ) -> None:
     assert await agents("GET", "agent-steps") == {"steps": []}
     assert await agents("GET", "agent-state") == {"states": []}
@@ -73,19 +73,19 @@ async def test_who_may_read_reads(
     assert await agents("GET", "conversations") == {"conversations": []}
     for _, path in READS:
         if len(path) > 1:
-            assert (await agents.refused("GET", *path)).status == 404
+            assert (await agents.expect_refusal("GET", *path)).status == 404
 
 
 @pytest.mark.parametrize("granted", [set()])
 async def test_who_may_nothing_sees_nothing(
-    agents: Api, manual_sessions: ManualSessions, granted: set[str]
+    agents: RuntimeApi, manual_sessions: ManualSessions, granted: set[str]
 ) -> None:
     for method, path in READS + WRITES:
-        assert await agents.refused(method, *path, body={}) == Refused(403, "watch_only")
+        assert await agents.expect_refusal(method, *path, body={}) == Refusal(403, "watch_only")
 
 
 async def test_a_cookie_alone_changes_nothing(
-    agents: Api, manual_sessions: ManualSessions, jp_fetch: Any
+    agents: RuntimeApi, manual_sessions: ManualSessions, jp_fetch: Any
 ) -> None:
     """A page of another site could send the cookie along, and can't read the XSRF token."""
     login = await jp_fetch("api", "status")
@@ -103,6 +103,6 @@ async def test_a_cookie_alone_changes_nothing(
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "actions"), ("DELETE", "agent-steps")])
 async def test_methods_that_are_not_there(
-    agents: Api, manual_sessions: ManualSessions, method: str, path: str
+    agents: RuntimeApi, manual_sessions: ManualSessions, method: str, path: str
 ) -> None:
-    assert await agents.refused(method, path, body={}) == Refused(405, "unknown_command")
+    assert await agents.expect_refusal(method, path, body={}) == Refusal(405, "unknown_command")

@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.worker import (
 )
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
-from tests.server.peers import Closed
+from tests.server.peers import SocketClosed
 from tests.server.test_sockets import refused
 
 CONTROL = {"Authorization": f"Bearer {CONTROL_TOKEN}"}
@@ -38,7 +38,7 @@ def nobody_starts_workers(extension: AgentStepperExtension) -> None:
     extension.host.runtime.on_worker_needed = lambda: None
 
 
-class Line:
+class RuntimeSocket:
     """The other end of a line."""
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
@@ -46,33 +46,33 @@ class Line:
         self.control: bool | None = None
         self._sent = 0
 
-    async def hello(self) -> None:
+    async def send_hello(self) -> None:
         hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=1, services=())
         await self._send(hello)
-        welcome = await self.next()
+        welcome = await self.receive()
         assert isinstance(welcome, WorkerWelcome)
         self.control = welcome.control
 
-    async def ask(self, method: str, params: bytes) -> RpcResult | RpcFailure:
+    async def request(self, method: str, params: bytes) -> RpcResult | RpcFailure:
         request = RpcRequest(service="runtime", method=method, params=Raw(params))
         await self._send(request)
-        answer = await self.next()
+        answer = await self.receive()
         assert isinstance(answer, RpcResult | RpcFailure)
         return answer
 
-    async def may(self) -> set[str]:
+    async def is_allowed(self) -> set[str]:
         """What of the three it may."""
-        answers = {name: await self.ask(*ask) for name, ask in ASKS.items()}
+        answers = {name: await self.request(*ask) for name, ask in ASKS.items()}
         codes = {each.code for each in answers.values() if isinstance(each, RpcFailure)}
         assert codes <= {"watch_only"}
         granted = {name for name, each in answers.items() if isinstance(each, RpcResult)}
         assert self.control is ("control" in granted)  # as it was told in the beginning
         return granted
 
-    async def next(self) -> Any:
+    async def receive(self) -> Any:
         text = await self.socket.read_message()
         if text is None:
-            raise Closed(self.socket.close_code, self.socket.close_reason)
+            raise SocketClosed(self.socket.close_code, self.socket.close_reason)
         return worker_messages.decode(text)[1]
 
     async def _send(self, message: Any) -> None:
@@ -81,9 +81,9 @@ class Line:
         await self.socket.write_message(worker_messages.encode(message, self._sent, id))
 
 
-async def greeted(connect: Any, path: str, headers: dict[str, str]) -> Line:
-    line = Line(await connect(path, headers))
-    await line.hello()
+async def greeted(connect: Any, path: str, headers: dict[str, str]) -> RuntimeSocket:
+    line = RuntimeSocket(await connect(path, headers))
+    await line.send_hello()
     return line
 
 
@@ -98,18 +98,18 @@ async def test_a_login_may_what_the_authorizer_says(
     connect: Any, jp_auth_header: dict[str, str], may: set[str]
 ) -> None:
     line = await greeted(connect, "runtime", dict(jp_auth_header))
-    assert await line.may() == may
+    assert await line.is_allowed() == may
 
 
 @pytest.mark.parametrize("granted", [set()])
 async def test_the_control_token_controls_whatever_logins_may(connect: Any) -> None:
-    assert await (await greeted(connect, "runtime", CONTROL)).may() == {"watch", "control"}
+    assert await (await greeted(connect, "runtime", CONTROL)).is_allowed() == {"watch", "control"}
 
 
 async def test_the_workers_token_works(connect: Any, extension: AgentStepperExtension) -> None:
     workers = {"Authorization": f"Bearer {extension.tokens.worker}"}
     line = await greeted(connect, "worker", workers)
-    assert await line.may() == {"watch", "control", "work"}
+    assert await line.is_allowed() == {"watch", "control", "work"}
     assert await refused(connect, "runtime", workers) == (403, "unauthorized")
 
 
@@ -118,7 +118,7 @@ async def test_a_page_of_the_server_with_a_login(
 ) -> None:
     own = f"http://127.0.0.1:{http_server_client.get_http_port()}"
     line = await greeted(connect, "runtime", {**jp_auth_header, "Origin": own})
-    assert await line.may() == {"watch", "control"}
+    assert await line.is_allowed() == {"watch", "control"}
 
 
 # ---- who doesn't get in -----------------------------------------------------------------------------
@@ -172,24 +172,24 @@ async def test_a_foreign_page_with_a_login(connect: Any, jp_fetch: Any) -> None:
 async def test_an_oversized_message_closes_with_1009(connect: Any, max_message_bytes: int) -> None:
     line = await greeted(connect, "runtime", CONTROL)
     await line.socket.write_message("x" * max_message_bytes)
-    answer = await line.next()
+    answer = await line.receive()
     assert isinstance(answer, RpcFailure)
     assert answer.code == "malformed"
     await line.socket.write_message(b"binary", binary=True)
-    answer = await line.next()
+    answer = await line.receive()
     assert isinstance(answer, RpcFailure)
     assert answer.code == "binary_frame"
     await line.socket.write_message("x" * (max_message_bytes + 1))
-    with pytest.raises(Closed) as caught:
-        await line.next()
+    with pytest.raises(SocketClosed) as caught:
+        await line.receive()
     assert caught.value.code == 1009
 
 
 async def test_it_closes_with_the_server(connect: Any, extension: AgentStepperExtension) -> None:
     line = await greeted(connect, "runtime", CONTROL)
     await extension.host.close()
-    with pytest.raises(Closed) as caught:
-        await line.next()
+    with pytest.raises(SocketClosed) as caught:
+        await line.receive()
     assert (caught.value.code, caught.value.reason) == (1001, "The Core is stopping.")
 
 

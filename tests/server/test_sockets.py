@@ -16,7 +16,7 @@ from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.server_ext import socket_outbox
 from tests.server.conftest import AGENT_TOKEN
-from tests.server.peers import Closed
+from tests.server.peers import SocketClosed
 
 BEARER = {"Authorization": f"Bearer {AGENT_TOKEN}"}
 
@@ -192,7 +192,7 @@ async def test_oversized_messages_close_with_1009(
     assert await agent.expect(agent_wire.AgentError)  # at the limit: read, and no message
     for peer in (agent, ui):
         await peer.socket.write_message("x" * (max_message_bytes + 1))
-        with pytest.raises(Closed) as caught:
+        with pytest.raises(SocketClosed) as caught:
             await peer.expect(type(None))
         assert caught.value.code == 1009
         assert f"limit of {max_message_bytes} bytes" in (caught.value.reason or "")
@@ -249,7 +249,7 @@ async def test_a_ui_that_does_not_read_is_let_go(
         socket_outbox.SocketOutbox, "waiting_bytes", socket_outbox.MAX_PENDING_BYTES
     )  # as if so much did
     halt_point = await agent.ask()
-    with pytest.raises(Closed) as caught:
+    with pytest.raises(SocketClosed) as caught:
         await ui.expect(type(None))
     assert caught.value.code == 1013
 

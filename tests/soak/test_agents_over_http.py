@@ -17,7 +17,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.runtime.client import AsyncAgents
 from tests.docs.pages import GUIDE, write_files
 from tests.e2e.jupyter import running
-from tests.server.agents import Api
+from tests.server.agents import RuntimeApi
 from tests.server.live import LiveServer
 
 JOKES = {"subject": "otters", "interval_s": 0.05}
@@ -96,7 +96,7 @@ def control_token(live: LiveServer) -> str:
     return (live.jupyter.data / "agentstepper" / discover.CONTROL_TOKEN_FILE).read_text().strip()
 
 
-def over_http(live: LiveServer) -> Api:
+def over_http(live: LiveServer) -> RuntimeApi:
     address = urlsplit(live.jupyter.url)
 
     async def fetch(path: str, **sent: Any) -> Any:
@@ -106,4 +106,4 @@ def over_http(live: LiveServer) -> Api:
         finally:
             client.close()
 
-    return Api(fetch, address.path, live.headers)
+    return RuntimeApi(fetch, address.path, live.headers)

@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
     TimelineRow,
 )
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "third_party_smolagents.py"
@@ -37,9 +37,9 @@ def frameworks() -> Path:
 
 
 @contextmanager
-def debugged(frameworks: Path, folder: Path) -> Iterator[tuple[Person, subprocess.Popen[str]]]:
+def debugged(frameworks: Path, folder: Path) -> Iterator[tuple[LiveView, subprocess.Popen[str]]]:
     """The example in a process of its own, and a person at its debugger."""
-    with AgentStepperCore("127.0.0.1", 0, 0) as core, Person(core.ui_port) as person:
+    with AgentStepperCore("127.0.0.1", 0, 0) as core, LiveView(core.ui_port) as person:
         environment = {
             **os.environ,
             "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
@@ -67,14 +67,14 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
         while (row := halted(person)).name != "write" or row.side is EventSide.END:
             seen.append((row.kind, row.side, row.name))
             person.step()
-        call = person.body(row)
+        call = person.get_data(row)
         assert GUESSED_LINE in call["Argument"]["kwargs"]["content"]
         content = call["Argument"]["kwargs"]["content"].replace(GUESSED_LINE, RIGHT_LINE)
         call["Argument"]["kwargs"]["content"] = content
         person.step(call)
-        person.halted()
-        person.go_on()
-        run = person.over()
+        person.wait_until_halted()
+        person.resume()
+        run = person.wait_until_ended()
         said, _ = process.communicate()
 
         assert seen == [
@@ -93,7 +93,7 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
         assert process.returncode == 0
         assert run.ending is RunEnding.FINISHED
         assert said.splitlines()[-1] == "All tests pass."
-        rows = person.rows()
+        rows = person.list_rows()
         assert [row.name for row in rows if row.edited] == ["write"]
         answers = [row.summary for row in rows if row.source is Actor.LLM]
         assert answers[-1] == "Calls final_answer(All tests pass.)"
@@ -103,12 +103,12 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_without_the_edit_its_tests_stay_red(frameworks: Path, tmp_path: Path) -> None:
     with debugged(frameworks, tmp_path) as (person, process):
-        person.halted()
-        person.go_on()
-        person.over()
+        person.wait_until_halted()
+        person.resume()
+        person.wait_until_ended()
         said, _ = process.communicate()
         assert said.splitlines()[-1] == "The tests still fail."
-        assert not any(row.edited for row in person.rows())
+        assert not any(row.edited for row in person.list_rows())
 
 
 @pytest.mark.soak  # the one before edits what it runs on
@@ -117,18 +117,18 @@ def test_a_prompt_is_edited(frameworks: Path, tmp_path: Path) -> None:
     with debugged(frameworks, tmp_path) as (person, process):
         while halted(person).kind is not EventKind.LLM_QUERY:
             person.step()
-        prompt = person.body(halted(person))
+        prompt = person.get_data(halted(person))
         prompt["messages"].append({"role": "user", "content": "Observation: exit code 0"})
         prompt["messages"].append({"role": "assistant", "content": "I ran the tests."})
         person.step(prompt)
-        person.halted()
-        person.go_on()
-        person.over()
+        person.wait_until_halted()
+        person.resume()
+        person.wait_until_ended()
         said, _ = process.communicate()
         assert said.splitlines()[-1] == "All tests pass."
 
 
-def halted(person: Person) -> TimelineRow:
+def halted(person: LiveView) -> TimelineRow:
     """The row of the message that the run is halted at."""
-    halt_point = person.until(lambda run: run.state is RunState.HALTED).pending[0]
-    return next(row for row in person.rows() if row.id == halt_point)
+    halt_point = person.wait_until(lambda run: run.state is RunState.HALTED).pending[0]
+    return next(row for row in person.list_rows() if row.id == halt_point)

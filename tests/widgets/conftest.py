@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from tests.widgets.kernel import Kernel
-from tests.widgets.person import Person, connect_person
+from tests.widgets.person import KernelTestView, connect_view
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,6 +58,6 @@ def kernel(core: AgentStepperCore, environment: dict[str, str], folder: Path) ->
 
 
 @pytest.fixture
-def person(core: AgentStepperCore) -> Iterator[Person]:
-    with connect_person(f"ws://127.0.0.1:{core.ui_port}") as person:
+def person(core: AgentStepperCore) -> Iterator[KernelTestView]:
+    with connect_view(f"ws://127.0.0.1:{core.ui_port}") as person:
         yield person

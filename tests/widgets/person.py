@@ -19,7 +19,7 @@ Message = TypeVar("Message")
 
 
 @contextmanager
-def connect_person(url: str) -> Iterator[Person]:
+def connect_view(url: str) -> Iterator[KernelTestView]:
     """Somebody at the Core whose UIs connect to `url`."""
     with connect(
         url,
@@ -29,10 +29,10 @@ def connect_person(url: str) -> Iterator[Person]:
         compression=None,
         max_size=MAX_MESSAGE_BYTES,
     ) as socket:
-        yield Person(socket)
+        yield KernelTestView(socket)
 
 
-class Line(Protocol):
+class TextConnection(Protocol):
     """A connection: a socket, or the like."""
 
     def send(self, text: str, /) -> None: ...
@@ -40,14 +40,14 @@ class Line(Protocol):
     def recv(self, timeout: float) -> str | bytes: ...
 
 
-class Person:
+class KernelTestView:
     """Watches all runs and presses buttons.
 
     Args:
         socket: Their connection to the Core.
     """
 
-    def __init__(self, socket: Line) -> None:
+    def __init__(self, socket: TextConnection) -> None:
         self._socket = socket
         self._sent = 0
         self.runs: dict[str, Run] = {}
@@ -60,39 +60,39 @@ class Person:
         """The run that began last, as far as was read."""
         return list(self.runs.values())[-1]
 
-    def when(self, told: Callable[[Run], bool]) -> Run:
+    def wait_for_run(self, told: Callable[[Run], bool]) -> Run:
         """Wait until some run is so, and give it."""
         while True:
             run = self._expect(v2.RunChanged).run
             if told(run):
                 return run
 
-    def when_halted(self) -> Run:
+    def wait_until_halted(self) -> Run:
         """Wait until a run halts."""
-        return self.when(lambda run: bool(run.pending))
+        return self.wait_for_run(lambda run: bool(run.pending))
 
-    def halted(self) -> Run:
+    def find_halted_run(self) -> Run:
         """The run that is halted, by now or soon."""
         halted = [run for run in self.runs.values() if run.pending]
-        return halted[-1] if halted else self.when_halted()
+        return halted[-1] if halted else self.wait_until_halted()
 
-    def when_over(self) -> Run:
+    def wait_until_ended(self) -> Run:
         """Wait until a run ends."""
-        return self.when(lambda run: not run.live)
+        return self.wait_for_run(lambda run: not run.live)
 
     def step(self, edit: str | None = None) -> None:
         """Wait for the next halt and press Step."""
-        self.answer(self.when_halted(), edit)
+        self.step_run(self.wait_until_halted(), edit)
 
-    def answer(self, run: Run, edit: str | None = None) -> None:
+    def step_run(self, run: Run, edit: str | None = None) -> None:
         """Press Step for a run that is halted."""
-        self.do(v2.StepRun(run=run.id, halt_point=run.pending[0], revision=1, edit=edit))
+        self.run_command(v2.StepRun(run=run.id, halt_point=run.pending[0], revision=1, edit=edit))
 
     def stop(self) -> None:
         """Wait for the next halt and press Stop."""
-        self.do(v2.StopRun(run=self.when_halted().id))
+        self.run_command(v2.StopRun(run=self.wait_until_halted().id))
 
-    def do(self, command: Any) -> None:
+    def run_command(self, command: Any) -> None:
         """Send a command and see it carried out."""
         self._send(command)
         self._expect(v2.CommandDone)

@@ -6,7 +6,7 @@ import pytest
 
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import CellResult, Kernel
-from tests.widgets.person import Person
+from tests.widgets.person import KernelTestView
 
 
 def shown_run(ran: CellResult) -> str:
@@ -21,13 +21,13 @@ def test_newest_of_all_where_this_kernel_has_none(kernel: Kernel) -> None:
     assert shown_run(kernel.run("%agentstepper")) == ""
 
 
-def test_newest_run_of_this_kernel(kernel: Kernel, person: Person) -> None:
+def test_newest_run_of_this_kernel(kernel: Kernel, person: KernelTestView) -> None:
     kernel.run("%%step\npass")
     kernel.run(
         "import agentstepper_nb\n"
         "made = agentstepper_nb.AgentStepper('plain', stop_on_entry=False)\nmade.close()"
     )
-    newest = max(person.when(lambda run: run.program == "plain").id, *person.runs)
+    newest = max(person.wait_for_run(lambda run: run.program == "plain").id, *person.runs)
     assert shown_run(kernel.run("%agentstepper")) == newest
 
 

@@ -42,7 +42,7 @@ def chat(tmp_path: Path) -> Iterator[Chat]:
         yield chat
 
 
-class View:
+class ChatWidgetClient:
     """What a browser does with a widget.
 
     Args:
@@ -56,35 +56,35 @@ class View:
         self._n = 0
         monkeypatch.setattr(widget, "send", self._posted.put)
 
-    def opens(self) -> None:
+    def open_link(self) -> None:
         self._receive({"op": "open"})
-        self.says("hello", HELLO)
+        self.send_message("hello", HELLO)
 
-    def asks(self, id: str, method: str, window: int = 0, **params: Any) -> None:
+    def request(self, id: str, method: str, window: int = 0, **params: Any) -> None:
         body = {"service": "chat", "method": method, "params": params, "window": window}
-        self.says("request", body, id)
+        self.send_message("request", body, id)
 
-    def says(self, kind: str, body: dict[str, Any], id: str | None = None) -> None:
+    def send_message(self, kind: str, body: dict[str, Any], id: str | None = None) -> None:
         self._n += 1
         named = {} if id is None else {"id": id}
         text = json.dumps({"n": self._n, "type": kind, "body": body} | named)
         self._receive({"op": "text", "text": text})
 
-    def told(self, id: str) -> dict[str, Any]:
+    def list_received(self, id: str) -> dict[str, Any]:
         """The next message that answers a request."""
-        while (message := self.hears()).get("id") != id:
+        while (message := self.receive()).get("id") != id:
             pass
         told: dict[str, Any] = message["body"]["value"]
         return told
 
-    def told_until(self, id: str, there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def receive_until(self, id: str, there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The event of a watched session that something holds for."""
-        event: dict[str, Any] = self.told(id)["event"]
+        event: dict[str, Any] = self.list_received(id)["event"]
         while not there(event):
-            event = self.told(id)["event"]
+            event = self.list_received(id)["event"]
         return event
 
-    def hears(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         while not self._texts:
             self._texts = list(self.closed_or_texts()["texts"])
         message: dict[str, Any] = json.loads(self._texts.pop(0))
@@ -101,22 +101,24 @@ class View:
 
 
 @pytest.fixture
-def view(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[View]:
+def view(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatWidgetClient]:
     widget = ChatWidget(chat)
-    yield View(widget, monkeypatch)
+    yield ChatWidgetClient(widget, monkeypatch)
     widget.close()
 
 
-def test_a_view_is_told_the_conversation_and_takes_part(view: View, chat: Chat) -> None:
+def test_a_view_is_told_the_conversation_and_takes_part(view: ChatWidgetClient, chat: Chat) -> None:
     chat.send("Hello")
-    view.opens()
-    assert view.hears()["type"] == "welcome"
-    view.asks("w", "watch", 64, session=chat.session_id)
-    begin = view.told("w")
+    view.open_link()
+    assert view.receive()["type"] == "welcome"
+    view.request("w", "watch", 64, session=chat.session_id)
+    begin = view.list_received("w")
     assert begin["n"] == 1
     assert [said["content"] for said in begin["event"]["messages"]] == ["Hello", "You said: Hello"]
-    view.asks("s", "send", session=chat.session_id, content="Again")
-    view.told_until("w", lambda event: event.get("message", {}).get("content") == "You said: Again")
+    view.request("s", "send", session=chat.session_id, content="Again")
+    view.receive_until(
+        "w", lambda event: event.get("message", {}).get("content") == "You said: Again"
+    )
     assert chat.messages[-1].content == "You said: Again"
 
 
@@ -128,23 +130,25 @@ def test_a_question_waits_for_a_choice_that_is_made_in_the_view(
         yield f"It was {choice}."
 
     with Chat(careful, data_dir=tmp_path, debugger=False) as chat:
-        view = View(ChatWidget(chat), monkeypatch)
+        view = ChatWidgetClient(ChatWidget(chat), monkeypatch)
         asked = chat.send("Go")
         assert (
             chat.pending_confirmation is not None and asked[-1].id == chat.pending_confirmation.id
         )
-        view.opens()
-        view.asks("w", "watch", 64, session=chat.session_id)
-        begin = view.told("w")["event"]
+        view.open_link()
+        view.request("w", "watch", 64, session=chat.session_id)
+        begin = view.list_received("w")["event"]
         assert begin["session"]["waiting"] == chat.pending_confirmation.id
-        view.asks(
+        view.request(
             "c",
             "choose",
             session=chat.session_id,
             message=chat.pending_confirmation.id,
             choice="Yes",
         )
-        view.told_until("w", lambda event: event.get("message", {}).get("content") == "It was Yes.")
+        view.receive_until(
+            "w", lambda event: event.get("message", {}).get("content") == "It was Yes."
+        )
         view.widget.close()
 
 
@@ -187,38 +191,42 @@ def test_where_no_view_is_shown_the_last_messages_are_listed(chat: Chat) -> None
     widget.close()
 
 
-def test_where_the_conversation_was_deleted_nothing_is_listed(view: View, chat: Chat) -> None:
+def test_where_the_conversation_was_deleted_nothing_is_listed(
+    view: ChatWidgetClient, chat: Chat
+) -> None:
     chat.send("Hello")
-    view.opens()
-    view.asks("r", "remove", session=chat.session_id)
-    assert view.hears()["type"] == "welcome"
-    assert view.hears()["type"] == "result"
+    view.open_link()
+    view.request("r", "remove", session=chat.session_id)
+    assert view.receive()["type"] == "welcome"
+    assert view.receive()["type"] == "result"
     first, last = repr(view.widget).splitlines()
     assert first.startswith("<Chat")
     assert "JupyterLab" in last
 
 
-def test_to_close_the_widget_leaves_the_chat(view: View, chat: Chat) -> None:
-    view.opens()
-    assert view.hears()["type"] == "welcome"
+def test_to_close_the_widget_leaves_the_chat(view: ChatWidgetClient, chat: Chat) -> None:
+    view.open_link()
+    assert view.receive()["type"] == "welcome"
     view.widget.close()
     assert [said.content for said in chat.send("Still there?")] == ["You said: Still there?"]
     assert view.silent()
 
 
-def test_a_chat_that_is_closed_is_said_to_its_views_with_what_to_do(view: View, chat: Chat) -> None:
-    view.opens()
-    assert view.hears()["type"] == "welcome"
+def test_a_chat_that_is_closed_is_said_to_its_views_with_what_to_do(
+    view: ChatWidgetClient, chat: Chat
+) -> None:
+    view.open_link()
+    assert view.receive()["type"] == "welcome"
     chat.close()
     closed = view.closed_or_texts()
     assert (closed["op"], closed["code"]) == ("closed", 1008)
     assert "can be opened from the list" in closed["reason"]
-    view.opens()  # a view that comes later
+    view.open_link()  # a view that comes later
     assert view.closed_or_texts() == closed
     assert "closed" in repr(view.widget)
 
 
-def test_a_message_of_no_view_does_no_harm(view: View, chat: Chat) -> None:
+def test_a_message_of_no_view_does_no_harm(view: ChatWidgetClient, chat: Chat) -> None:
     view.widget._received(None, {"link": 7}, [])
     view.widget._received(None, "what?", [])
     chat.close()
@@ -255,11 +263,11 @@ def test_a_core_that_begins_later_is_found_before_its_run_is_looked_for(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     widget = ChatWidget(chat)
-    view = View(widget, monkeypatch)
-    view.opens()
+    view = ChatWidgetClient(widget, monkeypatch)
+    view.open_link()
     assert widget.command == "agentstepper step --run {run}"
     monkeypatch.setattr(kernel_core, "get_kernel_core", object)
-    view.asks("1", "send", session=chat.session_id, content="Hello!")
+    view.request("1", "send", session=chat.session_id, content="Hello!")
     assert widget.command == "%agentstepper"
     widget.close()
 

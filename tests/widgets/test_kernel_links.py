@@ -20,30 +20,30 @@ TIMEOUT_S = 30
 HELLO = v2.from_ui.encode(v2.UiHello(version=VERSION, client="test"), 1, "hello")
 
 
-class Widget:
+class LinkedWidget:
     """A widget's links, and what they send."""
 
     def __init__(self, core: KernelCore) -> None:
         self.posted: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self.links = CommLinks(core, self.posted.put)
 
-    def says(self, link: str, op: str, **more: Any) -> None:
+    def send_message(self, link: str, op: str, **more: Any) -> None:
         self.links.receive({"link": link, "op": op, **more})
 
-    def opens(self, link: str) -> None:
+    def open_link(self, link: str) -> None:
         """Open a link, and see its session answer."""
-        self.says(link, "open")
-        self.says(link, "text", text=HELLO)
-        message = self.heard()
+        self.send_message(link, "open")
+        self.send_message(link, "text", text=HELLO)
+        message = self.received()
         assert (message["link"], message["op"]) == (link, "texts")
         assert '"hello"' in message["texts"][0]
 
-    def heard(self) -> dict[str, Any]:
+    def received(self) -> dict[str, Any]:
         return self.posted.get(timeout=TIMEOUT_S)
 
     def closed(self, link: str) -> tuple[int, str]:
         """See a link closed, and give the code and the reason."""
-        message = self.heard()
+        message = self.received()
         assert (message["link"], message["op"]) == (link, "closed")
         return message["code"], message["reason"]
 
@@ -56,110 +56,112 @@ def core() -> Iterator[KernelCore]:
 
 
 @pytest.fixture
-def widget(core: KernelCore) -> Widget:
-    return Widget(core)
+def widget(core: KernelCore) -> LinkedWidget:
+    return LinkedWidget(core)
 
 
-def test_a_session(widget: Widget) -> None:
-    widget.opens("a")
+def test_a_session(widget: LinkedWidget) -> None:
+    widget.open_link("a")
 
 
-def test_parts_are_joined(widget: Widget) -> None:
-    widget.says("a", "open")
+def test_parts_are_joined(widget: LinkedWidget) -> None:
+    widget.send_message("a", "open")
     for letter in HELLO:
-        widget.says("a", "text", text=letter, more=True)
-    widget.says("a", "text", text="")
-    assert '"hello"' in widget.heard()["texts"][0]
+        widget.send_message("a", "text", text=letter, more=True)
+    widget.send_message("a", "text", text="")
+    assert '"hello"' in widget.received()["texts"][0]
 
 
-def test_links_do_not_mix(widget: Widget) -> None:
-    widget.says("a", "open")
-    widget.says("b", "open")
-    widget.says("a", "text", text=HELLO[:5], more=True)
-    widget.says("b", "text", text=HELLO)
-    assert widget.heard()["link"] == "b"
-    widget.says("a", "text", text=HELLO[5:])
-    assert widget.heard()["link"] == "a"
+def test_links_do_not_mix(widget: LinkedWidget) -> None:
+    widget.send_message("a", "open")
+    widget.send_message("b", "open")
+    widget.send_message("a", "text", text=HELLO[:5], more=True)
+    widget.send_message("b", "text", text=HELLO)
+    assert widget.received()["link"] == "b"
+    widget.send_message("a", "text", text=HELLO[5:])
+    assert widget.received()["link"] == "a"
 
 
 def test_what_is_said_together_is_sent_together(
-    widget: Widget, monkeypatch: pytest.MonkeyPatch
+    widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 0.5)
-    widget.says("a", "open")
-    widget.says("a", "text", text=HELLO)
+    widget.send_message("a", "open")
+    widget.send_message("a", "text", text=HELLO)
     for number in range(2, 30):
-        widget.says(
+        widget.send_message(
             "a", "text", text=v2.from_ui.encode(v2.HaltRun(run="none"), number, f"c{number}")
         )
-    texts = widget.heard()["texts"]
+    texts = widget.received()["texts"]
     assert len(texts) == 29
     assert [json.loads(text)["n"] for text in texts] == list(range(1, 30))
 
 
-def test_what_is_large_is_sent_at_once(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_large_is_sent_at_once(
+    widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 3600)
     monkeypatch.setattr(comm_links, "MAX_BATCH_CHARS", 10)
-    widget.opens("a")
+    widget.open_link("a")
 
 
-def test_a_text_before_open(widget: Widget) -> None:
-    widget.says("a", "text", text=HELLO)
+def test_a_text_before_open(widget: LinkedWidget) -> None:
+    widget.send_message("a", "text", text=HELLO)
     assert widget.closed("a") == (1001, "This link isn't open. Open the link first.")
 
 
-def test_opening_again_begins_anew(widget: Widget, core: KernelCore) -> None:
-    widget.opens("a")
-    widget.says("a", "text", text="half a mess", more=True)
-    widget.opens("a")
+def test_opening_again_begins_anew(widget: LinkedWidget, core: KernelCore) -> None:
+    widget.open_link("a")
+    widget.send_message("a", "text", text="half a mess", more=True)
+    widget.open_link("a")
 
 
-def test_closing(widget: Widget) -> None:
-    widget.opens("a")
-    widget.says("a", "close")
-    widget.says("a", "close")
-    widget.says("a", "text", text=HELLO)
+def test_closing(widget: LinkedWidget) -> None:
+    widget.open_link("a")
+    widget.send_message("a", "close")
+    widget.send_message("a", "close")
+    widget.send_message("a", "text", text=HELLO)
     assert widget.closed("a")[0] == 1001
 
 
-def test_the_widget_closes(widget: Widget) -> None:
-    widget.opens("a")
+def test_the_widget_closes(widget: LinkedWidget) -> None:
+    widget.open_link("a")
     widget.links.close()
-    widget.says("a", "text", text=HELLO)
+    widget.send_message("a", "text", text=HELLO)
     assert widget.closed("a")[0] == 1001
 
 
-def test_a_message_that_is_too_large(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_is_too_large(widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comm_links, "MAX_MESSAGE_BYTES", 2 * 1024 * 1024)
-    widget.opens("a")
+    widget.open_link("a")
     for _ in range(3):
-        widget.says("a", "text", text="ä" * 400_000, more=True)  # 800,000 bytes
+        widget.send_message("a", "text", text="ä" * 400_000, more=True)  # 800,000 bytes
     code, reason = widget.closed("a")
     assert code == 1009
     assert "2 MiB" in reason
 
 
-def test_half_a_character(widget: Widget) -> None:
-    widget.opens("a")
-    widget.says("a", "text", text='{"n": 2, "type": "\ud800"}')
+def test_half_a_character(widget: LinkedWidget) -> None:
+    widget.open_link("a")
+    widget.send_message("a", "text", text='{"n": 2, "type": "\ud800"}')
     assert widget.closed("a") == (1007, "A message wasn't valid Unicode.")
 
 
-def test_pages_that_left_without_a_word(widget: Widget) -> None:
+def test_pages_that_left_without_a_word(widget: LinkedWidget) -> None:
     for number in range(MAX_LINKS + 1):
-        widget.says(f"page {number}", "open")
+        widget.send_message(f"page {number}", "open")
     code, reason = widget.closed("page 0")
     assert code == 1008
     assert "Run its cell again" in reason
-    widget.says("page 1", "text", text=HELLO)
-    assert widget.heard()["link"] == "page 1"
+    widget.send_message("page 1", "text", text=HELLO)
+    assert widget.received()["link"] == "page 1"
 
 
 @pytest.mark.parametrize("open", [True, False])
-def test_a_view_that_is_not_understood(widget: Widget, open: bool) -> None:
+def test_a_view_that_is_not_understood(widget: LinkedWidget, open: bool) -> None:
     if open:
-        widget.opens("a")
-    widget.says("a", "levitate")
+        widget.open_link("a")
+    widget.send_message("a", "levitate")
     code, reason = widget.closed("a")
     assert code == 1008
     assert "levitate" in reason
@@ -170,25 +172,25 @@ def test_a_view_that_is_not_understood(widget: Widget, open: bool) -> None:
     "content", [None, 7, "a", [], {}, {"op": "open"}, {"link": {}, "op": "open"}]
 )
 def test_what_names_no_link_is_noted(
-    widget: Widget, content: object, caplog: pytest.LogCaptureFixture
+    widget: LinkedWidget, content: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="agentstepper_nb.kernel_core"):
         widget.links.receive(content)
-        widget.opens("a")  # after it
+        widget.open_link("a")  # after it
     assert "a view's message was refused" in caplog.text
 
 
-def test_what_the_core_does_not_understand_is_answered(widget: Widget) -> None:
-    widget.opens("a")
-    widget.says("a", "text", text="no JSON")
-    assert '"malformed"' in widget.heard()["texts"][0]
+def test_what_the_core_does_not_understand_is_answered(widget: LinkedWidget) -> None:
+    widget.open_link("a")
+    widget.send_message("a", "text", text="no JSON")
+    assert '"malformed"' in widget.received()["texts"][0]
 
 
-def test_the_core_stops(widget: Widget, core: KernelCore) -> None:
-    widget.opens("a")
+def test_the_core_stops(widget: LinkedWidget, core: KernelCore) -> None:
+    widget.open_link("a")
     core.stop()
     assert widget.closed("a") == (1001, "The Core is stopping.")
-    widget.says("a", "text", text=HELLO)  # into the void
+    widget.send_message("a", "text", text=HELLO)  # into the void
     assert widget.posted.empty()
 
 
@@ -205,6 +207,6 @@ def test_a_channel_that_fails(core: KernelCore, caplog: pytest.LogCaptureFixture
         links.receive({"link": "a", "op": "open"})
         links.receive({"link": "a", "op": "text", "text": HELLO})
         tried.get(timeout=TIMEOUT_S)
-        widget = Widget(core)
-        widget.opens("b")
+        widget = LinkedWidget(core)
+        widget.open_link("b")
     assert "a message could not be sent to a view" in caplog.text

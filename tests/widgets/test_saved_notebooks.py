@@ -24,7 +24,7 @@ from agentstepper_nb.widgets import DisplayedView
 from tests.widgets import hostile
 from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.pages import Page
-from tests.widgets.person import Person, connect_person
+from tests.widgets.person import KernelTestView, connect_view
 
 VIEW = "application/vnd.agentstepper.view+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -41,9 +41,9 @@ dbg.commit_agent_changes("Add a")
 """
 
 
-def let_go(person: Person) -> None:
+def let_go(person: KernelTestView) -> None:
     """Wait until an agent halts, and press Continue."""
-    person.do(v2.ContinueRun(run=person.when_halted().id))
+    person.run_command(v2.ContinueRun(run=person.wait_until_halted().id))
 
 
 def pages(ran: CellResult) -> list[str]:
@@ -62,7 +62,7 @@ def place(kernel: Kernel) -> None:
 # ---- under %%step ----------------------------------------------------------------------------------
 
 
-def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: Person) -> None:
+def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run(AGENT, lambda: let_go(person))
     assert ran.status == "ok", ran
     before, after = pages(ran)
@@ -77,7 +77,7 @@ def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: Person) 
     assert first | kept == second, "all else stays as it is"
 
 
-def test_how_it_ended(kernel: Kernel, person: Person) -> None:
+def test_how_it_ended(kernel: Kernel, person: KernelTestView) -> None:
     crashed = Page(pages(kernel.run("%%step bad\nraise KeyError('<b>')"))[-1])
     assert crashed.found == []
     assert "of bad: ✗ crashed" in crashed.text
@@ -123,7 +123,7 @@ def shown_as(ran: CellResult) -> str:
     return str(id)
 
 
-def test_a_run_that_has_ended_is_there_at_once(kernel: Kernel, person: Person) -> None:
+def test_a_run_that_has_ended_is_there_at_once(kernel: Kernel, person: KernelTestView) -> None:
     kernel.run("%%step over\npass")
     assert "of over: ✓ finished" in Page(pages(kernel.run("%agentstepper"))[-1]).text
 
@@ -132,26 +132,26 @@ def test_a_forked_child_leaves_the_notebook_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(timeline_saver, "on_closing", lambda callback: None)
     monkeypatch.setattr(timeline_saver, "render_timeline", lambda timeline: "page")
     monkeypatch.setattr(timeline_saver, "_ended", lambda timeline, bye: timeline)
-    keeper, view, bye = timeline_saver._TimelineSaver(), View(), Bye(ending=RunEnding.FINISHED)
+    keeper, view, bye = timeline_saver._TimelineSaver(), SavedView(), Bye(ending=RunEnding.FINISHED)
     keeper.following = cast(DisplayedView, view)
     keeper.pid = os.getpid() + 1
-    keeper._on_closing(cast(BaseStepper, View()), bye)
-    assert view.kept == []
+    keeper._on_closing(cast(BaseStepper, SavedView()), bye)
+    assert view.saved == []
     keeper.pid = os.getpid()
-    keeper._on_closing(cast(BaseStepper, View()), bye)
-    assert view.kept == ["page"]
+    keeper._on_closing(cast(BaseStepper, SavedView()), bye)
+    assert view.saved == ["page"]
 
 
-class View:
+class SavedView:
     """What was kept; also a run that ends."""
 
     run_id = "r"
 
     def __init__(self) -> None:
-        self.kept: list[str] = []
+        self.saved: list[str] = []
 
     def set_fallback(self, html: str) -> None:
-        self.kept.append(html)
+        self.saved.append(html)
 
     def _timeline(self) -> str:
         return "timeline"
@@ -180,7 +180,7 @@ def execute(
             resources={"metadata": {"path": str(folder)}},
         )
         with (
-            connect_person(f"ws://127.0.0.1:{core.ui_port}") as person,
+            connect_view(f"ws://127.0.0.1:{core.ui_port}") as person,
             ThreadPoolExecutor() as pool,
         ):
             stepped = pool.submit(let_go, person)

@@ -49,7 +49,7 @@ def served(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> str:
     return url
 
 
-class View:
+class RelayedView:
     """A view that is relayed.
 
     Args:
@@ -62,59 +62,59 @@ class View:
         self.links = CommLinks(self.relay, self.posted.put)
         self._n = 0
 
-    def opens(self) -> None:
+    def open_link(self) -> None:
         self.links.receive({"link": "a", "op": "open"})
-        self.says("hello", HELLO)
+        self.send_message("hello", HELLO)
 
-    def says(self, kind: str, body: dict[str, Any], id: str | None = None) -> None:
+    def send_message(self, kind: str, body: dict[str, Any], id: str | None = None) -> None:
         self._n += 1
         named = {} if id is None else {"id": id}
         text = json.dumps({"n": self._n, "type": kind, "body": body} | named)
         self.links.receive({"link": "a", "op": "text", "text": text})
 
-    def heard(self) -> dict[str, Any]:
+    def received(self) -> dict[str, Any]:
         return self.posted.get(timeout=TIMEOUT_S)
 
-    def told(self) -> dict[str, Any]:
+    def list_received(self) -> dict[str, Any]:
         """The next message of the Core, which came alone."""
-        (text,) = self.heard()["texts"]
+        (text,) = self.received()["texts"]
         message: dict[str, Any] = json.loads(text)
         return message
 
 
 @pytest.fixture
-def view() -> Iterator[View]:
-    view = View()
+def view() -> Iterator[RelayedView]:
+    view = RelayedView()
     yield view
     view.links.close()
     view.relay.close()
 
 
 @pytest.mark.usefixtures("served")
-def test_the_kernel_hands_messages_on_as_they_are(view: View) -> None:
-    view.opens()
-    welcome = view.told()
+def test_the_kernel_hands_messages_on_as_they_are(view: RelayedView) -> None:
+    view.open_link()
+    welcome = view.list_received()
     assert (welcome["type"], welcome["body"]["version"]) == ("welcome", 1)
     ask = {"service": "runtime", "method": "states", "params": {"limit": 1}, "window": 0}
-    view.says("request", ask, "v1")
-    answer = view.told()
+    view.send_message("request", ask, "v1")
+    answer = view.list_received()
     assert (answer["type"], answer["id"]) == ("result", "v1")
     assert answer["n"] == 2  # the view counts them, to see whether one was lost
 
 
-def test_without_a_core_the_view_is_told_what_to_do(view: View) -> None:
-    view.opens()
-    closed = view.heard()
+def test_without_a_core_the_view_is_told_what_to_do(view: RelayedView) -> None:
+    view.open_link()
+    closed = view.received()
     assert (closed["op"], closed["code"]) == ("closed", 1008)
     assert "agentstepper serve" in closed["reason"]
 
 
 def test_a_core_that_is_away_is_tried_again_by_the_view(
-    view: View, monkeypatch: pytest.MonkeyPatch, free_tcp_port: int
+    view: RelayedView, monkeypatch: pytest.MonkeyPatch, free_tcp_port: int
 ) -> None:
     monkeypatch.setenv(discover.URL_VARIABLE, f"ws://127.0.0.1:{free_tcp_port}")
-    view.opens()
-    closed = view.heard()
+    view.open_link()
+    closed = view.received()
     assert (closed["op"], closed["code"]) == ("closed", 1013)
     assert "can't be reached: " in closed["reason"]
 
@@ -122,25 +122,25 @@ def test_a_core_that_is_away_is_tried_again_by_the_view(
 def test_a_core_that_ends_is_told() -> None:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=None) as core:
         url = discover.to_runtime_url(f"ws://127.0.0.1:{core.client_port}")
-        view = View(lambda: discover.CoreEndpoint(url, core.tokens.control))
-        view.opens()
-        assert view.told()["type"] == "welcome"
-    assert view.heard()["op"] == "closed"
+        view = RelayedView(lambda: discover.CoreEndpoint(url, core.tokens.control))
+        view.open_link()
+        assert view.list_received()["type"] == "welcome"
+    assert view.received()["op"] == "closed"
     view.relay.close()
 
 
 @pytest.mark.usefixtures("served")
-def test_a_relay_that_nobody_needs_has_no_thread(view: View) -> None:
+def test_a_relay_that_nobody_needs_has_no_thread(view: RelayedView) -> None:
     def threads() -> list[str]:
         return [each.name for each in threading.enumerate() if "relay" in each.name]
 
     assert threads() == []
-    view.opens()
-    assert view.told()["type"] == "welcome"
+    view.open_link()
+    assert view.list_received()["type"] == "welcome"
     assert threads() == ["agentstepper-relay"]
     view.relay.close()
     assert threads() == []
-    view.opens()  # a view that hasn't heard
+    view.open_link()  # a view that hasn't heard
     with pytest.raises(RuntimeError, match="closed"):
         _ = view.relay.loop
 

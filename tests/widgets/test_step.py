@@ -9,7 +9,7 @@ import pytest
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import CellResult, Kernel
-from tests.widgets.person import Person
+from tests.widgets.person import KernelTestView
 
 #: Reaches one halt point and shows what came back.
 ASK = """
@@ -27,19 +27,19 @@ def plain(text: str) -> str:
 # ---- what a cell is --------------------------------------------------------------------------------
 
 
-def test_a_cell_without_an_agent(kernel: Kernel, person: Person) -> None:
+def test_a_cell_without_an_agent(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step\nimport os\nx = 41\nprint('out')\nx + 1")
     assert (ran.status, ran.text, ran.value) == ("ok", "out\n", "42")
     assert kernel.run("_, dbg").value.startswith("(42, <AgentStepper 'My notebook', closed>")
-    run = person.when_over()
+    run = person.wait_until_ended()
     assert (run.program, run.ending) == ("My notebook", RunEnding.FINISHED)
 
 
-def test_the_view_stands_above_the_output(kernel: Kernel, person: Person) -> None:
+def test_the_view_stands_above_the_output(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step named\nprint('out')")
     shown = [c for kind, c in ran.outputs if kind in ("display_data", "stream")]
     view, printed = shown
-    run = person.when_over()
+    run = person.wait_until_ended()
     assert view["data"][VIEW_MIME]["run"] == run.id
     assert run.program == "named"
     assert view["data"]["text/plain"].startswith(f"AgentStepper: the view of run {run.id}")
@@ -49,15 +49,17 @@ def test_the_view_stands_above_the_output(kernel: Kernel, person: Person) -> Non
 @pytest.mark.parametrize(
     "line", ["'two words'", "--main 'two words'", "'two words' --main", '"two words"']
 )
-def test_names(kernel: Kernel, person: Person, line: str) -> None:
+def test_names(kernel: Kernel, person: KernelTestView, line: str) -> None:
     assert kernel.run(f"%%step {line}\npass").status == "ok"
-    assert person.when_over().program == "two words"
+    assert person.wait_until_ended().program == "two words"
 
 
 @pytest.mark.parametrize(
     "line", ["a b", "--nonsense", "--workspace", "'unclosed", "--main --background"]
 )
-def test_lines_that_are_wrong(kernel: Kernel, core: object, person: Person, line: str) -> None:
+def test_lines_that_are_wrong(
+    kernel: Kernel, core: object, person: KernelTestView, line: str
+) -> None:
     before = len(person.runs)
     ran = kernel.run(f"%%step {line}\nraise SystemError")
     assert (ran.status, ran.error) == ("error", "UsageError")
@@ -68,7 +70,7 @@ def test_lines_that_are_wrong(kernel: Kernel, core: object, person: Person, line
 
 
 @pytest.mark.parametrize("line", ["--help", "-h", "named --help"])
-def test_help(kernel: Kernel, person: Person, line: str) -> None:
+def test_help(kernel: Kernel, person: KernelTestView, line: str) -> None:
     before = len(person.runs)
     ran = kernel.run(f"%%step {line}\nraise SystemError")
     assert ran.status == "ok"
@@ -89,7 +91,7 @@ def test_a_line_that_is_wrong_says_what_was_meant(kernel: Kernel, line: str, sai
     assert said in kernel.run(f"%%step {line}\npass").text
 
 
-def test_blocks_of_a_cell_that_awaits(kernel: Kernel, person: Person) -> None:
+def test_blocks_of_a_cell_that_awaits(kernel: Kernel, person: KernelTestView) -> None:
     """At its top level in both forms; in an `async def` of it only in the form that blocks no loop."""
     ran = kernel.run(
         "%%step\nprint('READY')\n"
@@ -132,7 +134,7 @@ work()
 """
 
 
-def test_wraps_outlive_their_cell(kernel: Kernel, person: Person) -> None:
+def test_wraps_outlive_their_cell(kernel: Kernel, person: KernelTestView) -> None:
     """They halt in the run of the cell that calls them, also in a thread of it; elsewhere nowhere."""
     first = kernel.run(WRAPS.format(name="first"), lambda: [person.step() for _ in range(4)])
     assert (first.status, first.value) == ("ok", "('one?', 3)")
@@ -142,8 +144,8 @@ def test_wraps_outlive_their_cell(kernel: Kernel, person: Person) -> None:
     code += "t = threading.Thread(target=lambda: got.append(work()))\nt.start(); t.join()\ngot"
 
     def edit() -> None:
-        assert person.when_halted().program == "second"
-        person.answer(person.halted(), '{"text": "two"}')
+        assert person.wait_until_halted().program == "second"
+        person.step_run(person.find_halted_run(), '{"text": "two"}')
         for _ in range(3):
             person.step()
 
@@ -152,7 +154,7 @@ def test_wraps_outlive_their_cell(kernel: Kernel, person: Person) -> None:
     assert kernel.run("work()").value == "('one?', 3)"
 
 
-def test_a_cell_that_wraps_is_executed_again(kernel: Kernel, person: Person) -> None:
+def test_a_cell_that_wraps_is_executed_again(kernel: Kernel, person: KernelTestView) -> None:
     """Its wraps take the place of the earlier ones: a call is one event."""
     for name in ("first", "again"):
         ran = kernel.run(WRAPS.format(name=name), lambda: [person.step() for _ in range(4)])
@@ -163,10 +165,10 @@ def test_a_cell_that_wraps_is_executed_again(kernel: Kernel, person: Person) -> 
     assert ran.value == "'three?'"
 
 
-def test_variables_in_the_line(kernel: Kernel, person: Person, folder: object) -> None:
+def test_variables_in_the_line(kernel: Kernel, person: KernelTestView, folder: object) -> None:
     kernel.run("import pathlib; place = pathlib.Path('place'); place.mkdir(exist_ok=True)")
     assert kernel.run("%%step --workspace {place}\npass").status == "ok"
-    assert person.when_over().workspace == f"{folder}/place"
+    assert person.wait_until_ended().workspace == f"{folder}/place"
 
 
 def test_a_silenced_value(kernel: Kernel) -> None:
@@ -179,12 +181,12 @@ def test_magics_and_commands_inside(kernel: Kernel) -> None:
     assert (ran.text.strip(), ran.value) == ("from a shell", "True")
 
 
-def test_a_cell_that_is_no_python_opens_no_run(kernel: Kernel, person: Person) -> None:
+def test_a_cell_that_is_no_python_opens_no_run(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step\nx = 1\ny = = 2")
     assert (ran.status, ran.error) == ("error", "SyntaxError")
     assert "line 3" in plain(ran.traceback)
     kernel.run("%%step after\npass")
-    assert person.when(lambda run: True).program == "after"
+    assert person.wait_for_run(lambda run: True).program == "after"
 
 
 # ---- where it runs ---------------------------------------------------------------------------------
@@ -214,7 +216,7 @@ def test_threads(kernel: Kernel) -> None:
     assert kernel.run("%%step --main\nthreading.current_thread() is main").value == "True"
 
 
-def test_main_does_not_await(kernel: Kernel, person: Person) -> None:
+def test_main_does_not_await(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step --main\nawait work()")
     assert (ran.status, ran.error) == ("error", "UsageError")
     assert "Leave out --main" in str(ran.outputs)
@@ -241,17 +243,17 @@ def test_output_of_what_the_cell_starts(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("option", ["", "--main"])
-def test_a_step_with_an_edit(kernel: Kernel, person: Person, option: str) -> None:
+def test_a_step_with_an_edit(kernel: Kernel, person: KernelTestView, option: str) -> None:
     def two_steps() -> None:
         person.step('{"q": 1.0}')
         person.step()
 
     ran = kernel.run(f"%%step agent {option}\n{ASK}\nquery.response", two_steps)
     assert (ran.status, ran.value) == ("ok", "{'q': 1.0}")
-    assert person.when_over().ending is RunEnding.FINISHED
+    assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
-def test_agents_in_the_cell_are_its_run(kernel: Kernel, person: Person) -> None:
+def test_agents_in_the_cell_are_its_run(kernel: Kernel, person: KernelTestView) -> None:
     code = """%%step outer
 import agentstepper_nb
 with agentstepper_nb.AgentStepper("inner") as dbg2:
@@ -266,11 +268,11 @@ asyncio.run(more())
     before = len(person.runs)
     ran = kernel.run(code, lambda: [person.step() for _ in range(4)])
     assert ran.status == "ok", ran
-    assert person.when_over().program == "outer"
+    assert person.wait_until_ended().program == "outer"
     assert len(person.runs) == before + 1
 
 
-def test_a_top_level_await_at_a_breakpoint(kernel: Kernel, person: Person) -> None:
+def test_a_top_level_await_at_a_breakpoint(kernel: Kernel, person: KernelTestView) -> None:
     code = """%%step
 from agentstepper_nb import AsyncAgentStepper
 agent = await AsyncAgentStepper.connect("inner")
@@ -284,7 +286,7 @@ await agent.end_llm_query_breakpoint(await agent.begin_llm_query_breakpoint("hi"
 # ---- how it ends -----------------------------------------------------------------------------------
 
 
-def test_an_exception(kernel: Kernel, person: Person) -> None:
+def test_an_exception(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step\ndef f():\n    1 / 0\nx = 1\nf()")
     assert (ran.status, ran.error) == ("error", "ZeroDivisionError")
     shown = plain(ran.traceback)
@@ -292,7 +294,7 @@ def test_an_exception(kernel: Kernel, person: Person) -> None:
     assert "----> 3     1 / 0" in shown.replace("1/0", "1 / 0")
     assert "worker.py" not in shown
     assert "asyncio" not in shown
-    run = person.when_over()
+    run = person.wait_until_ended()
     assert run.ending is RunEnding.CRASHED
     assert run.failure is not None
     assert run.failure.type.endswith("ZeroDivisionError")
@@ -307,13 +309,13 @@ def test_an_exception_of_a_cell_that_awaits(kernel: Kernel) -> None:
     assert "base_events.py" not in shown
 
 
-def test_leaving(kernel: Kernel, person: Person) -> None:
+def test_leaving(kernel: Kernel, person: KernelTestView) -> None:
     assert kernel.run("%%step\nimport sys\nsys.exit(3)").error == "SystemExit"
-    assert person.when_over().ending is RunEnding.CRASHED
+    assert person.wait_until_ended().ending is RunEnding.CRASHED
 
 
 @pytest.mark.parametrize("option", ["", "--main"])
-def test_stop(kernel: Kernel, person: Person, option: str) -> None:
+def test_stop(kernel: Kernel, person: KernelTestView, option: str) -> None:
     swallowing = f"""%%step agent {option}
 try:
     print("READY")
@@ -326,10 +328,10 @@ print("went on")
     ran = kernel.run(swallowing, person.stop)
     assert (ran.status, ran.error) == ("ok", None)
     assert ran.text == "READY\nStopped by you at line 4 of this cell.\n"
-    assert person.when_over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
-def test_stop_inside_of_tasks(kernel: Kernel, person: Person) -> None:
+def test_stop_inside_of_tasks(kernel: Kernel, person: KernelTestView) -> None:
     code = """%%step
 from agentstepper_nb import AsyncAgentStepper
 async def one(agent):
@@ -342,22 +344,22 @@ async with asyncio.TaskGroup() as group:
     ran = kernel.run(code, person.stop)
     assert (ran.status, ran.error) == ("ok", None), ran
     assert "Stopped by you at line 4 of this cell." in ran.text
-    assert person.when_over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
 # ---- interrupts ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", ["", "--main"])
-def test_interrupt_at_a_breakpoint(kernel: Kernel, person: Person, option: str) -> None:
+def test_interrupt_at_a_breakpoint(kernel: Kernel, person: KernelTestView, option: str) -> None:
     def interrupt() -> None:
-        person.when_halted()
+        person.wait_until_halted()
         kernel.interrupt()
 
     ran = kernel.run(f"%%step agent {option}\n{ASK}", interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "continues in the background" not in ran.traceback
-    run = person.when_over()
+    run = person.wait_until_ended()
     assert (run.ending, run.pending) == (RunEnding.STOPPED, ())
     assert kernel.run("1").value == "1"
 
@@ -377,15 +379,15 @@ BLOCKED = {
 
 
 @pytest.mark.parametrize("how", BLOCKED)
-def test_interrupt(kernel: Kernel, person: Person, how: str) -> None:
+def test_interrupt(kernel: Kernel, person: KernelTestView, how: str) -> None:
     ran = kernel.run(f"%%step\nprint('READY')\n{BLOCKED[how]}", kernel.interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "continues in the background" not in ran.traceback
-    assert person.when_over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
     assert kernel.run("1").value == "1"
 
 
-def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
+def test_interrupt_of_what_cannot_be(kernel: Kernel, person: KernelTestView) -> None:
     """The cell gives up on a call of C; that the thread goes on, and where, is said."""
     kernel.run(
         "import os, agentstepper_nb.magics.cell_thread as w\n"
@@ -396,7 +398,7 @@ def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "continues in the background" in plain(ran.traceback)
     assert "line 3" in plain(ran.traceback)
-    assert person.when_over().ending is RunEnding.STOPPED
+    assert person.wait_until_ended().ending is RunEnding.STOPPED
     freed: CellResult = kernel.run(
         "import threading\n"
         "worker = next(t for t in threading.enumerate() if t.name == 'agentstepper cell')\n"
@@ -442,7 +444,7 @@ def ask():
 """
 
 
-def test_one_line_says_where_the_cell_halts(kernel: Kernel, person: Person) -> None:
+def test_one_line_says_where_the_cell_halts(kernel: Kernel, person: KernelTestView) -> None:
     assert kernel.run(ASK_A_MODEL).status == "ok"
     cell = (
         "%%step\nprint('READY')\nwith contextlib.redirect_stdout(io.StringIO()) as out:\n    ask()\n"

@@ -15,7 +15,7 @@ from agentstepper_nb.hub.rpc_sessions import RpcPeerSession
 from agentstepper_nb.hub.socket_listeners import stop_accepting
 from agentstepper_nb.hub.sockets import FairScheduler, SocketConnection, serve_connection
 from agentstepper_nb.rpc.session import RpcService
-from tests.worker.worker_pair import LOG, Echo
+from tests.worker.worker_pair import LOG, EchoService
 
 #: What a test's Core answers a handshake with; None: it takes it.
 RefuseHandler = Callable[[ServerConnection, Request], Response | None]
@@ -26,7 +26,7 @@ def refuse(status: int, text: str) -> RefuseHandler:
     return lambda connection, request: connection.respond(HTTPStatus(status), text)
 
 
-class Core:
+class WorkerPortCore:
     """Listens on a port that stays its own.
 
     Args:
@@ -40,13 +40,13 @@ class Core:
     """
 
     def __init__(self, services: Mapping[str, RpcService] | None = None) -> None:
-        self.echo = Echo()
+        self.echo = EchoService()
         self._services = services or {"echo": self.echo}
         self.tokens: list[str | None] = []
         self.refuse: RefuseHandler = lambda connection, request: None
         self.greets: str | None = None
         self.sessions: list[RpcPeerSession] = []
-        self.came = asyncio.Event()
+        self.arrived = asyncio.Event()
         self._server: Server | None = None
         self.port = 0
 
@@ -55,7 +55,7 @@ class Core:
         return CoreEndpoint(f"ws://127.0.0.1:{self.port}/worker", "the token")
 
     async def start(self) -> None:
-        self._server = await serve(self._on, "127.0.0.1", self.port, process_request=self._check)
+        self._server = await serve(self._serve, "127.0.0.1", self.port, process_request=self._check)
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def stop(self) -> None:
@@ -64,7 +64,7 @@ class Core:
         self._server.close(reason="The Core is stopping.")
         await self._server.wait_closed()
 
-    async def __aenter__(self) -> Core:
+    async def __aenter__(self) -> WorkerPortCore:
         await self.start()
         return self
 
@@ -73,15 +73,15 @@ class Core:
 
     async def connected(self) -> RpcPeerSession:
         """Wait for the next connection that has greeted."""
-        await self.came.wait()
-        self.came.clear()
+        await self.arrived.wait()
+        self.arrived.clear()
         return self.sessions[-1]
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:
         self.tokens.append(request.headers.get("Authorization"))
         return self.refuse(connection, request)
 
-    async def _on(self, socket: ServerConnection) -> None:
+    async def _serve(self, socket: ServerConnection) -> None:
         if self.greets is not None:
             await socket.recv()
             await socket.send(self.greets)
@@ -95,4 +95,4 @@ class Core:
 
     def _hello(self, hello: Any) -> None:
         self.hello = hello
-        self.came.set()
+        self.arrived.set()

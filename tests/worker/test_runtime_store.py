@@ -44,7 +44,7 @@ def refused(code: str) -> Any:
     return pytest.raises(CommandError, check=lambda error: error.code == code)
 
 
-class Far(RemoteRuntimeStore):
+class WorkerServedStore(RemoteRuntimeStore):
     """A store in memory that a worker serves, and the way there."""
 
     def __init__(self) -> None:
@@ -65,18 +65,18 @@ class Far(RemoteRuntimeStore):
 
 class TestRemote(RuntimeStoreConformance):
     async def open(self) -> RuntimeStore:
-        return Far()
+        return WorkerServedStore()
 
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:
         return store
 
     async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
-        assert isinstance(store, Far)
+        assert isinstance(store, WorkerServedStore)
         sql = f"DELETE FROM {STATES.name} WHERE session_id = ?"
         await store.near._writer.call(lambda connection: connection.execute(sql, (session_id,)))
 
     async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
-        assert isinstance(store, Far)
+        assert isinstance(store, WorkerServedStore)
         sql = f"UPDATE {STATES.name} SET state = ? WHERE session_id = ?"
         await store.near._writer.call(
             lambda connection: connection.execute(sql, (text, session_id))
@@ -110,7 +110,7 @@ async def test_what_is_no_method_or_no_params_of_it_is_refused() -> None:
 
 
 async def test_what_cannot_be_kept_is_a_store_error_at_the_other_end() -> None:
-    far = Far()
+    far = WorkerServedStore()
     await far.near.close()
     with pytest.raises(StoreError, match="closed"):
         await far.states(StateQuery())
@@ -149,7 +149,7 @@ async def test_a_worker_that_is_lost_again_and_again_is_said_to_be() -> None:
 
 
 async def test_a_lost_worker_is_said_to_be_lost() -> None:
-    far = Far()
+    far = WorkerServedStore()
     await far.info()
     far.wire.break_off()
     with refused("unknown_service"):  # nobody serves it: a Core would start a worker
@@ -160,7 +160,7 @@ async def test_a_lost_worker_is_said_to_be_lost() -> None:
 # ---- the service --------------------------------------------------------------------------------
 
 
-class Opening:
+class FailingOpening:
     """Opens a store, after it has failed so often."""
 
     def __init__(self, failures: int) -> None:
@@ -175,7 +175,7 @@ class Opening:
 
 
 async def test_it_is_opened_once_by_who_asks_first() -> None:
-    opening = Opening(0)
+    opening = FailingOpening(0)
     service = RuntimeStoreService(opening)
     assert opening.times == 0
     await asyncio.gather(*(service.call("info", Raw(b"null")) for _ in range(3)))
@@ -188,7 +188,7 @@ async def test_it_is_opened_once_by_who_asks_first() -> None:
 
 
 async def test_when_nobody_asks_any_more_it_is_let_go_and_opened_again_for_the_next() -> None:
-    opening, closed = Opening(0), asyncio.Event()
+    opening, closed = FailingOpening(0), asyncio.Event()
 
     class Store(SqliteRuntimeStore):
         async def close(self) -> None:
@@ -241,7 +241,7 @@ async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_pat
 
 
 async def test_opening_that_failed_is_tried_again() -> None:
-    service = RuntimeStoreService(Opening(1))
+    service = RuntimeStoreService(FailingOpening(1))
     with refused("store_failed"):
         await service.call("info", Raw(b"null"))
     assert await service.call("info", Raw(b"null")) is not None

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.rpc.peer import WINDOW_ITEMS
-from tests.worker.worker_pair import LOG, Echo, Said, WorkerConnection
+from tests.worker.worker_pair import LOG, EchoedText, EchoService, WorkerConnection
 
 
 def run(test: Any) -> None:
@@ -25,7 +25,7 @@ def refused(code: str) -> Any:
 
 
 async def told(workers: Workers, method: str, said: str = "hello") -> Any:
-    return await workers.call("echo", method, Said(said), Said)
+    return await workers.call("echo", method, EchoedText(said), EchoedText)
 
 
 def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
@@ -33,9 +33,9 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
         workers = Workers(LOG)
         with refused("unknown_service"):
             await told(workers, "echo")
-        WorkerConnection(workers, {"echo": Echo()})
+        WorkerConnection(workers, {"echo": EchoService()})
         assert workers.is_serving("echo")
-        assert await told(workers, "echo") == Said("hello")
+        assert await told(workers, "echo") == EchoedText("hello")
         assert await workers.call("echo", "nothing", None, type(None)) is None
         with refused("unknown_run"):
             await told(workers, "refuse")
@@ -58,21 +58,21 @@ async def test_workers_of_two_hosts_may_have_one_pid() -> None:
 
     workers = Workers(LOG)
     one, other = (
-        WorkerConnection(workers, {"echo": Echo()}, host=host) for host in ("one", "other")
+        WorkerConnection(workers, {"echo": EchoService()}, host=host) for host in ("one", "other")
     )
     assert (one.closed_with, other.closed_with) == (None, None)
-    again = WorkerConnection(workers, {"echo": Echo()}, host="one")
+    again = WorkerConnection(workers, {"echo": EchoService()}, host="one")
     assert one.closed_with == (1000, "replaced by a newer connection")
     assert (other.closed_with, again.closed_with) == (None, None)
 
 
 async def test_answers_may_overtake_each_other() -> None:
-    workers, echo = Workers(LOG), Echo()
+    workers, echo = Workers(LOG), EchoService()
     WorkerConnection(workers, {"echo": echo})
     slow = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
     said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
-    assert said == [Said(str(n)) for n in range(100)]
+    assert said == [EchoedText(str(n)) for n in range(100)]
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await slow
@@ -80,29 +80,29 @@ async def test_answers_may_overtake_each_other() -> None:
     assert echo.cancelled == 1
 
 
-async def items(stream: AsyncGenerator[Said, None]) -> list[str]:
+async def items(stream: AsyncGenerator[EchoedText, None]) -> list[str]:
     return [item.text async for item in stream]
 
 
 async def test_streams() -> None:
     workers = Workers(LOG)
-    WorkerConnection(workers, {"echo": Echo()})
-    assert await items(workers.stream("echo", "three", None, Said)) == ["0", "1", "2"]
+    WorkerConnection(workers, {"echo": EchoService()})
+    assert await items(workers.stream("echo", "three", None, EchoedText)) == ["0", "1", "2"]
     with refused("unknown_run"):
-        await items(workers.stream("echo", "refuse", None, Said))
+        await items(workers.stream("echo", "refuse", None, EchoedText))
     assert await told(workers, "echo")
 
 
 async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
-    workers, echo = Workers(LOG), Echo()
+    workers, echo = Workers(LOG), EchoService()
     WorkerConnection(workers, {"echo": echo})
-    async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
-        assert await anext(stream) == Said("0")
+    async with aclosing(workers.stream("echo", "endless", None, EchoedText)) as stream:
+        assert await anext(stream) == EchoedText("0")
         for _ in range(10 * WINDOW_ITEMS):
             await asyncio.sleep(0)
         assert echo.given == WINDOW_ITEMS
         for number in range(1, 3 * WINDOW_ITEMS):
-            assert await anext(stream) == Said(str(number))
+            assert await anext(stream) == EchoedText(str(number))
         for _ in range(10 * WINDOW_ITEMS):
             await asyncio.sleep(0)
         assert echo.given <= 4 * WINDOW_ITEMS
@@ -111,11 +111,11 @@ async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
 
 
 async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
-    workers, echo = Workers(LOG), Echo()
+    workers, echo = Workers(LOG), EchoService()
     wire = WorkerConnection(workers, {"echo": echo})
     call = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
-    stream = workers.stream("echo", "endless", None, Said)
+    stream = workers.stream("echo", "endless", None, EchoedText)
     await anext(stream)
     wire.break_off()
     with refused("worker_lost"):
@@ -129,7 +129,7 @@ async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
 
 
 async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> None:
-    workers, first, second = Workers(LOG), Echo(), Echo()
+    workers, first, second = Workers(LOG), EchoService(), EchoService()
     one = WorkerConnection(workers, {"echo": first}, pid=1)
     WorkerConnection(workers, {"echo": second}, pid=2)
     call = asyncio.create_task(told(workers, "never"))
@@ -143,7 +143,7 @@ async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> Non
 
 
 async def test_a_process_that_connects_again_is_asked_there() -> None:
-    workers, echo = Workers(LOG), Echo()
+    workers, echo = Workers(LOG), EchoService()
     one = WorkerConnection(workers, {"echo": echo})
     call = asyncio.create_task(told(workers, "never"))
     await echo.reached.wait()
@@ -155,7 +155,7 @@ async def test_a_process_that_connects_again_is_asked_there() -> None:
     workers.close()
 
 
-class Starting:
+class FakeWorkerStart:
     """Starts a worker of the same loop, or fails as it is told."""
 
     def __init__(self) -> None:
@@ -172,20 +172,22 @@ class Starting:
         if self.dies:
             asyncio.get_running_loop().call_soon(ended.set_result, "exited with 3")
         elif self.started == 1:
-            asyncio.get_running_loop().call_soon(WorkerConnection, self.workers, {"echo": Echo()})
+            asyncio.get_running_loop().call_soon(
+                WorkerConnection, self.workers, {"echo": EchoService()}
+            )
         return ended
 
 
 async def test_a_worker_is_started_by_who_asks() -> None:
-    starter = Starting()
+    starter = FakeWorkerStart()
     starter.workers = workers = Workers(LOG, starter)
     assert not workers.is_serving("echo")
     said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
-    assert said == [Said("hello")] * 5
+    assert said == [EchoedText("hello")] * 5
 
 
 async def test_a_worker_that_does_not_start_is_said() -> None:
-    starter = Starting()
+    starter = FakeWorkerStart()
     workers = Workers(LOG, starter)
     starter.fails = OSError("no such file")
     with refused("worker_failed") as caught:
@@ -229,11 +231,11 @@ async def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
 async def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:
     """Its connection is gone before its process is known to be."""
 
-    starter = Starting()
+    starter = FakeWorkerStart()
     starter.workers = workers = Workers(LOG, starter)
     starter.dies = True
     asking = asyncio.create_task(told(workers, "echo"))
     while not starter.started:
         await asyncio.sleep(0)
     starter.dies, starter.started = False, 0
-    assert await asking == Said("hello")
+    assert await asking == EchoedText("hello")

@@ -23,14 +23,14 @@ from agentstepper_nb.rpc.session import RpcService, RpcSession
 LOG = logging.getLogger("agentstepper_nb.test")
 
 
-class Said(Struct, frozen=True):
+class EchoedText(Struct, frozen=True):
     """What the service below says and is told."""
 
     text: str
 
 
 @dataclass
-class Echo:
+class EchoService:
     """A service that says what it is told, again and again, or never.
 
     Attributes:
@@ -50,7 +50,7 @@ class Echo:
             await self._hang()
         match method:
             case "echo":
-                return msgspec.json.decode(params, type=Said)
+                return msgspec.json.decode(params, type=EchoedText)
             case "nothing":
                 return None
             case "refuse":
@@ -72,7 +72,7 @@ class Echo:
         most = {"three": 3, "endless": 1_000_000}[method]
         try:
             for number in range(most):
-                yield Said(str(number))
+                yield EchoedText(str(number))
                 self.given += 1
                 self.reached.set()
         except (GeneratorExit, asyncio.CancelledError):

@@ -28,7 +28,7 @@ from .tools import AllRecoverable
 SECRET = "KEY=canary-51d0"
 
 
-class Place:
+class DeniedFilesWorkspace:
     """A workspace with a file `.env` of many names, and tools that the rules hold for."""
 
     def __init__(self, folder: Path, book: PolicyRulesFile) -> None:
@@ -44,10 +44,10 @@ class Place:
         self.engine = DefaultPolicyEngine(book, self.workspace, recoverable_files=AllRecoverable())
         self.tools = make_default_tools(images=True)
 
-    def judged(self, name: str, **args: Any) -> PolicyDecision:
+    def evaluate(self, name: str, **args: Any) -> PolicyDecision:
         return asyncio.run(self.engine.evaluate(self.tool(name), json.dumps(args))).decision
 
-    def ran(self, name: str, **args: Any) -> ToolResult:
+    def run_command(self, name: str, **args: Any) -> ToolResult:
         """What the tool alone does, were it let pass by a policy of somebody's own."""
         ctx = ToolContext(workspace=self.workspace, cancellation=asyncio.Event())
         return asyncio.run(self.tool(name).execute(args, ctx))
@@ -63,8 +63,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, book: PolicyRulesFile) -> Place:
-    return Place(tmp_path, book)
+def place(tmp_path: Path, book: PolicyRulesFile) -> DeniedFilesWorkspace:
+    return DeniedFilesWorkspace(tmp_path, book)
 
 
 NAMES = [".env", "./.env", "src/../.env", "link", "src/hard.txt", "folder/hard.txt", ".//.env"]
@@ -76,10 +76,12 @@ WRITES = [
 
 
 @pytest.mark.parametrize("rule", ["read_file", "*", "search", "run_command"])
-def test_a_file_that_may_not_be_read_is_denied_to_each_tool(place: Place, rule: str) -> None:
+def test_a_file_that_may_not_be_read_is_denied_to_each_tool(
+    place: DeniedFilesWorkspace, rule: str
+) -> None:
     def judged(*paths: str) -> list[tuple[str, str, PolicyDecision]]:
         return [
-            (tool, path, place.judged(tool, path=path, **args))
+            (tool, path, place.evaluate(tool, path=path, **args))
             for tool, args in (*READS, *WRITES)
             for path in paths
         ]
@@ -95,35 +97,39 @@ def test_a_file_that_may_not_be_read_is_denied_to_each_tool(place: Place, rule: 
 
 @pytest.mark.parametrize("path", NAMES)
 @pytest.mark.parametrize("rule", ["write_*", "edit_file", "apply_patch"])
-def test_a_file_that_may_not_be_written_can_be_read(place: Place, rule: str, path: str) -> None:
+def test_a_file_that_may_not_be_written_can_be_read(
+    place: DeniedFilesWorkspace, rule: str, path: str
+) -> None:
     place.book.deny(rule, path="*.env")
     for tool, args in READS:
-        assert place.judged(tool, path=path, **args) is PolicyDecision.ALLOWED
+        assert place.evaluate(tool, path=path, **args) is PolicyDecision.ALLOWED
     for tool, args in WRITES:
-        assert place.judged(tool, path=path, **args) is PolicyDecision.DENIED
+        assert place.evaluate(tool, path=path, **args) is PolicyDecision.DENIED
     patch = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n"
-    assert place.judged("apply_patch", patch=patch) is PolicyDecision.DENIED
+    assert place.evaluate("apply_patch", patch=patch) is PolicyDecision.DENIED
 
 
 @pytest.mark.parametrize("path", NAMES)
-def test_the_workspace_refuses_as_well(place: Place, path: str) -> None:
+def test_the_workspace_refuses_as_well(place: DeniedFilesWorkspace, path: str) -> None:
     """A link that was made after the policy looked leads nowhere else."""
     place.book.deny("read_file", path=".env")
     for tool, args in READS[:2]:
-        result = place.ran(tool, path=path, **args)
+        result = place.run_command(tool, path=path, **args)
         assert "a rule says: deny `read_file` on `.env` everywhere" in (result.error or "")
     for tool, args in WRITES:
-        result = place.ran(tool, path=path, **args)
+        result = place.run_command(tool, path=path, **args)
         assert not result.ok and SECRET not in str(result)
-    place.ran("apply_patch", patch=f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{SECRET}\n")
+    place.run_command(
+        "apply_patch", patch=f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{SECRET}\n"
+    )
     assert (place.root / ".env").read_text() == f"{SECRET}\n"
 
 
-def test_what_is_denied_to_writing_alone_stands(place: Place) -> None:
+def test_what_is_denied_to_writing_alone_stands(place: DeniedFilesWorkspace) -> None:
     place.book.deny("write_*", path="*.env")
-    assert place.ran("read_file", path=".env").ok
-    assert not place.ran("write_file", path=".env", content="x").ok
-    assert not place.ran("write_file", path="src/new.env", content="x").ok
+    assert place.run_command("read_file", path=".env").ok
+    assert not place.run_command("write_file", path=".env", content="x").ok
+    assert not place.run_command("write_file", path="src/new.env", content="x").ok
     assert (place.root / ".env").read_text() == f"{SECRET}\n"
     assert not (place.root / "src" / "new.env").exists()
 
@@ -131,12 +137,12 @@ def test_what_is_denied_to_writing_alone_stands(place: Place) -> None:
 @pytest.mark.parametrize("context", [0, 3])
 @pytest.mark.parametrize("pattern", ["KEY", "KE(?=Y)"])
 def test_a_search_leaves_denied_files_out_and_says_so(
-    place: Place, pattern: str, context: int
+    place: DeniedFilesWorkspace, pattern: str, context: int
 ) -> None:
     args = {"pattern": pattern, "hidden": True, "context": context}
-    assert str(place.ran("search", **args).data).count(SECRET) == 2
+    assert str(place.run_command("search", **args).data).count(SECRET) == 2
     place.book.deny("read_file", path=".env")
-    result = place.ran("search", **args)
+    result = place.run_command("search", **args)
     assert result.data == {
         "matches": 1,
         "text": "src/a.py:1: KEY=a\n",
@@ -144,7 +150,7 @@ def test_a_search_leaves_denied_files_out_and_says_so(
     }
 
 
-def test_a_diff_leaves_denied_files_out_and_says_so(place: Place) -> None:
+def test_a_diff_leaves_denied_files_out_and_says_so(place: DeniedFilesWorkspace) -> None:
     place.git("init", "-q")
     place.git("add", ".")
     place.git("commit", "-q", "-m", "first")
@@ -153,17 +159,17 @@ def test_a_diff_leaves_denied_files_out_and_says_so(place: Place) -> None:
     (place.root / ".env").unlink()
     (place.root / "[x].env").write_text(SECRET)
     place.git("add", "-N", "[x].env")
-    result = place.ran("git_diff")
+    result = place.run_command("git_diff")
     assert "+KEY=b" in result.data["diff"] and SECRET not in result.data["diff"]
     assert result.data["left_out"] == "2 files: a rule denies reading."
-    assert SECRET not in str(place.ran("git_diff", base="HEAD"))
-    assert SECRET not in str(place.ran("git_diff", path=".env"))
+    assert SECRET not in str(place.run_command("git_diff", base="HEAD"))
+    assert SECRET not in str(place.run_command("git_diff", path=".env"))
 
 
-def test_a_rule_on_a_folder_holds_for_all_in_it(place: Place) -> None:
+def test_a_rule_on_a_folder_holds_for_all_in_it(place: DeniedFilesWorkspace) -> None:
     place.book.deny("read_file", path="src/")
-    assert place.judged("read_file", path="folder/a.py") is PolicyDecision.DENIED
-    assert place.judged("read_file", path=".env") is PolicyDecision.DENIED  # `src/hard.txt`
+    assert place.evaluate("read_file", path="folder/a.py") is PolicyDecision.DENIED
+    assert place.evaluate("read_file", path=".env") is PolicyDecision.DENIED  # `src/hard.txt`
     assert [path.name for path in find_denied_files(place.book, place.root).unreadable] == [
         ".env",
         "a.py",
@@ -171,22 +177,24 @@ def test_a_rule_on_a_folder_holds_for_all_in_it(place: Place) -> None:
     ]
 
 
-def test_a_rule_on_a_link_is_about_what_it_leads_to(place: Place) -> None:
+def test_a_rule_on_a_link_is_about_what_it_leads_to(place: DeniedFilesWorkspace) -> None:
     place.book.deny("read_file", path="folder")
-    assert place.judged("read_file", path="src/a.py") is PolicyDecision.DENIED
+    assert place.evaluate("read_file", path="src/a.py") is PolicyDecision.DENIED
 
 
-def test_a_rule_of_another_workspace_denies_nothing(place: Place, tmp_path: Path) -> None:
+def test_a_rule_of_another_workspace_denies_nothing(
+    place: DeniedFilesWorkspace, tmp_path: Path
+) -> None:
     place.book.deny(path="*", workspace=tmp_path)
-    assert place.judged("read_file", path=".env") is PolicyDecision.ALLOWED
+    assert place.evaluate("read_file", path=".env") is PolicyDecision.ALLOWED
     assert find_denied_files(place.book, place.root).unreadable == ()
 
 
-def test_a_rule_that_is_removed_denies_no_more(place: Place) -> None:
+def test_a_rule_that_is_removed_denies_no_more(place: DeniedFilesWorkspace) -> None:
     rule = place.book.deny(path="*.env")
-    assert not place.ran("read_file", path=".env").ok
+    assert not place.run_command("read_file", path=".env").ok
     place.book.remove(rule.id)
-    assert place.ran("read_file", path=".env").ok
+    assert place.run_command("read_file", path=".env").ok
 
 
 @pytest.mark.parametrize(
@@ -202,7 +210,7 @@ def test_a_rule_that_is_removed_denies_no_more(place: Place) -> None:
     ],
 )
 def test_files_for_the_sandbox(
-    place: Place, rule: dict[str, str], hidden: list[str], held: list[str]
+    place: DeniedFilesWorkspace, rule: dict[str, str], hidden: list[str], held: list[str]
 ) -> None:
     place.book.deny(**rule)
     assert find_denied_files(place.book, place.root).unreadable == tuple(
@@ -213,15 +221,17 @@ def test_files_for_the_sandbox(
     )
 
 
-def test_a_damaged_book_lets_no_file_be_opened(place: Place) -> None:
+def test_a_damaged_book_lets_no_file_be_opened(place: DeniedFilesWorkspace) -> None:
     place.book.deny("read_file", path=".env")
     place.book.path.write_text("{")
-    assert "can't be read" in (place.ran("read_file", path="src/a.py").error or "")
+    assert "can't be read" in (place.run_command("read_file", path="src/a.py").error or "")
     with pytest.raises(PolicyRulesError):
         find_denied_files(place.book, place.root)
 
 
-def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_told(
+    place: DeniedFilesWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.book.deny("read_file", path=".env")
     monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.FILE_LIMIT", 1)
     with pytest.raises(

@@ -49,7 +49,7 @@ CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
 }
 
 
-class SomeSaved:
+class AllButOneRecoverable:
     """Snapshots that hold all files but one."""
 
     def is_recoverable(self, path: Path) -> bool:
@@ -83,7 +83,11 @@ def test_each_cell_of_the_page_holds(
         tool, args = CALLS[row]
         for column, said in zip(COLUMNS, table(heading)[row], strict=True):
             engine = DefaultPolicyEngine(
-                book, filled, auto_approve=auto_approve, recoverable_files=SomeSaved(), **column
+                book,
+                filled,
+                auto_approve=auto_approve,
+                recoverable_files=AllButOneRecoverable(),
+                **column,
             )
             if evaluate_tool(engine, tool, **args).decision is not WORDS[said]:
                 found[row, str(column)] = evaluate_tool(engine, tool, **args)

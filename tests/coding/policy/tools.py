@@ -11,7 +11,7 @@ from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyEvaluation
 from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
 
 
-class Said:
+class DescribedTool:
     """A tool that says something of itself."""
 
     description = "For tests."
@@ -26,13 +26,13 @@ class Said:
         raise AssertionError("judging runs nothing")
 
 
-RUN = Said("run_command", risk=Risk.MEDIUM)
-RUN_WORDS = Said("run_command", has_shell=False, risk=Risk.MEDIUM)
-READ = Said("read_file", read_only=True)
-WRITE = Said("write_file")
-PATCH = Said("apply_patch")
-ASKING = Said("deploy", requires_approval=True)
-RISKY = Said("format", risk=Risk.HIGH)
+RUN = DescribedTool("run_command", risk=Risk.MEDIUM)
+RUN_WORDS = DescribedTool("run_command", has_shell=False, risk=Risk.MEDIUM)
+READ = DescribedTool("read_file", read_only=True)
+WRITE = DescribedTool("write_file")
+PATCH = DescribedTool("apply_patch")
+ASKING = DescribedTool("deploy", requires_approval=True)
+RISKY = DescribedTool("format", risk=Risk.HIGH)
 
 
 class AllRecoverable:

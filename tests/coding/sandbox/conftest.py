@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.coding.sandbox.home_folder import Scene
-from tests.coding.sandbox.users import ORDINARY, THIS, User
+from tests.coding.sandbox.home_folder import HomeFolders
+from tests.coding.sandbox.users import ORDINARY, THIS, PythonUser
 
 
 @pytest.fixture(params=[THIS, pytest.param(ORDINARY, marks=pytest.mark.soak)])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
-    made = Scene(User(request.param))
+def scene(request: pytest.FixtureRequest) -> Iterator[HomeFolders]:
+    made = HomeFolders(PythonUser(request.param))
     yield made
     made.remove()

@@ -12,12 +12,12 @@ from typing import Any, Final
 from unittest import mock
 
 from tests.coding.sandbox.confined import ran
-from tests.coding.sandbox.users import ROOT, THIS, User
+from tests.coding.sandbox.users import ROOT, THIS, PythonUser
 
 SECRET: Final = "c0ffee-secret"
 
 
-class Scene:
+class HomeFolders:
     """Folders that one user owns, and commands that run among them.
 
     Args:
@@ -25,7 +25,7 @@ class Scene:
         sandbox: The sandbox's name.
     """
 
-    def __init__(self, user: User, sandbox: str = "bubblewrap") -> None:
+    def __init__(self, user: PythonUser, sandbox: str = "bubblewrap") -> None:
         self.user = user
         self.sandbox = sandbox
         self._kept: subprocess.Popen[str] | None = None  # the agent of another user

@@ -13,12 +13,12 @@ import pytest
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.home_folder import SECRET, Scene
+from tests.coding.sandbox.home_folder import SECRET, HomeFolders
 from tests.coding.sandbox.process_holders import DAEMON, FileHolders
 from tests.coding.sandbox.users import ROOT
 
 
-def test_the_workspace_and_the_sessions_folders_alone_can_be_changed(scene: Scene) -> None:
+def test_the_workspace_and_the_sessions_folders_alone_can_be_changed(scene: HomeFolders) -> None:
     attempts = {
         f"{scene.workspace}/new": True,
         "$HOME/new": True,
@@ -47,7 +47,7 @@ def test_the_workspace_and_the_sessions_folders_alone_can_be_changed(scene: Scen
     assert not Path("/var/tmp/new").exists()
 
 
-def test_homes_secrets_and_other_folders_are_absent(scene: Scene) -> None:
+def test_homes_secrets_and_other_folders_are_absent(scene: HomeFolders) -> None:
     absent = [
         *("/etc/shadow", "/etc/gshadow", "/etc/ssl/private", "/var/lib", "/var/run/docker.sock"),
         *("/sys", "/boot", "/mnt", "/run/user", "/dev/sda", "/dev/vda", "/dev/kmsg"),
@@ -60,7 +60,7 @@ def test_homes_secrets_and_other_folders_are_absent(scene: Scene) -> None:
     assert scene.output(f"grep -rl {SECRET} /tmp /var /run /home /etc 2>/dev/null") == ""
 
 
-def test_programs_of_projects_run(scene: Scene) -> None:
+def test_programs_of_projects_run(scene: HomeFolders) -> None:
     scene.write("person/project/test_it.py", "def test_it():\n    assert True\n")
     scene.write("person/project/main.c", "int main(void) { return 0; }\n")
     scene.write("person/project/Makefile", "all: main\n\t./main && echo made\n")
@@ -84,7 +84,7 @@ def test_programs_of_projects_run(scene: Scene) -> None:
 
 
 def test_commands_have_no_rights_and_see_no_other_process(
-    scene: Scene,
+    scene: HomeFolders,
 ) -> None:
     victim = subprocess.Popen(["sleep", "600"], env={"TOKEN": SECRET})
     try:
@@ -103,7 +103,7 @@ def test_commands_have_no_rights_and_see_no_other_process(
     assert SECRET not in others
 
 
-def test_no_secret_of_the_environment_is_seen_by_any_process(scene: Scene) -> None:
+def test_no_secret_of_the_environment_is_seen_by_any_process(scene: HomeFolders) -> None:
     command = "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'"
     said = scene.output(command, env={"OPENAI_API_KEY": SECRET, "PLAIN": "plain-value"})
     assert "plain-value" in said
@@ -111,7 +111,7 @@ def test_no_secret_of_the_environment_is_seen_by_any_process(scene: Scene) -> No
     assert str(scene.data) not in said  # nor what is hidden, by name
 
 
-def test_namespaces_terminals_and_keys_are_refused(scene: Scene) -> None:
+def test_namespaces_terminals_and_keys_are_refused(scene: HomeFolders) -> None:
     commands = ("unshare -U true", "unshare -n true", "unshare -m true", "chroot / true")
     for command, (code, said) in zip(commands, scene.run(*commands), strict=True):
         assert (code != 0, "not permitted" in said) == (True, True), (command, said)
@@ -136,7 +136,7 @@ for family, address in eval(sys.argv[1]):
 """
 
 
-def test_no_network_and_no_sockets_of_others(scene: Scene) -> None:
+def test_no_network_and_no_sockets_of_others(scene: HomeFolders) -> None:
     name = f"\0agentstepper-{os.getpid()}-{scene.user.name}"
     path = scene.outside / "socket"
     with (
@@ -170,7 +170,7 @@ def test_no_network_and_no_sockets_of_others(scene: Scene) -> None:
     assert scene.output(f'python3 -c "{own}"') == "own server\n"
 
 
-def test_sockets_of_others_in_the_workspace_are_not_reached(scene: Scene) -> None:
+def test_sockets_of_others_in_the_workspace_are_not_reached(scene: HomeFolders) -> None:
     paths = [scene.workspace / "deep" / "server.sock", scene.outside / "asked.sock"]
     paths[0].parent.mkdir()
     servers = [socket.socket(socket.AF_UNIX) for _ in paths]
@@ -195,7 +195,7 @@ def shell_quoted(text: str) -> str:
     return "'" + text.replace("'", "'\"'\"'").replace("\0", "\\0") + "'"
 
 
-def test_granted_folders_are_there_but_never_what_is_hidden(scene: Scene) -> None:
+def test_granted_folders_are_there_but_never_what_is_hidden(scene: HomeFolders) -> None:
     more, other = scene.outside / "more", scene.outside / "other"
     for folder in (more, other):
         folder.mkdir()
@@ -213,7 +213,7 @@ def test_granted_folders_are_there_but_never_what_is_hidden(scene: Scene) -> Non
     assert granted == "id_rsa\n"  # by a person
 
 
-def test_a_folder_that_was_granted_once_is_absent_afterwards(scene: Scene) -> None:
+def test_a_folder_that_was_granted_once_is_absent_afterwards(scene: HomeFolders) -> None:
     folders = [scene.outside, scene.home / "notes" / "deep"]
     folders[1].mkdir(parents=True)
     command = "; ".join(f"(echo x > {folder}/FILE) && echo written" for folder in folders)
@@ -223,7 +223,7 @@ def test_a_folder_that_was_granted_once_is_absent_afterwards(scene: Scene) -> No
     assert sorted(os.listdir(folders[1])) == ["granted"]
 
 
-def test_a_readable_folder_may_hold_the_workspace_and_what_is_hidden(scene: Scene) -> None:
+def test_a_readable_folder_may_hold_the_workspace_and_what_is_hidden(scene: HomeFolders) -> None:
     subprocess.run(["git", "init", "-q", str(scene.workspace)], check=True)
     command = f"cat {scene.outside}/file notes {scene.data}/token; touch ok {scene.outside}/new"
     said = scene.output(command, readable=[scene.root])
@@ -233,7 +233,7 @@ def test_a_readable_folder_may_hold_the_workspace_and_what_is_hidden(scene: Scen
     assert not (scene.outside / "new").exists()
 
 
-def test_a_hidden_folder_in_the_workspace_or_above_it_is_absent(scene: Scene) -> None:
+def test_a_hidden_folder_in_the_workspace_or_above_it_is_absent(scene: HomeFolders) -> None:
     scene.write("person/project/.data/token", SECRET)
     inside = [scene.workspace / ".data"]
     said = scene.output("cat .data/token; ls -A .data; touch .data/x; ls notes", hidden=inside)
@@ -244,7 +244,7 @@ def test_a_hidden_folder_in_the_workspace_or_above_it_is_absent(scene: Scene) ->
     assert (scene.workspace / "ok").exists()
 
 
-def test_files_of_deny_rules_are_neither_read_nor_changed(scene: Scene) -> None:
+def test_files_of_deny_rules_are_neither_read_nor_changed(scene: HomeFolders) -> None:
     env = scene.write("person/project/deep/.env", SECRET)
     kept = scene.write("person/project/lock", "kept")
     command = (
@@ -259,7 +259,7 @@ def test_files_of_deny_rules_are_neither_read_nor_changed(scene: Scene) -> None:
     assert [path.read_text() for path in scene.workspace.rglob(".env")] == [SECRET]
 
 
-def test_the_workspace_is_read_only_when_it_is_to_be(scene: Scene) -> None:
+def test_the_workspace_is_read_only_when_it_is_to_be(scene: HomeFolders) -> None:
     subprocess.run(["git", "init", "-q", str(scene.workspace)], check=True)
     before = sorted(os.listdir(scene.workspace / ".git"))
     [[code, said]] = scene.run(
@@ -270,7 +270,7 @@ def test_the_workspace_is_read_only_when_it_is_to_be(scene: Scene) -> None:
     assert sorted(os.listdir(scene.workspace / ".git")) == before
 
 
-def test_home_is_private_wherever_the_workspace_lies(scene: Scene) -> None:
+def test_home_is_private_wherever_the_workspace_lies(scene: HomeFolders) -> None:
     assert scene.output("echo ~; touch ~/.cache-file") == f"{scene.home}\n"
     assert not (scene.home / ".cache-file").exists()
     [[code, said]] = scene.run("echo ~; touch ~/here; cat project/notes", workspace=scene.home)
@@ -278,7 +278,7 @@ def test_home_is_private_wherever_the_workspace_lies(scene: Scene) -> None:
     assert not (scene.home / "here").exists()
 
 
-def test_this_processs_own_python_stays_as_it_is_in_a_workspace(scene: Scene) -> None:
+def test_this_processs_own_python_stays_as_it_is_in_a_workspace(scene: HomeFolders) -> None:
     if scene.user.name != "this user":
         pytest.skip("the ordinary user's Python is the system's")
     prefix = Path(os.path.realpath(sys.prefix))
@@ -289,7 +289,7 @@ def test_this_processs_own_python_stays_as_it_is_in_a_workspace(scene: Scene) ->
     assert said.endswith("python\n")
 
 
-def test_a_link_in_a_folder_of_the_search_path_shows_nothing(scene: Scene) -> None:
+def test_a_link_in_a_folder_of_the_search_path_shows_nothing(scene: HomeFolders) -> None:
     (scene.workspace / "bin").symlink_to(scene.home / ".ssh")
     (scene.workspace / ".venv").symlink_to(scene.outside)
     env = {
@@ -301,7 +301,7 @@ def test_a_link_in_a_folder_of_the_search_path_shows_nothing(scene: Scene) -> No
     assert SECRET not in said
 
 
-def test_commands_end_with_the_agent_that_is_killed(scene: Scene) -> None:
+def test_commands_end_with_the_agent_that_is_killed(scene: HomeFolders) -> None:
     for name in ("home", "tmp"):
         (scene.workspace.parent / name).mkdir()
     held = FileHolders(scene.workspace / "pipe")

@@ -29,7 +29,7 @@ except SandboxError as error:
 """
 
 
-class Leaky(Bubblewrap):
+class LeakySandbox(Bubblewrap):
     """A bubblewrap that holds less than it should."""
 
     def __init__(self, *, network: bool = False, folder: str = "") -> None:
@@ -97,6 +97,6 @@ def test_a_probe_tells_what_a_sandbox_does_not_hold() -> None:
 
 def test_a_probe_tells_of_a_single_hole() -> None:
     with pytest.raises(SandboxError, match=r"^it lets commands use the network$"):
-        probe_sandbox(Leaky(network=True))
+        probe_sandbox(LeakySandbox(network=True))
     with pytest.raises(SandboxError, match=r"^it lets commands write outside of the workspace$"):
-        probe_sandbox(Leaky(folder="outside"))
+        probe_sandbox(LeakySandbox(folder="outside"))

@@ -57,7 +57,7 @@ mv sub/deep sub/d2; echo x > sub/d2/own.env
 """.strip().splitlines()
 
 
-class Place:
+class DeniedFilesWorkspace:
     """A workspace with files that a rule names, and a book of rules."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,26 +77,26 @@ class Place:
         return run_in(chosen, ["/bin/sh", "-c", command], access).stdout
 
     @property
-    def held(self) -> list[str]:
+    def list_denied(self) -> list[str]:
         """What the files hold."""
         return [(self.root / name).read_text().strip() for name in (".env", "sub/deep/own.env")]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> DeniedFilesWorkspace:
+    return DeniedFilesWorkspace(tmp_path)
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_commands_read_and_change_no_file_that_may_not_be_read(
-    place: Place, sandbox: SandboxChoice
+    place: DeniedFilesWorkspace, sandbox: SandboxChoice
 ) -> None:
     assert SECRET in place.run(sandbox, "cat .env")
     place.book.deny("read_file", path="*.env")
     output = place.run(sandbox, "\n".join([*READS, *WRITES, "cat new; echo the end"]))
     assert output.endswith("the end\n"), output
     assert SECRET not in output
-    assert place.held == [SECRET, SECRET]
+    assert place.list_denied == [SECRET, SECRET]
     assert not any(
         SECRET in path.read_text()
         for path in place.root.rglob("*")
@@ -107,18 +107,20 @@ def test_commands_read_and_change_no_file_that_may_not_be_read(
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
-def test_a_folder_is_not_renamed_away_from_its_rule(place: Place, sandbox: SandboxChoice) -> None:
+def test_a_folder_is_not_renamed_away_from_its_rule(
+    place: DeniedFilesWorkspace, sandbox: SandboxChoice
+) -> None:
     place.book.deny("read_file", path="sub/deep/*")
     place.run(sandbox, "mv sub sub2; mv sub/deep sub/d2; mv sub/deep d2")
     assert SECRET not in place.run(sandbox, "cat */deep/own.env d2/own.env */d2/own.env")
-    assert place.held == [SECRET, SECRET]
+    assert place.list_denied == [SECRET, SECRET]
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_commands_change_no_file_that_may_not_be_written(
-    place: Place, sandbox: SandboxChoice
+    place: DeniedFilesWorkspace, sandbox: SandboxChoice
 ) -> None:
     place.book.deny("write_*", path="*.env")
     output = place.run(sandbox, "\n".join(["cat .env", *WRITES, "echo the end"]))
     assert output.startswith(SECRET) and output.endswith("the end\n"), output
-    assert place.held == [SECRET, SECRET]
+    assert place.list_denied == [SECRET, SECRET]

@@ -17,7 +17,7 @@ from agentstepper_nb.coding.sandbox import seccomp
 from agentstepper_nb.coding.sandbox.landlock import Landlock
 from agentstepper_nb.coding.sandbox.launcher import kernel
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.user_workspace import SECRET, Place, place_of
+from tests.coding.sandbox.user_workspace import SECRET, UserWorkspace, make_user_workspace
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or kernel.find_landlock_abi() < 6 or not seccomp.is_supported(),
@@ -29,14 +29,14 @@ SCOPED: Final = "Operation not permitted"
 
 
 @pytest.fixture(params=["root", "ordinary"])
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with place_of(request.param) as made:
+def place(request: pytest.FixtureRequest) -> Iterator[UserWorkspace]:
+    with make_user_workspace(request.param) as made:
         yield made
 
 
 @pytest.fixture
-def own() -> Iterator[Place]:
-    with place_of("root" if os.geteuid() == 0 else "ordinary") as made:
+def own() -> Iterator[UserWorkspace]:
+    with make_user_workspace("root" if os.geteuid() == 0 else "ordinary") as made:
         yield made
 
 
@@ -45,7 +45,7 @@ def sandbox() -> Landlock:
     return Landlock()
 
 
-def sh(place: Place, sandbox: Landlock, line: str, **access: Any) -> str:
+def sh(place: UserWorkspace, sandbox: Landlock, line: str, **access: Any) -> str:
     """What a line of a shell prints, with its exit code last where it failed."""
     result = place.run(sandbox, "sh", "-c", line, access=place.access(**access))
     return result.stdout + (f"[{result.returncode}]" if result.returncode else "")
@@ -55,7 +55,7 @@ def sh(place: Place, sandbox: Landlock, line: str, **access: Any) -> str:
 
 
 def test_a_command_writes_in_the_workspace_its_home_and_its_temporary_folder(
-    place: Place, sandbox: Landlock
+    place: UserWorkspace, sandbox: Landlock
 ) -> None:
     line = "mkdir new && echo 1 >new/a && mv new/a b && ln -s b c && rm -r new && cat c"
     assert sh(place, sandbox, line) == "1\n"
@@ -84,7 +84,7 @@ def test_a_command_writes_in_the_workspace_its_home_and_its_temporary_folder(
     ],
 )
 def test_what_lies_outside_is_neither_read_nor_changed(
-    place: Place, sandbox: Landlock, line: str
+    place: UserWorkspace, sandbox: Landlock, line: str
 ) -> None:
     printed = sh(place, sandbox, line)
     assert ("denied" in printed or "cross-device" in printed) and SECRET not in printed
@@ -94,12 +94,12 @@ def test_what_lies_outside_is_neither_read_nor_changed(
 
 @pytest.mark.parametrize("path", ["/etc/shadow", "/root", "/proc/self/environ", "/tmp", "/var/log"])
 def test_of_the_machine_only_what_programs_need_is_visible(
-    own: Place, sandbox: Landlock, path: str
+    own: UserWorkspace, sandbox: Landlock, path: str
 ) -> None:
     assert "denied" in sh(own, sandbox, f"cat {path}")
 
 
-def test_a_read_only_workspace(place: Place, sandbox: Landlock) -> None:
+def test_a_read_only_workspace(place: UserWorkspace, sandbox: Landlock) -> None:
     place.write("a.txt", "one\n")
     line = "cat a.txt; echo >a.txt || echo >b.txt || rm a.txt || echo >src/c.txt"
     assert "[" in sh(place, sandbox, line, is_workspace_writable=False)
@@ -107,14 +107,16 @@ def test_a_read_only_workspace(place: Place, sandbox: Landlock) -> None:
     assert sorted(os.listdir(place.workspace)) == ["a.txt", "src"]
 
 
-def test_more_is_granted_where_the_access_says_so(place: Place, sandbox: Landlock) -> None:
+def test_more_is_granted_where_the_access_says_so(place: UserWorkspace, sandbox: Landlock) -> None:
     assert sh(place, sandbox, "cat ../outside/secret.txt", readable=(place.outside,)) == SECRET
     assert "denied" in sh(place, sandbox, "echo >../outside/new", readable=(place.outside,))
     assert sh(place, sandbox, "echo >../outside/new", writable=(place.outside,)) == ""
     assert (place.outside / "new").exists()
 
 
-def test_a_hidden_folder_is_closed_wherever_it_lies(place: Place, sandbox: Landlock) -> None:
+def test_a_hidden_folder_is_closed_wherever_it_lies(
+    place: UserWorkspace, sandbox: Landlock
+) -> None:
     place.write("deep/er/token", SECRET)
     place.write("deep/er2/b", "b")
     place.write("deep/c", "c")
@@ -131,7 +133,7 @@ def test_a_hidden_folder_is_closed_wherever_it_lies(place: Place, sandbox: Landl
     assert sh(place, sandbox, "cat deep/c", **outer) == "c", "the workspace stays"
 
 
-def test_files_that_a_rule_denies(place: Place, sandbox: Landlock) -> None:
+def test_files_that_a_rule_denies(place: UserWorkspace, sandbox: Landlock) -> None:
     unreadable = (place.write("src/.env", SECRET),)
     read_only = (place.write("src/lock", "fixed"),)
     place.write("src/free", "free")
@@ -143,7 +145,7 @@ def test_files_that_a_rule_denies(place: Place, sandbox: Landlock) -> None:
     assert (place.workspace / "src" / "free").read_text() == "f\n"
 
 
-def test_a_repository_is_read_and_not_changed(place: Place, sandbox: Landlock) -> None:
+def test_a_repository_is_read_and_not_changed(place: UserWorkspace, sandbox: Landlock) -> None:
     place.write("a.txt", "one\n")
     git = ["git", "-C", str(place.workspace), "-c", "safe.directory=*"]
     git += ["-c", "user.name=a", "-c", "user.email=b"]
@@ -163,7 +165,7 @@ def test_a_repository_is_read_and_not_changed(place: Place, sandbox: Landlock) -
 
 
 def test_a_folder_with_too_many_entries_is_an_error(
-    own: Place, sandbox: Landlock, monkeypatch: pytest.MonkeyPatch
+    own: UserWorkspace, sandbox: Landlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_GRANTS", 10)
     (own.workspace / ".git").mkdir()
@@ -173,7 +175,9 @@ def test_a_folder_with_too_many_entries_is_an_error(
         own.run(sandbox, "true")
 
 
-def test_a_folder_that_becomes_a_link_is_not_followed(own: Place, sandbox: Landlock) -> None:
+def test_a_folder_that_becomes_a_link_is_not_followed(
+    own: UserWorkspace, sandbox: Landlock
+) -> None:
     (own.workspace / ".git").mkdir()
     with sandbox.prepare_command(["ls", "src/"], own.workspace, own.access()) as launch:
         (own.workspace / "src").rename(own.workspace / "moved")
@@ -191,7 +195,7 @@ def test_a_folder_that_becomes_a_link_is_not_followed(own: Place, sandbox: Landl
 # ---- processes and the network ---------------------------------------------------------------------
 
 
-def test_other_programs_get_no_signals(place: Place, sandbox: Landlock) -> None:
+def test_other_programs_get_no_signals(place: UserWorkspace, sandbox: Landlock) -> None:
     with subprocess.Popen(["sleep", "1000"]) as other:
         printed = sh(place, sandbox, f"kill -9 {other.pid}; kill -9 $PPID; kill -0 $$ && echo self")
         assert other.poll() is None
@@ -199,7 +203,7 @@ def test_other_programs_get_no_signals(place: Place, sandbox: Landlock) -> None:
     assert printed.count(SCOPED) == 2 and printed.endswith("self\n")
 
 
-def test_a_command_has_no_capabilities_and_gets_none(own: Place, sandbox: Landlock) -> None:
+def test_a_command_has_no_capabilities_and_gets_none(own: UserWorkspace, sandbox: Landlock) -> None:
     code = "import ctypes; l=ctypes.CDLL(None); n=(ctypes.c_uint32*6)(); "
     code += "l.capget((ctypes.c_uint32*2)(0x20080522,0), n); print(list(n), l.prctl(39,0,0,0,0))"
     assert own.run(sandbox, PYTHON, "-c", code).stdout == "[0, 0, 0, 0, 0, 0] 1\n"
@@ -221,13 +225,13 @@ print(other.recv(9).decode())
 
 
 def test_without_the_network_there_are_no_sockets_of_any_family(
-    own: Place, sandbox: Landlock
+    own: UserWorkspace, sandbox: Landlock
 ) -> None:
     assert own.run(sandbox, PYTHON, "-c", FAMILIES).stdout == "pair\n"
 
 
 def test_with_the_network_there_are_those_of_the_internet_alone(
-    own: Place, sandbox: Landlock
+    own: UserWorkspace, sandbox: Landlock
 ) -> None:
     allowed = own.run(sandbox, PYTHON, "-c", FAMILIES, access=own.access(has_network=True))
     kinds = ("SOCK_STREAM", "SOCK_DGRAM")
@@ -257,7 +261,7 @@ print(resource.getrlimit(resource.RLIMIT_CORE))
 """
 
 
-def test_what_programs_of_a_user_share_is_refused(own: Place, sandbox: Landlock) -> None:
+def test_what_programs_of_a_user_share_is_refused(own: UserWorkspace, sandbox: Landlock) -> None:
     with subprocess.Popen(["sleep", "1000"]) as other:
         printed = own.run(sandbox, PYTHON, "-c", SHARED, str(other.pid)).stdout
         other.kill()
@@ -275,7 +279,7 @@ def test_what_programs_of_a_user_share_is_refused(own: Place, sandbox: Landlock)
     ],
 )
 def test_no_command_leaves_by_namespaces_or_mounts(
-    place: Place, sandbox: Landlock, words: list[str]
+    place: UserWorkspace, sandbox: Landlock, words: list[str]
 ) -> None:
     result = place.run(sandbox, *words)
     assert result.returncode != 0
@@ -284,7 +288,7 @@ def test_no_command_leaves_by_namespaces_or_mounts(
 # ---- what people run -------------------------------------------------------------------------------
 
 
-def test_python_its_subprocesses_asyncio_and_tests(own: Place, sandbox: Landlock) -> None:
+def test_python_its_subprocesses_asyncio_and_tests(own: UserWorkspace, sandbox: Landlock) -> None:
     own.write(
         "src/test_a.py",
         "import asyncio, subprocess, sys, tempfile, threading\n"
@@ -301,7 +305,7 @@ def test_python_its_subprocesses_asyncio_and_tests(own: Place, sandbox: Landlock
     assert result.returncode == 0 and "1 passed" in result.stdout, result.stdout
 
 
-def test_node_and_its_children(place: Place, sandbox: Landlock) -> None:
+def test_node_and_its_children(place: UserWorkspace, sandbox: Landlock) -> None:
     code = (
         "const p = require('child_process'); const o = require('os');"
         "require('fs').writeFileSync('a.js', '1');"
@@ -311,19 +315,21 @@ def test_node_and_its_children(place: Place, sandbox: Landlock) -> None:
     assert place.run(sandbox, "node", "-e", code).stdout == "child\n true\nEPERM\n"
 
 
-def test_a_compiler_make_and_what_they_built(place: Place, sandbox: Landlock) -> None:
+def test_a_compiler_make_and_what_they_built(place: UserWorkspace, sandbox: Landlock) -> None:
     place.write("a.c", '#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
     place.write("Makefile", "a: a.c\n\tcc -o a a.c\nrun: a\n\t./a\n")
     assert sh(place, sandbox, "make -s run") == "built\n"
 
 
-def test_bash_with_pipes_and_what_it_writes_by_itself(place: Place, sandbox: Landlock) -> None:
+def test_bash_with_pipes_and_what_it_writes_by_itself(
+    place: UserWorkspace, sandbox: Landlock
+) -> None:
     line = "cat <<<here | tr h H; diff <(echo 1) <(echo 1) && for i in {1..2}; do echo $i; done"
     printed = place.run(sandbox, "bash", "-c", line).stdout
     assert "Here\n" in printed and printed.endswith("1\n2\n")
 
 
-def test_a_program_that_is_not_visible_is_not_run(own: Place, sandbox: Landlock) -> None:
+def test_a_program_that_is_not_visible_is_not_run(own: UserWorkspace, sandbox: Landlock) -> None:
     program = own.outside / "program"
     program.write_text("#!/bin/sh\necho ran\n")
     program.chmod(0o755)
@@ -349,7 +355,7 @@ def test_a_kernel_without_landlock_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         Landlock()
 
 
-def test_older_kernels_are_asked_for_what_they_know_alone(own: Place) -> None:
+def test_older_kernels_are_asked_for_what_they_know_alone(own: UserWorkspace) -> None:
     sandbox = Landlock()
     rules = {abi: _orders(abi, own) for abi in range(1, 8)}
     known = [rules[abi]["files"].bit_count() for abi in rules]
@@ -359,19 +365,19 @@ def test_older_kernels_are_asked_for_what_they_know_alone(own: Place) -> None:
     assert own.run(sandbox, "true").returncode == 0
 
 
-def _orders(abi: int, place: Place) -> module.LandlockRules:
+def _orders(abi: int, place: UserWorkspace) -> module.LandlockRules:
     return module.make_landlock_rules(abi, place.access())
 
 
 @pytest.mark.parametrize("abi", range(1, 6))
 def test_the_rules_of_older_kernels_hold(
-    own: Place, monkeypatch: pytest.MonkeyPatch, abi: int
+    own: UserWorkspace, monkeypatch: pytest.MonkeyPatch, abi: int
 ) -> None:
     monkeypatch.setattr(kernel, "find_landlock_abi", lambda: abi)
     printed = sh(own, Landlock(), "echo 1 >a && cat a ../outside/secret.txt")
     assert printed.startswith("1\n") and "denied" in printed and SECRET not in printed
 
 
-def test_a_signal_of_a_confined_program_is_passed_on(own: Place, sandbox: Landlock) -> None:
+def test_a_signal_of_a_confined_program_is_passed_on(own: UserWorkspace, sandbox: Landlock) -> None:
     assert own.run(sandbox, "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
     assert Path(own.workspace).is_dir()

@@ -17,7 +17,7 @@ from agentstepper_nb.coding.sandbox import ResourceLimits, resource_limits
 from agentstepper_nb.coding.sandbox.resource_limits import CgroupFolder as Groups
 from agentstepper_nb.coding.sandbox.resource_limits import ResourceLimiter
 from tests.coding.sandbox.sandboxes import make_sandbox
-from tests.coding.sandbox.user_workspace import NOBODY, Place, place_of
+from tests.coding.sandbox.user_workspace import NOBODY, UserWorkspace, make_user_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
 
@@ -34,17 +34,17 @@ HOG: Final = "head -c 400m /dev/zero | tail -c 400m | wc -c"
 
 
 @pytest.fixture
-def root() -> Iterator[Place]:
+def root() -> Iterator[UserWorkspace]:
     if not _has("memory") or not _has("pids"):
         pytest.skip("this user can make no control group for memory and for processes")
-    with place_of("root" if os.geteuid() == 0 else "ordinary") as made:
+    with make_user_workspace("root" if os.geteuid() == 0 else "ordinary") as made:
         yield made
 
 
 @pytest.fixture
-def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[UserWorkspace]:
     """A user with no control group, of the first process namespace."""
-    with place_of("ordinary") as made:
+    with make_user_workspace("ordinary") as made:
         monkeypatch.setattr(resource_limits, "find_cgroup_folders", lambda: ())
         monkeypatch.setattr(resource_limits, "_explain_uncounted", lambda: "")
         user = NOBODY if os.geteuid() == 0 else os.getuid()
@@ -56,23 +56,25 @@ def _has(controller: str) -> bool:
     return any(controller in place.controllers for place in resource_limits.find_cgroup_folders())
 
 
-def started(place: Place) -> int:
+def started(place: UserWorkspace) -> int:
     """How many processes a fork bomb could start."""
     sandbox = make_sandbox("none", SMALL)
     place.run(sandbox, "sh", "-c", BOMB)
     return int((place.workspace / "count").read_text())
 
 
-def test_a_control_group_bounds_a_fork_bomb(root: Place) -> None:
+def test_a_control_group_bounds_a_fork_bomb(root: UserWorkspace) -> None:
     assert 40 < started(root) < 64
 
 
-def test_a_fork_bomb_of_an_ordinary_user_is_bounded_by_the_process_limit(ordinary: Place) -> None:
+def test_a_fork_bomb_of_an_ordinary_user_is_bounded_by_the_process_limit(
+    ordinary: UserWorkspace,
+) -> None:
     assert 40 < started(ordinary) <= 64
 
 
 @pytest.mark.parametrize("name", ["none", "landlock", "bubblewrap"])
-def test_a_control_group_bounds_memory_and_it_is_said(root: Place, name: str) -> None:
+def test_a_control_group_bounds_memory_and_it_is_said(root: UserWorkspace, name: str) -> None:
     result = root.run(make_sandbox(name, SMALL), "sh", "-c", f"{HOG}; echo after")
     assert "after\n" in result.stdout, "the shell itself was small enough"
     assert str(400 * MIB) not in result.stdout
@@ -81,7 +83,7 @@ def test_a_control_group_bounds_memory_and_it_is_said(root: Place, name: str) ->
 
 @pytest.mark.parametrize("name", ["none", "landlock"])
 def test_the_memory_of_an_ordinary_user_is_bounded_for_each_process(
-    ordinary: Place, name: str
+    ordinary: UserWorkspace, name: str
 ) -> None:
     result = ordinary.run(make_sandbox(name, SMALL), "sh", "-c", f"{HOG}; echo after")
     assert "memory" in result.stdout and result.stdout.endswith("after\n")
@@ -95,12 +97,14 @@ NODE: Final = (
 
 
 @pytest.mark.parametrize("name", ["none", "landlock"])
-def test_node_starts_within_the_limits_of_an_ordinary_user(ordinary: Place, name: str) -> None:
+def test_node_starts_within_the_limits_of_an_ordinary_user(
+    ordinary: UserWorkspace, name: str
+) -> None:
     assert ordinary.run(make_sandbox(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
 
 
 @pytest.mark.parametrize("name", ["none", "landlock", "bubblewrap"])
-def test_node_starts_within_a_control_group(root: Place, name: str) -> None:
+def test_node_starts_within_a_control_group(root: UserWorkspace, name: str) -> None:
     assert root.run(make_sandbox(name, SMALL), "node", "-e", NODE).stdout == "10000000\n"
 
 
@@ -120,7 +124,7 @@ def groups_of(process: int) -> set[Path]:
     return {folder for folder in groups_left() if str(folder) in held}
 
 
-def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
+def test_the_group_of_a_command_is_removed_when_it_ends(root: UserWorkspace) -> None:
     sandbox = make_sandbox("none", SMALL)
     with sandbox.prepare_command(["true"], root.workspace, root.access()) as launch:
         held = groups_of(os.getpid())
@@ -129,7 +133,7 @@ def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
     assert not held & set(groups_left())
 
 
-def test_the_groups_of_a_killed_agent_are_removed_by_the_next(root: Place) -> None:
+def test_the_groups_of_a_killed_agent_are_removed_by_the_next(root: UserWorkspace) -> None:
     words = [sys.executable, "-m", "tests.coding.sandbox.agent", "none", str(root.workspace)]
     with subprocess.Popen([*words, "sleep", "1000"], stdout=subprocess.PIPE, cwd=REPO) as agent:
         assert agent.stdout is not None
@@ -142,7 +146,7 @@ def test_the_groups_of_a_killed_agent_are_removed_by_the_next(root: Place) -> No
     assert not left & set(groups_left())
 
 
-def test_the_groups_of_others_who_live_are_left(root: Place) -> None:
+def test_the_groups_of_others_who_live_are_left(root: UserWorkspace) -> None:
     place = resource_limits.find_cgroup_folders()[0]
     with resource_limits.make_cgroup(place, SMALL) as folder:
         resource_limits.remove_stale_cgroups(place)
@@ -150,7 +154,7 @@ def test_the_groups_of_others_who_live_are_left(root: Place) -> None:
     assert not folder.exists()
 
 
-def test_what_is_left_in_a_group_is_killed_with_it(root: Place) -> None:
+def test_what_is_left_in_a_group_is_killed_with_it(root: UserWorkspace) -> None:
     place = resource_limits.find_cgroup_folders()[0]
     with resource_limits.make_cgroup(place, SMALL) as folder:
         process = subprocess.Popen(["sleep", "1000"])
@@ -253,7 +257,7 @@ def test_groups_of_version_1_are_found_where_a_container_has_a_part_of_them(
 
 
 def test_a_group_that_cannot_be_joined_is_a_command_that_does_not_start(
-    ordinary: Place, monkeypatch: pytest.MonkeyPatch
+    ordinary: UserWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = resource_limits.AppliedLimits(cgroups=(Path("/nowhere"),))
     monkeypatch.setattr(ResourceLimiter, "apply", lambda self: contextlib.nullcontext(gone))

@@ -15,15 +15,15 @@ from agentstepper_nb.coding.sandbox.git_paths import (
     create_placeholders,
     find_git_parts,
 )
-from tests.coding.sandbox.home_folder import SECRET, Scene
-from tests.coding.sandbox.users import THIS, User
+from tests.coding.sandbox.home_folder import SECRET, HomeFolders
+from tests.coding.sandbox.users import THIS, PythonUser
 
 EVIL = "#!/bin/sh\ntouch ../ran\n"
 
 
 @pytest.fixture
-def mine() -> Iterator[Scene]:
-    made = Scene(User(THIS))
+def mine() -> Iterator[HomeFolders]:
+    made = HomeFolders(PythonUser(THIS))
     yield made
     made.remove()
 
@@ -59,7 +59,7 @@ def snapshot(git_folder: Path) -> dict[str, str]:
     return found
 
 
-def test_hooks_and_settings_can_be_neither_changed_nor_replaced(scene: Scene) -> None:
+def test_hooks_and_settings_can_be_neither_changed_nor_replaced(scene: HomeFolders) -> None:
     made_repository(scene.workspace)
     folder = scene.workspace / ".git"
     before = snapshot(folder)
@@ -84,7 +84,7 @@ def test_hooks_and_settings_can_be_neither_changed_nor_replaced(scene: Scene) ->
     assert not (scene.workspace / "elsewhere").exists()
 
 
-def test_git_works(scene: Scene) -> None:
+def test_git_works(scene: HomeFolders) -> None:
     made_repository(scene.workspace)
     scene.write("person/project/a.txt", "a\n")
     before = sorted(os.listdir(scene.workspace / ".git"))
@@ -106,7 +106,7 @@ def test_git_works(scene: Scene) -> None:
     assert left <= {"COMMIT_EDITMSG", "ORIG_HEAD", "packed-refs", "refs", "objects", "gc.log"}
 
 
-def test_missing_hooks_and_settings_can_not_be_made(mine: Scene) -> None:
+def test_missing_hooks_and_settings_can_not_be_made(mine: HomeFolders) -> None:
     made_repository(mine.workspace)
     folder = mine.workspace / ".git"
     shutil.rmtree(folder / "hooks")
@@ -120,7 +120,7 @@ def test_missing_hooks_and_settings_can_not_be_made(mine: Scene) -> None:
     assert git(mine.workspace, "status", "--short") == "?? notes\n"
 
 
-def test_nested_repositories_and_submodules_are_protected(mine: Scene) -> None:
+def test_nested_repositories_and_submodules_are_protected(mine: HomeFolders) -> None:
     library = mine.outside / "library"
     made_repository(library)
     made_repository(mine.workspace)
@@ -143,7 +143,7 @@ def test_nested_repositories_and_submodules_are_protected(mine: Scene) -> None:
     assert "modules" in (mine.workspace / "libs" / "library" / ".git").read_text()
 
 
-def test_a_linked_worktree_commits_to_its_repository_outside(mine: Scene) -> None:
+def test_a_linked_worktree_commits_to_its_repository_outside(mine: HomeFolders) -> None:
     repository = mine.outside / "repository"
     made_repository(repository)
     mine.workspace.joinpath("notes").unlink()
@@ -167,7 +167,7 @@ def test_a_linked_worktree_commits_to_its_repository_outside(mine: Scene) -> Non
     assert not (repository / "in-the-tree").exists()
 
 
-def test_a_file_that_a_command_wrote_opens_no_folder_outside(mine: Scene) -> None:
+def test_a_file_that_a_command_wrote_opens_no_folder_outside(mine: HomeFolders) -> None:
     victim = mine.outside / "victim"
     made_repository(victim)
     before = sorted(os.listdir(victim / ".git"))
@@ -179,7 +179,7 @@ def test_a_file_that_a_command_wrote_opens_no_folder_outside(mine: Scene) -> Non
     assert sorted(os.listdir(victim / ".git")) == before
 
 
-def test_a_git_folder_that_a_command_made_opens_no_folder_outside(mine: Scene) -> None:
+def test_a_git_folder_that_a_command_made_opens_no_folder_outside(mine: HomeFolders) -> None:
     victim = mine.outside / "victim"
     made_repository(victim)
     mine.run(
@@ -190,7 +190,7 @@ def test_a_git_folder_that_a_command_made_opens_no_folder_outside(mine: Scene) -
     assert find_git_parts(mine.workspace).outside_folders == ()
 
 
-def test_a_link_in_place_of_a_nested_repository_opens_no_folder_outside(mine: Scene) -> None:
+def test_a_link_in_place_of_a_nested_repository_opens_no_folder_outside(mine: HomeFolders) -> None:
     victim = mine.outside / "victim"
     made_repository(victim)
     made_repository(mine.workspace / "sub")
@@ -205,7 +205,7 @@ def test_a_link_in_place_of_a_nested_repository_opens_no_folder_outside(mine: Sc
 
 
 @pytest.mark.parametrize("name", [".git", "sub/.git"])
-def test_a_link_named_git_shows_no_file_outside(mine: Scene, name: str) -> None:
+def test_a_link_named_git_shows_no_file_outside(mine: HomeFolders, name: str) -> None:
     secret = mine.outside / "file"
     mine.run(f"mkdir sub; ln -s {secret} {name}")
     said = mine.output(f"cat {name} {secret}")
@@ -213,7 +213,7 @@ def test_a_link_named_git_shows_no_file_outside(mine: Scene, name: str) -> None:
     assert SECRET not in said
 
 
-def test_a_git_folder_behind_a_link_is_protected(mine: Scene) -> None:
+def test_a_git_folder_behind_a_link_is_protected(mine: HomeFolders) -> None:
     made_repository(mine.workspace)
     (mine.workspace / ".git").rename(mine.workspace / "real")
     (mine.workspace / ".git").symlink_to("real")
@@ -223,7 +223,7 @@ def test_a_git_folder_behind_a_link_is_protected(mine: Scene) -> None:
     assert said.endswith("?? notes\n?? real/\n"), said
 
 
-def test_a_git_folder_with_links_in_place_of_its_parts_is_read_only(mine: Scene) -> None:
+def test_a_git_folder_with_links_in_place_of_its_parts_is_read_only(mine: HomeFolders) -> None:
     made_repository(mine.workspace)
     hooks = mine.workspace / ".git" / "hooks"
     shutil.rmtree(hooks)
@@ -234,7 +234,7 @@ def test_a_git_folder_with_links_in_place_of_its_parts_is_read_only(mine: Scene)
     assert hooks.is_symlink()
 
 
-def test_a_repository_above_the_workspace_is_not_shown(mine: Scene) -> None:
+def test_a_repository_above_the_workspace_is_not_shown(mine: HomeFolders) -> None:
     made_repository(mine.home)
     [[code, said]] = mine.run("git status")
     assert code != 0

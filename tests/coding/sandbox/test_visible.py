@@ -16,7 +16,7 @@ from agentstepper_nb.coding.sandbox.visible_paths import (
     is_at_or_below,
     select_outermost,
 )
-from tests.coding.sandbox.users import ORDINARY, User
+from tests.coding.sandbox.users import ORDINARY, PythonUser
 
 Make = Callable[[str], Path]
 
@@ -132,7 +132,7 @@ def test_variables_name_toolchains_and_never_a_home(
 
 
 def test_folders_that_the_user_may_not_enter_are_left_out() -> None:
-    user, root = User(ORDINARY), Path(tempfile.mkdtemp())
+    user, root = PythonUser(ORDINARY), Path(tempfile.mkdtemp())
     closed = root / "closed"
     (closed / "bin").mkdir(parents=True)
     closed.chmod(0)

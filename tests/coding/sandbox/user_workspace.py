@@ -30,7 +30,7 @@ _BECOME: Final = (
 )
 
 
-class Place:
+class UserWorkspace:
     """The folders of a test: `ws`, `home`, `tmp`, and `outside` with a secret.
 
     Args:
@@ -89,13 +89,13 @@ class Place:
 
 
 @contextmanager
-def place_of(user: User) -> Iterator[Place]:
+def make_user_workspace(user: User) -> Iterator[UserWorkspace]:
     """A place in a folder that an ordinary user reaches; pytest's own are closed to others."""
     if user == "root" and os.geteuid() != 0:
         pytest.skip("only root runs commands as root")
     folder = Path(tempfile.mkdtemp(dir="/var/tmp")).resolve()
     folder.chmod(0o755)
     try:
-        yield Place(folder, user)
+        yield UserWorkspace(folder, user)
     finally:
         shutil.rmtree(folder)

@@ -24,7 +24,7 @@ sys.exit(not os.access(sys.executable, os.X_OK))
 THIS, ORDINARY = "this user", "ordinary user"
 
 
-class User:
+class PythonUser:
     """Runs Python programs as a user.
 
     Args:

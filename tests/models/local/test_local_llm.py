@@ -40,7 +40,7 @@ from agentstepper_nb.models.local import LocalProvider
 from agentstepper_nb.models.local.model_process import find_local_model
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from examples.local_workflow import SYSTEM, work, worked_examples
-from tests.sdk.person import Person
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
 pytestmark = pytest.mark.local_llm
@@ -200,8 +200,8 @@ def core() -> Iterator[AgentStepperCore]:
 
 
 @pytest.fixture
-def person(core: AgentStepperCore) -> Iterator[Person]:
-    with Person(core.ui_port) as person:
+def person(core: AgentStepperCore) -> Iterator[LiveView]:
+    with LiveView(core.ui_port) as person:
         yield person
 
 
@@ -217,11 +217,11 @@ def debugging(core: AgentStepperCore, folder: Path) -> Iterator[Debugging]:
 
 
 def test_a_person_steps_edits_and_lets_it_go_on(
-    debugging: Debugging, person: Person, folder: Path
+    debugging: Debugging, person: LiveView, folder: Path
 ) -> None:
     working = debugging(TASKS[0])
     person.step()  # the start
-    asked = person.body(at(person))
+    asked = person.get_data(at(person))
     assert asked["messages"][-1]["content"] == TASKS[0]
     asked["messages"][-1]["content"] = "Create bye.py which prints bye."
     person.step(asked)
@@ -236,9 +236,9 @@ def test_a_person_steps_edits_and_lets_it_go_on(
     )
     assert not list(folder.iterdir())  # it waits
     person.step({"Tool": "write_file", "Argument": {"path": "mine.py", "content": "print(1)\n"}})
-    person.halted()
+    person.wait_until_halted()
     assert (folder / "mine.py").read_text() == "print(1)\n"
-    person.go_on()
+    person.resume()
     result = working.result(TIMEOUT_S)
     assert result.reason == "done"
     assert UserMessage(content="Create bye.py which prints bye.") in result.messages
@@ -246,17 +246,19 @@ def test_a_person_steps_edits_and_lets_it_go_on(
 
 
 def test_a_run_that_is_replayed_is_the_same(
-    debugging: Debugging, person: Person, folder: Path
+    debugging: Debugging, person: LiveView, folder: Path
 ) -> None:
     seen = []
     for _ in range(2):
         working = debugging(TASKS[0])
-        person.until(lambda run: run.live)
-        person.halted()
-        person.go_on()
+        person.wait_until(lambda run: run.live)
+        person.wait_until_halted()
+        person.resume()
         working.result(TIMEOUT_S)
-        person.over()
-        seen.append([(row.kind, row.side, person.body(row)) for row in person.rows()[1:-1]])
+        person.wait_until_ended()
+        seen.append(
+            [(row.kind, row.side, person.get_data(row)) for row in person.list_rows()[1:-1]]
+        )
         for file in folder.iterdir():
             file.unlink()
     assert seen[0] == seen[1]
@@ -268,7 +270,7 @@ def test_a_run_that_is_replayed_is_the_same(
     ]
 
 
-def at(person: Person) -> Any:
+def at(person: LiveView) -> Any:
     """The row that the run halts at."""
-    halted = person.halted()
-    return next(row for row in person.rows() if row.id == halted)
+    halted = person.wait_until_halted()
+    return next(row for row in person.list_rows() if row.id == halted)

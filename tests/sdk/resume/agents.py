@@ -23,19 +23,19 @@ from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 FINISHED = Bye(ending=RunEnding.FINISHED)
 
 
-async def ask(dbg: Any) -> Any:
+async def query(dbg: Any) -> Any:
     return await dbg.begin_llm_query_breakpoint("p")
 
 
-def welcome(received: int) -> Welcome:
+def make_welcome(received: int) -> Welcome:
     return Welcome(version=2, core="scripted", run="", received=received)
 
 
-def kinds(messages: list[AgentMessage]) -> list[str]:
+def type_names(messages: list[AgentMessage]) -> list[str]:
     return [type(message).__name__ for message in messages]
 
 
-class Agent:
+class ThreadAgent:
     """An agent on a thread of its own; `go` lets it pass `step`, one after the other."""
 
     def __init__(self, pool: ThreadPoolExecutor, stepper_kind: str, core: ScriptedCore) -> None:
@@ -46,14 +46,14 @@ class Agent:
         options = {"stop_on_entry": False, **options}
         return self._pool.submit(run, self.stepper_kind, self._core, scenario, **options)
 
-    def go(self) -> None:
+    def release_step(self) -> None:
         next(gate for gate in self._gates if not gate.is_set()).set()
 
-    async def step(self, number: int) -> None:
+    async def wait_for_step(self, number: int) -> None:
         await asyncio.to_thread(self._gates[number].wait, TIMEOUT_S)
 
 
-def await_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
+def wait_for_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
     """Wait until something is logged."""
     heard = threading.Event()
 

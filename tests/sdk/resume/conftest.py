@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentstepper_nb.sdk import run_session as session_module
-from tests.sdk.resume.agents import Agent
-from tests.sdk.scripted_core import ScriptedCore, only_the_start
+from tests.sdk.resume.agents import ThreadAgent
+from tests.sdk.scripted_core import ScriptedCore, answer_start
 
 
 @pytest.fixture
 def core() -> Iterator[ScriptedCore]:
-    with ScriptedCore(only_the_start) as core:
+    with ScriptedCore(answer_start) as core:
         yield core
 
 
@@ -25,7 +25,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def agent(pool: ThreadPoolExecutor, core: ScriptedCore, stepper_kind: str) -> Iterator[Agent]:
-    yield Agent(pool, stepper_kind, core)
+def agent(pool: ThreadPoolExecutor, core: ScriptedCore, stepper_kind: str) -> Iterator[ThreadAgent]:
+    yield ThreadAgent(pool, stepper_kind, core)
     for session in session_module._sessions:  # of a test that failed
         session.link.give_up()

@@ -16,56 +16,56 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.sdk import outbox
 from tests.sdk.both_steppers import both
-from tests.sdk.resume.agents import FINISHED, Agent, ask, await_log
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, edit, go_on, waiting
+from tests.sdk.resume.agents import FINISHED, ThreadAgent, query, wait_for_log
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_all, make_edit_answer, waiting
 
 
 @both
-def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) -> None:
+def test_it_goes_on_unedited_and_catches_up(agent: ThreadAgent, core: ScriptedCore) -> None:
     passed = threading.Event()
 
     async def scenario(dbg: Any) -> Any:
         first = await dbg.begin_llm_query_breakpoint("p")
         second = await dbg.end_llm_query_breakpoint("r")
         passed.set()
-        await agent.step(0)
+        await agent.wait_for_step(0)
         return first, second, await dbg.begin_tool_invocation_breakpoint("t", {"a": 1})
 
     working = agent.run(scenario, on_disconnect="continue")
-    first = core.peer()
+    first = core.wait_for_peer()
     point = waiting(first)
     core.stop()
     assert passed.wait(TIMEOUT_S)  # with the Core back it would wait at the end, too
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     assert second.hello is not None
     assert second.hello.waiting == ()
-    assert second.next(Withdraw).halt_point == point.id
-    end = second.next(HaltPointReached)
+    assert second.receive(Withdraw).halt_point == point.id
+    end = second.receive(HaltPointReached)
     assert (end.event, end.waits) == (point.event, False)
-    agent.go()
+    agent.release_step()
     later = waiting(second)
     assert later.event != point.event, "with the Core back it waits again"
-    second.answer(later.id, edit('{"Tool": "t", "Argument": 2}'))
+    second.answer(later.id, make_edit_answer('{"Tool": "t", "Argument": 2}'))
     assert working.result(TIMEOUT_S) == ("p", "r", ("t", 2))
-    assert second.ends() == FINISHED
+    assert second.wait_until_gone() == FINISHED
 
 
 @both
-def test_every_wait_is_passed(agent: Agent, core: ScriptedCore) -> None:
+def test_every_wait_is_passed(agent: ThreadAgent, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         sync = getattr(dbg, "dbg", None)
         if sync is None:
-            return await asyncio.gather(*(ask(dbg) for _ in range(5)))
+            return await asyncio.gather(*(query(dbg) for _ in range(5)))
         with ThreadPoolExecutor(5) as threads:
             return list(threads.map(sync.begin_llm_query_breakpoint, "ppppp"))
 
     working = agent.run(scenario, on_disconnect="continue")
-    first = core.peer()
+    first = core.wait_for_peer()
     points = {waiting(first).id for _ in range(5)}
-    first.drop()
-    second = core.peer()
-    assert {second.next(Withdraw).halt_point for _ in range(5)} == points
+    first.break_connection()
+    second = core.wait_for_peer()
+    assert {second.receive(Withdraw).halt_point for _ in range(5)} == points
     assert working.result(TIMEOUT_S) == list("ppppp")
 
 
@@ -75,7 +75,7 @@ def test_every_wait_is_passed(agent: Agent, core: ScriptedCore) -> None:
 @both
 @pytest.mark.parametrize("policy", ["wait", "continue"])
 def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
-    agent: Agent,
+    agent: ThreadAgent,
     core: ScriptedCore,
     policy: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -86,7 +86,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     said_when_full: list[int] = []
 
     async def scenario(dbg: Any) -> None:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         watching = asyncio.create_task(watch())
         for n in range(60):
             await dbg.post_debug_message(str(n))
@@ -95,15 +95,15 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 
     async def watch() -> None:
         """Runs meanwhile where the loop isn't blocked, and that is only where nobody awaits."""
-        await asyncio.to_thread(await_log, caplog, "The agent now waits")
+        await asyncio.to_thread(wait_for_log, caplog, "The agent now waits")
         said_when_full.append(len(said))
 
     working = agent.run(scenario, on_disconnect=policy)
-    first = core.peer()
-    first.next(HaltPointReached)
+    first = core.wait_for_peer()
+    first.receive(HaltPointReached)
     core.stop()
-    agent.go()
-    await_log(caplog, "messages wait for the Core, which is still away. The agent now waits")
+    agent.release_step()
+    wait_for_log(caplog, "messages wait for the Core, which is still away. The agent now waits")
     assert 0 < len(said) < 60
     core.start()
     working.result(TIMEOUT_S)
@@ -111,8 +111,8 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
         assert 0 < said_when_full[0] < 60
     else:
         assert said_when_full == [60]
-    peer = core.peer()
-    peer.ends()
+    peer = core.wait_for_peer()
+    peer.wait_until_gone()
     messages = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert [bytes(event.data) for event in messages] == [b'"%d"' % n for n in range(60)]  # type: ignore[arg-type]
     assert caplog.text.count("The agent now waits") == 1
@@ -120,7 +120,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 
 @both
 def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
-    agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    agent: ThreadAgent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_DISCONNECTED_BYTES", 2500)
     passed: list[int] = []
@@ -131,13 +131,13 @@ def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
             passed.append(n)
 
     working = agent.run(scenario, on_disconnect="continue")
-    first = core.peer()
+    first = core.wait_for_peer()
     waiting(first)
     core.stop()
-    await_log(caplog, "The agent now waits")
+    wait_for_log(caplog, "The agent now waits")
     assert 0 < len(passed) < 10
-    core.policy = go_on
+    core.policy = answer_all
     core.start()
     working.result(TIMEOUT_S)
-    assert core.peer().ends() == FINISHED
+    assert core.wait_for_peer().wait_until_gone() == FINISHED
     assert passed == list(range(20))

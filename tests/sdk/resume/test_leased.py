@@ -22,8 +22,8 @@ from agentstepper_nb.protocol.data_model import EventSide, RunMode
 from agentstepper_nb.sdk import outbox
 from agentstepper_nb.sdk.send_queue import FutureKind, PendingFutures
 from tests.sdk.both_steppers import both, run
-from tests.sdk.resume.agents import FINISHED, Agent, await_log
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, edit
+from tests.sdk.resume.agents import FINISHED, ThreadAgent, wait_for_log
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, make_edit_answer
 
 CONTINUE_LEASE = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 
@@ -40,7 +40,7 @@ def size(point: HaltPointReached) -> int:
 @both
 @pytest.mark.parametrize("policy", ["wait", "continue"])
 def test_the_lease_outlives_its_connection(
-    agent: Agent,
+    agent: ThreadAgent,
     core: ScriptedCore,
     policy: str,
     caplog: pytest.LogCaptureFixture,
@@ -49,26 +49,26 @@ def test_the_lease_outlives_its_connection(
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg, "before")
-        await agent.step(0)
+        await agent.wait_for_step(0)
         for n in range(20):
             await ask(dbg, n)
         core.start()
 
     working = agent.run(scenario, stop_on_entry=True, on_disconnect=policy)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     for _ in range(3):
-        peer.next(HaltPointReached)
+        peer.receive(HaltPointReached)
     core.stop()
-    await_log(caplog, "The agent continues")
-    agent.go()
+    wait_for_log(caplog, "The agent continues")
+    agent.release_step()
     working.result(TIMEOUT_S)
-    later = core.peer()
-    assert later.ends() == FINISHED
-    assert [(point.waits, point.epoch) for point in later.points] == [(False, 1)] * 40
+    later = core.wait_for_peer()
+    assert later.wait_until_gone() == FINISHED
+    assert [(point.waits, point.epoch) for point in later.halt_points] == [(False, 1)] * 40
 
 
 @both
-def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCore) -> None:
+def test_where_a_stop_halts_it_waits_for_its_core(agent: ThreadAgent, core: ScriptedCore) -> None:
     core.lease = LeaseMessage(
         epoch=1,
         mode=RunMode.CONTINUE,
@@ -77,24 +77,24 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
     ahead: list[int] = []
 
     async def scenario(dbg: Any) -> Any:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         for n in range(5):
             await ask(dbg, n)
             ahead.append(n)
-        agent.go()
+        agent.release_step()
         return await dbg.begin_tool_invocation_breakpoint("t", 1)
 
     working = agent.run(scenario, stop_on_entry=True)
-    core.peer().next(HaltPointReached)
+    core.wait_for_peer().receive(HaltPointReached)
     core.stop()
-    agent.go()
+    agent.release_step()
     assert agent._gates[1].wait(TIMEOUT_S)
     core.start()
-    peer = core.peer()
-    while not (point := peer.next(HaltPointReached)).breakpoints:
+    peer = core.wait_for_peer()
+    while not (point := peer.receive(HaltPointReached)).breakpoints:
         assert not point.waits
     assert point.waits
-    peer.answer(point.id, edit('{"Tool":"t","Argument":2}'))
+    peer.answer(point.id, make_edit_answer('{"Tool":"t","Argument":2}'))
     assert working.result(TIMEOUT_S) == ("t", 2)
     assert ahead == list(range(5))
 
@@ -104,7 +104,7 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
 
 @both
 def test_it_waits_for_a_core_that_keeps_nothing(
-    agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+    agent: ThreadAgent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 50_000)
     core.lease, core.acknowledges = CONTINUE_LEASE, False
@@ -125,13 +125,13 @@ def test_it_waits_for_a_core_that_keeps_nothing(
             await dbg.end_llm_query_breakpoint(f"{-n:05} " * 200)
 
     working = agent.run(scenario, stop_on_entry=True)
-    peer = core.peer()
+    peer = core.wait_for_peer()
     assert crowded.wait(TIMEOUT_S)
     assert 0 < len(passed) < 50, "it has no room for more"
     core.acknowledges = True
-    peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
+    peer.send(MessagesAcknowledged(received=1 + len(peer.received)))
     working.result(TIMEOUT_S)
-    assert peer.ends() == FINISHED
+    assert peer.wait_until_gone() == FINISHED
     assert passed == list(range(100))
 
 
@@ -142,19 +142,19 @@ def test_a_cancelled_task_waits_for_no_room(
     core.lease, core.acknowledges = CONTINUE_LEASE, False
 
     async def scenario(dbg: Any) -> None:
-        peer = core.peer()
+        peer = core.wait_for_peer()
         await dbg.begin_llm_query_breakpoint("x" * 10_000)
         task = asyncio.create_task(dbg.end_llm_query_breakpoint("r"))
-        point = await asyncio.to_thread(peer.next, HaltPointReached)
+        point = await asyncio.to_thread(peer.receive, HaltPointReached)
         while point.side is EventSide.BEGIN:
-            point = await asyncio.to_thread(peer.next, HaltPointReached)
+            point = await asyncio.to_thread(peer.receive, HaltPointReached)
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (await asyncio.to_thread(peer.next, Withdraw)).halt_point == point.id
+        assert (await asyncio.to_thread(peer.receive, Withdraw)).halt_point == point.id
         core.acknowledges = True
-        peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
+        peer.send(MessagesAcknowledged(received=1 + len(peer.received)))
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
 
     run("async", core, scenario)
@@ -167,13 +167,13 @@ def test_who_waits_for_room_hears_that_the_run_is_over(
         monkeypatch.setattr(outbox, limit, 8_000)
     core.lease, core.acknowledges = CONTINUE_LEASE, False
     dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")
-    peer = core.peer()
+    peer = core.wait_for_peer()
     with ThreadPoolExecutor(1) as pool:
         dbg.begin_llm_query_breakpoint("x" * 10_000)
         waits = pool.submit(dbg.begin_llm_query_breakpoint, "y")
-        while size(peer.next(HaltPointReached)) != len('"y"'):
+        while size(peer.receive(HaltPointReached)) != len('"y"'):
             pass
         assert not waits.done()
-        peer.drop()
+        peer.break_connection()
         assert isinstance(waits.exception(TIMEOUT_S), ConnectionLostError)
     dbg.close()

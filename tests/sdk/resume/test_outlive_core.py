@@ -13,32 +13,32 @@ from agentstepper_nb.protocol.agent import HaltPointReached
 from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.data_model import EventKind
 from tests.sdk.both_steppers import both
-from tests.sdk.resume.agents import FINISHED, Agent, ask, kinds, welcome
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore, edit, waiting
+from tests.sdk.resume.agents import FINISHED, ThreadAgent, make_welcome, query, type_names
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer, ScriptedCore, make_edit_answer, waiting
 
 # ---- wait ------------------------------------------------------------------------------------------
 
 
 @both
 def test_at_a_breakpoint_it_waits_and_is_answered_on_the_next_connection(
-    agent: Agent, core: ScriptedCore
+    agent: ThreadAgent, core: ScriptedCore
 ) -> None:
-    working = agent.run(ask)
-    first = core.peer()
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
     core.stop()
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     assert first.hello is not None
     assert second.hello is not None
     assert (second.hello.run, second.hello.secret) == (first.hello.run, first.hello.secret)
     # The start and its halt point, the query and its halt point: numbers 2 to 5.
     assert (second.hello.sent, second.hello.waiting) == (5, (point.id,))
     assert first.hello.sent == 0
-    second.answer(point.id, edit('"edited"'))
+    second.answer(point.id, make_edit_answer('"edited"'))
     assert working.result(TIMEOUT_S) == "edited"
-    assert second.ends() == FINISHED
-    assert kinds(core.kept[first.hello.run]) == [
+    assert second.wait_until_gone() == FINISHED
+    assert type_names(core.received[first.hello.run]) == [
         *("EventBegun", "HaltPointReached") * 2,
         "Bye",
     ]
@@ -46,46 +46,46 @@ def test_at_a_breakpoint_it_waits_and_is_answered_on_the_next_connection(
 
 @both
 def test_elsewhere_it_goes_on_and_waits_at_the_next_breakpoint(
-    agent: Agent, core: ScriptedCore
+    agent: ThreadAgent, core: ScriptedCore
 ) -> None:
     said = threading.Event()
 
     async def scenario(dbg: Any) -> Any:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         for n in range(50):
             await dbg.post_debug_message(str(n))
         said.set()
         return await dbg.begin_llm_query_breakpoint("p")
 
     working = agent.run(scenario)
-    first = core.peer()
-    first.next(HaltPointReached)
+    first = core.wait_for_peer()
+    first.receive(HaltPointReached)
     core.stop()
-    agent.go()
+    agent.release_step()
     assert said.wait(TIMEOUT_S), "nothing of it needs a Core"
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     second.answer(waiting(second).id)
     assert working.result(TIMEOUT_S) == "p"
-    assert second.ends() == FINISHED
+    assert second.wait_until_gone() == FINISHED
     said_at_last = [event for event in second.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert [bytes(event.data) for event in said_at_last] == [b'"%d"' % n for n in range(50)]  # type: ignore[arg-type]
 
 
 @both
-def test_every_wait_of_a_run_goes_on(agent: Agent, core: ScriptedCore) -> None:
+def test_every_wait_of_a_run_goes_on(agent: ThreadAgent, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         sync = getattr(dbg, "dbg", None)
         if sync is None:
-            return await asyncio.gather(*(ask(dbg) for _ in range(5)))
+            return await asyncio.gather(*(query(dbg) for _ in range(5)))
         with ThreadPoolExecutor(5) as threads:
             return list(threads.map(sync.begin_llm_query_breakpoint, "ppppp"))
 
     working = agent.run(scenario)
-    first = core.peer()
+    first = core.wait_for_peer()
     points = [waiting(first).id for _ in range(5)]
-    first.drop()
-    second = core.peer()
+    first.break_connection()
+    second = core.wait_for_peer()
     assert second.hello is not None
     assert sorted(second.hello.waiting) == sorted(points)
     for point in points:
@@ -94,16 +94,16 @@ def test_every_wait_of_a_run_goes_on(agent: Agent, core: ScriptedCore) -> None:
 
 
 @both
-def test_it_may_happen_again_and_again(agent: Agent, core: ScriptedCore) -> None:
+def test_it_may_happen_again_and_again(agent: ThreadAgent, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         return [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
 
-    def drop_first(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
+    def drop_first(peer: AgentPeer, point: HaltPointReached) -> ResumeAnswer | None:
         if point.id in dropped or point.summary:
             return ResumeAnswer()
         dropped.add(point.id)
         core.answers[point.id] = ResumeAnswer()
-        peer.drop()
+        peer.break_connection()
         return None
 
     dropped: set[str] = set()
@@ -116,89 +116,93 @@ def test_it_may_happen_again_and_again(agent: Agent, core: ScriptedCore) -> None
 
 
 @both
-def test_before_the_commit_the_message_is_sent_again(agent: Agent, core: ScriptedCore) -> None:
+def test_before_the_commit_the_message_is_sent_again(
+    agent: ThreadAgent, core: ScriptedCore
+) -> None:
     core.acknowledges = False
-    working = agent.run(ask)
-    first = core.peer()
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
     assert first.hello is not None
     run = first.hello.run
     core.stop()
-    core.heard[run] -= 2  # the query and its halt point
-    del core.kept[run][-2:]
+    core.received_counts[run] -= 2  # the query and its halt point
+    del core.received[run][-2:]
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     again = waiting(second)
     assert again == point
     core.acknowledges = True
     second.answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
-    second.ends()
-    assert kinds(core.kept[run]) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]
+    second.wait_until_gone()
+    assert type_names(core.received[run]) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]
 
 
 @both
 def test_after_the_commit_before_acknowledging_nothing_is_sent_again(
-    agent: Agent, core: ScriptedCore
+    agent: ThreadAgent, core: ScriptedCore
 ) -> None:
     core.acknowledges = False
-    working = agent.run(ask)
-    first = core.peer()
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
-    first.drop()
-    second = core.peer()
+    first.break_connection()
+    second = core.wait_for_peer()
     assert second.hello is not None
     assert second.hello.acknowledged == 1, "what the welcome said"
     core.acknowledges = True
     second.answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
-    assert second.ends() == FINISHED
-    assert kinds(second.sent) == ["Bye"]
+    assert second.wait_until_gone() == FINISHED
+    assert type_names(second.received) == ["Bye"]
 
 
 @both
-def test_after_the_answer_was_recorded_it_is_given_again(agent: Agent, core: ScriptedCore) -> None:
-    working = agent.run(ask)
-    first = core.peer()
-    core.answers[waiting(first).id] = edit('"kept"')
-    first.drop()
+def test_after_the_answer_was_recorded_it_is_given_again(
+    agent: ThreadAgent, core: ScriptedCore
+) -> None:
+    working = agent.run(query)
+    first = core.wait_for_peer()
+    core.answers[waiting(first).id] = make_edit_answer('"kept"')
+    first.break_connection()
     assert working.result(TIMEOUT_S) == "kept"
 
 
 @both
 def test_a_core_that_lost_what_it_promised(
-    agent: Agent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    working = agent.run(ask)
-    first = core.peer()
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
     core.stop()
-    core.welcome = welcome(received=3)
+    core.welcome = make_welcome(received=3)
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     second.answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
-    assert second.ends() == FINISHED
+    assert second.wait_until_gone() == FINISHED
     assert "The Core lost messages 4 to 5 of this run" in caplog.text
 
 
 @both
-def test_a_core_that_knew_nothing_yet_is_told_all(agent: Agent, core: ScriptedCore) -> None:
+def test_a_core_that_knew_nothing_yet_is_told_all(agent: ThreadAgent, core: ScriptedCore) -> None:
     core.acknowledges = False
-    core.welcome = welcome(received=0)
-    working = agent.run(ask)
-    first = core.peer()
+    core.welcome = make_welcome(received=0)
+    working = agent.run(query)
+    first = core.wait_for_peer()
     waiting(first)
     core.stop()
     core.welcome = None
-    core.forget()
+    core.forget_runs()
     core.start()
-    refused, second = core.peer(), core.peer()
+    refused, second = core.wait_for_peer(), core.wait_for_peer()
     assert refused.hello is not None
     assert second.hello is not None
     assert (refused.hello.sent, second.hello.sent) == (5, 0)
     core.acknowledges = True
     second.answer(waiting(second).id)
     assert working.result(TIMEOUT_S) == "p"
-    second.ends()
-    assert kinds(second.sent) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]
+    second.wait_until_gone()
+    assert type_names(second.received) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]

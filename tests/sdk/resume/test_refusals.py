@@ -13,15 +13,15 @@ from agentstepper_nb.protocol.agent import (
     AgentError,
 )
 from tests.sdk.both_steppers import both, run
-from tests.sdk.resume.agents import Agent, ask, await_log
-from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, go_on, only_the_start, waiting
+from tests.sdk.resume.agents import ThreadAgent, query, wait_for_log
+from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_all, answer_start, waiting
 
 REFUSALS = ["unknown_run", "run_ended", "unauthorized", "version_mismatch"]
 
 
 @both
 @pytest.mark.parametrize("code", REFUSALS)
-def test_a_refusal_ends_the_wait(agent: Agent, core: ScriptedCore, code: str) -> None:
+def test_a_refusal_ends_the_wait(agent: ThreadAgent, core: ScriptedCore, code: str) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ConnectionLostError, match=r"refused to continue this run.*Because\."):
             await dbg.begin_llm_query_breakpoint("p")
@@ -29,32 +29,32 @@ def test_a_refusal_ends_the_wait(agent: Agent, core: ScriptedCore, code: str) ->
             await dbg.post_debug_message("m")
 
     working = agent.run(scenario)
-    first = core.peer()
+    first = core.wait_for_peer()
     waiting(first)
     core.welcome = AgentError(code=code, message="Because.")
-    first.drop()
+    first.break_connection()
     working.result(TIMEOUT_S)
 
 
 @both
 @pytest.mark.parametrize("code", REFUSALS)
 def test_under_continue_the_agent_goes_on_alone(
-    agent: Agent, core: ScriptedCore, code: str, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> Any:
         values = [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
-        await agent.step(0)
+        await agent.wait_for_step(0)
         values += [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
         await dbg.post_debug_message("m")
         return values
 
     working = agent.run(scenario, on_disconnect="continue")
-    first = core.peer()
+    first = core.wait_for_peer()
     waiting(first)
     core.welcome = AgentError(code=code, message="Because.")
-    first.drop()
-    await_log(caplog, "The agent continues without the Core")
-    agent.go()
+    first.break_connection()
+    wait_for_log(caplog, "The agent continues without the Core")
+    agent.release_step()
     assert working.result(TIMEOUT_S) == [*range(10), *range(10)]
     assert caplog.text.count("continues without the Core") == 1
     assert "delivered" not in caplog.text
@@ -62,16 +62,16 @@ def test_under_continue_the_agent_goes_on_alone(
 
 @both
 @pytest.mark.parametrize("code", ["internal", "store_failed"])
-def test_what_may_pass_is_tried_again(agent: Agent, core: ScriptedCore, code: str) -> None:
-    working = agent.run(ask)
-    first = core.peer()
+def test_what_may_pass_is_tried_again(agent: ThreadAgent, core: ScriptedCore, code: str) -> None:
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
     core.welcome = AgentError(code=code, message="Not now.")
-    first.drop()
-    refused = core.peer()
+    first.break_connection()
+    refused = core.wait_for_peer()
     core.welcome = None
-    refused.drop()
-    second = core.peer()
+    refused.break_connection()
+    second = core.wait_for_peer()
     second.answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
 
@@ -81,9 +81,9 @@ def test_what_may_pass_is_tried_again(agent: Agent, core: ScriptedCore, code: st
 def test_the_original_can_t_take_up_a_run(
     stepper_kind: str, policy: str, pool: ThreadPoolExecutor
 ) -> None:
-    with ScriptedCore(only_the_start) as core:
-        working = pool.submit(run, stepper_kind, core, ask, on_disconnect="wait")
-        waiting(core.peer())
+    with ScriptedCore(answer_start) as core:
+        working = pool.submit(run, stepper_kind, core, query, on_disconnect="wait")
+        waiting(core.wait_for_peer())
         core.stop()
         core.version = 1
         core.start()
@@ -92,9 +92,11 @@ def test_the_original_can_t_take_up_a_run(
         ):
             working.result(TIMEOUT_S)
     with ScriptedCore(version=1) as original:
-        original.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
+        original.policy = lambda peer, point: (
+            answer_all(peer, point) if point.summary else peer.break_connection()
+        )
         with pytest.raises(ConnectionLostError, match="Start the agent again"):
-            run(stepper_kind, original, ask, on_disconnect=policy)
+            run(stepper_kind, original, query, on_disconnect=policy)
 
 
 # ---- what a person is told ---------------------------------------------------------------------------
@@ -109,17 +111,21 @@ def test_the_original_can_t_take_up_a_run(
     ],
 )
 def test_an_outage_is_told_once_and_its_end_too(
-    agent: Agent, core: ScriptedCore, policy: str, advice: str, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent,
+    core: ScriptedCore,
+    policy: str,
+    advice: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    working = agent.run(ask, on_disconnect=policy)
-    point = waiting(core.peer())
+    working = agent.run(query, on_disconnect=policy)
+    point = waiting(core.wait_for_peer())
     core.stop()
-    await_log(caplog, advice)
+    wait_for_log(caplog, advice)
     core.start()
-    second = core.peer()
+    second = core.wait_for_peer()
     second.answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
-    second.ends()
+    second.wait_until_gone()
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
     assert caplog.text.count("Connection lost to the Core at") == 1
     assert caplog.text.count(f"The Core is back at {core.url}, and the run continues.") == 1
@@ -127,12 +133,12 @@ def test_an_outage_is_told_once_and_its_end_too(
 
 @both
 def test_a_short_outage_is_not_told(
-    agent: Agent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    working = agent.run(ask)
-    first = core.peer()
+    working = agent.run(query)
+    first = core.wait_for_peer()
     point = waiting(first)
-    first.drop()
-    core.peer().answer(point.id)
+    first.break_connection()
+    core.wait_for_peer().answer(point.id)
     assert working.result(TIMEOUT_S) == "p"
     assert caplog.records == []

@@ -24,9 +24,9 @@ from agentstepper_nb.sdk.send_queue import ResendBuffer
 from tests.sdk.both_steppers import both
 from tests.sdk.resume.agents import (
     FINISHED,
-    Agent,
+    ThreadAgent,
 )
-from tests.sdk.scripted_core import TIMEOUT_S, Peer, ScriptedCore
+from tests.sdk.scripted_core import TIMEOUT_S, AgentPeer, ScriptedCore
 
 
 @pytest.fixture
@@ -45,35 +45,38 @@ def short_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @both
 def test_a_goodbye_waits_for_a_core_that_is_away(
-    agent: Agent, core: ScriptedCore, closing: threading.Event, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent,
+    core: ScriptedCore,
+    closing: threading.Event,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario(dbg: Any) -> None:
-        await agent.step(0)
+        await agent.wait_for_step(0)
 
     working = agent.run(scenario)
-    core.peer().next(HaltPointReached)
+    core.wait_for_peer().receive(HaltPointReached)
     core.stop()
-    agent.go()
+    agent.release_step()
     assert closing.wait(TIMEOUT_S)
     core.start()
     working.result(TIMEOUT_S)
-    assert core.peer().ends() == FINISHED
+    assert core.wait_for_peer().wait_until_gone() == FINISHED
     assert "delivered" not in caplog.text
 
 
 @both
 def test_a_goodbye_that_finds_no_core_says_what_is_lost(
-    agent: Agent, core: ScriptedCore, short_goodbyes: None, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, short_goodbyes: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> str:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         await dbg.post_debug_message("m")
         return str(getattr(dbg, "dbg", dbg).run_id)
 
     working = agent.run(scenario)
-    core.peer().next(HaltPointReached)
+    core.wait_for_peer().receive(HaltPointReached)
     core.stop()
-    agent.go()
+    agent.release_step()
     run_id = working.result(TIMEOUT_S)
     core.start()
     said = [record.getMessage() for record in caplog.records if "delivered" in record.getMessage()]
@@ -82,53 +85,53 @@ def test_a_goodbye_that_finds_no_core_says_what_is_lost(
 
 
 @both
-def test_a_goodbye_that_isn_t_kept_is_said_again(agent: Agent, core: ScriptedCore) -> None:
+def test_a_goodbye_that_isn_t_kept_is_said_again(agent: ThreadAgent, core: ScriptedCore) -> None:
     """A Core that dies after it took the bye, before it had it on its disk."""
 
     async def scenario(dbg: Any) -> None:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         core.acknowledges = False
 
     working = agent.run(scenario)
-    first = core.peer()
-    agent.go()
-    first.next(Bye)
+    first = core.wait_for_peer()
+    agent.release_step()
+    first.receive(Bye)
     assert first.hello is not None
     core.stop()
-    core.heard[first.hello.run] -= 1
+    core.received_counts[first.hello.run] -= 1
     core.acknowledges = True
     core.start()
     working.result(TIMEOUT_S)
-    assert core.peer().ends() == FINISHED
+    assert core.wait_for_peer().wait_until_gone() == FINISHED
 
 
 class SlowCore:
     """A Core that is behind what an agent told as it went on, and catches up as time goes by."""
 
     def __init__(self) -> None:
-        self.peer: Peer | None = None
+        self.peer: AgentPeer | None = None
         self.heard = threading.Event()
         self.waits = 0
         self.awaited: dict[Any, Future[None]] = {}
 
-    def time_goes_by(self, closed: Future[None]) -> bool:
+    def advance_time(self, closed: Future[None]) -> bool:
         """Whether the agent is done after as long as a Core may keep nothing."""
         assert self.peer is not None
         self.waits += 1
         if self.waits == 1:
-            self.peer.next(Bye)
-            self.peer.say(MessagesAcknowledged(received=len(self.peer.sent)))
+            self.peer.receive(Bye)
+            self.peer.send(MessagesAcknowledged(received=len(self.peer.received)))
             assert self.heard.wait(TIMEOUT_S)
             return False
-        self.peer.say(MessagesAcknowledged(received=1 + len(self.peer.sent)))
+        self.peer.send(MessagesAcknowledged(received=1 + len(self.peer.received)))
         closed.result(TIMEOUT_S)
         return True
 
     def wait(self, futures: list[Future[None]], seconds: float) -> Any:
-        return SimpleNamespace(done=[each for each in futures if self.time_goes_by(each)])
+        return SimpleNamespace(done=[each for each in futures if self.advance_time(each)])
 
     async def wait_for(self, future: Any, seconds: float) -> None:
-        if not await asyncio.to_thread(self.time_goes_by, self.awaited[future]):
+        if not await asyncio.to_thread(self.advance_time, self.awaited[future]):
             raise TimeoutError
 
     def wrap(self, closed: Future[None]) -> Any:
@@ -139,7 +142,7 @@ class SlowCore:
 
 @both
 def test_a_goodbye_waits_while_the_core_keeps_more(
-    agent: Agent,
+    agent: ThreadAgent,
     core: ScriptedCore,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -147,7 +150,7 @@ def test_a_goodbye_waits_while_the_core_keeps_more(
     slow, acknowledge = SlowCore(), ResendBuffer.acknowledge
 
     async def scenario(dbg: Any) -> None:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         core.acknowledges = False
         for _ in range(3):
             await dbg.post_debug_message("m")
@@ -162,28 +165,28 @@ def test_a_goodbye_waits_while_the_core_keeps_more(
 
     monkeypatch.setattr(ResendBuffer, "acknowledge", hear)
     working = agent.run(scenario)
-    slow.peer = core.peer()
-    agent.go()
+    slow.peer = core.wait_for_peer()
+    agent.release_step()
     working.result(TIMEOUT_S)
     assert slow.waits == 2
-    assert slow.peer.ends() == FINISHED
+    assert slow.peer.wait_until_gone() == FINISHED
     assert "delivered" not in caplog.text
 
 
 @both
 def test_a_goodbye_that_was_kept_but_not_acknowledged(
-    agent: Agent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> None:
-        await agent.step(0)
+        await agent.wait_for_step(0)
         core.acknowledges = False
 
     working = agent.run(scenario)
-    first = core.peer()
-    agent.go()
-    first.next(Bye)
+    first = core.wait_for_peer()
+    agent.release_step()
+    first.receive(Bye)
     core.welcome = AgentError(code="run_ended", message="This run has ended.")
-    first.drop()
+    first.break_connection()
     working.result(TIMEOUT_S)
     assert caplog.records == []
 
@@ -192,18 +195,18 @@ def test_a_garbage_collection_while_the_core_is_away_says_goodbye_later(
     core: ScriptedCore,
 ) -> None:
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    core.peer()
+    core.wait_for_peer()
     core.stop()
     del dbg
     gc.collect()
     core.start()
-    assert core.peer().ends() == FINISHED
+    assert core.wait_for_peer().wait_until_gone() == FINISHED
 
 
 def test_a_garbage_collection_is_no_wait(core: ScriptedCore, short_goodbyes: None) -> None:
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     link = dbg._current_session().link
-    core.peer()
+    core.wait_for_peer()
     core.stop()
     del dbg
     gc.collect()

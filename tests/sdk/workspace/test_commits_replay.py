@@ -16,7 +16,7 @@ from tests.sdk.workspace.helpers import Open
 NAMES = ["a", "b", "c", "d e", ":f", "-g"]
 
 
-class Agent:
+class RandomWorkspaceAgent:
     """Does anything that can be done to a folder."""
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -73,7 +73,7 @@ def present(folder: Path) -> dict[str, str]:
     return found
 
 
-class Follower:
+class CommitFollower:
     """Knows a folder by its commits alone."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Follower:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_changes_lead_to_what_is_there(folder: Path, watch: Open, seed: int) -> None:
-    agent, follower = Agent(folder, seed), Follower()
+    agent, follower = RandomWorkspaceAgent(folder, seed), CommitFollower()
     workspace = watch()
     for _ in range(25):
         for _ in range(agent.chance.randint(0, 12)):
@@ -105,7 +105,7 @@ def test_the_changes_lead_to_what_is_there(folder: Path, watch: Open, seed: int)
 
 
 def test_commits_while_the_agent_works(folder: Path, watch: Open) -> None:
-    agent, follower = Agent(folder, 7), Follower()
+    agent, follower = RandomWorkspaceAgent(folder, 7), CommitFollower()
     workspace: Workspace = watch()
     done = threading.Event()
 

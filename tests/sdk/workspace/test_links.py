@@ -17,7 +17,7 @@ Asking = Callable[[Callable[[], object]], None]
 SECRET = "not of the workspace\n"
 
 
-class Swap:
+class SwappedLink:
     """A folder of the workspace, and a link that may stand in its place.
 
     Args:
@@ -46,8 +46,8 @@ class Swap:
 
 
 @pytest.fixture
-def swap(folder: Path) -> Swap:
-    return Swap(folder)
+def swap(folder: Path) -> SwappedLink:
+    return SwappedLink(folder)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Asking:
 
 
 def test_what_lies_beyond_a_link_by_now_is_left_out_and_the_rest_is_not(
-    folder: Path, watch: Open, swap: Swap, asking: Asking
+    folder: Path, watch: Open, swap: SwappedLink, asking: Asking
 ) -> None:
     (folder / ".gitignore").write_text("*.log\n")
     workspace = watch()
@@ -83,7 +83,7 @@ def test_what_lies_beyond_a_link_by_now_is_left_out_and_the_rest_is_not(
 
 
 def test_nothing_is_remembered_of_what_was_left_out(
-    folder: Path, watch: Open, swap: Swap, asking: Asking, monkeypatch: pytest.MonkeyPatch
+    folder: Path, watch: Open, swap: SwappedLink, asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = folder / ".gitignore"
     rules.write_text("*.log\n")
@@ -98,7 +98,7 @@ def test_nothing_is_remembered_of_what_was_left_out(
 
 
 def test_git_is_asked_again_where_the_folder_is_back_before_we_look(
-    watch: Open, swap: Swap, asking: Asking, monkeypatch: pytest.MonkeyPatch
+    watch: Open, swap: SwappedLink, asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = watch()
     swap.write("new")
@@ -132,7 +132,7 @@ def test_a_git_that_fails_for_another_reason_is_not_asked_for_ever(
 
 
 def test_no_file_is_read_beyond_a_link(
-    watch: Open, swap: Swap, monkeypatch: pytest.MonkeyPatch
+    watch: Open, swap: SwappedLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swap.write("old")
     workspace = watch()

@@ -18,7 +18,7 @@ from tests.sdk.workspace.helpers import (
     make_repository,
     private_repository,
 )
-from tests.sdk.workspace.test_commits_replay import Agent, Follower, present
+from tests.sdk.workspace.test_commits_replay import CommitFollower, RandomWorkspaceAgent, present
 
 
 def no_longer_racy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_runs_of_one_second_have_chains_of_their_own(folder: Path, watch: Open) 
 def test_snapshots_lead_to_what_is_there_and_so_do_commits(
     folder: Path, watch: Open, seed: int
 ) -> None:
-    agent, steps, commits = Agent(folder, seed), Follower(), Follower()
+    agent, steps, commits = RandomWorkspaceAgent(folder, seed), CommitFollower(), CommitFollower()
     workspace: Workspace = watch()
     for _ in range(25):
         for _ in range(agent.chance.randint(0, 6)):

@@ -70,7 +70,7 @@ def test_a_value_that_is_shown_by_its_repr_is_read_only(harness: DebuggerHarness
 @pytest.mark.parametrize("key", ["$repr", "\\u0024repr", "$r\\u0065pr"])
 def test_an_edit_makes_no_mark(harness: DebuggerHarness, key: str) -> None:
     """Nor one whose key is written with escapes."""
-    _, asked = harness.query()
+    _, asked = harness.begin_query()
     with pytest.raises(ProtocolError, match="is read-only") as refused:
         harness.step(asked, 1, f'{{"{key}": "<a thing>", "$ref": 1}}')
     assert refused.value.code == "invalid_edit"

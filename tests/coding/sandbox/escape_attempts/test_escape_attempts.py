@@ -31,7 +31,7 @@ EVERY: Final = 32
 _NOBODY: Final = 65534
 
 
-class User:
+class AttemptUser:
     """Somebody who runs the table.
 
     Args:
@@ -43,7 +43,7 @@ class User:
         self.python = python
         self.environment = dict(environment)
 
-    def ran(
+    def run_attempts(
         self, choice: SandboxChoice, *, machine: list[str] | None = None, every: int = 1
     ) -> dict[str, Any]:
         """Run the table in a sandbox; gives the sandbox's name, its limits and what rows reached.
@@ -89,13 +89,13 @@ _REMOVE: Final = "import shutil, sys; shutil.rmtree(sys.argv[1], ignore_errors=T
 
 
 @pytest.fixture
-def me() -> User:
+def me() -> AttemptUser:
     """Who runs the tests."""
-    return User([sys.executable], os.environ)
+    return AttemptUser([sys.executable], os.environ)
 
 
 @pytest.fixture
-def nobody() -> User:
+def nobody() -> AttemptUser:
     """A user without rights, by a Python that is for everybody."""
     if os.getuid() != 0:
         pytest.skip("Only root can run a program as another user.")
@@ -107,7 +107,7 @@ def nobody() -> User:
     ids = (f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups")
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join([str(ROOT), *packages])}
-    user = User(["setpriv", *ids, python], {**environment, "LANG": "C.UTF-8"})
+    user = AttemptUser(["setpriv", *ids, python], {**environment, "LANG": "C.UTF-8"})
     tried = [*user.python, "-c", "import agentstepper_nb.coding.sandbox.backend_selection"]
     if subprocess.run(tried, cwd="/", env=user.environment, check=False).returncode != 0:
         pytest.skip("This installation can't be read by other users.")
@@ -135,27 +135,27 @@ def test_the_table_has_no_command_twice() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="The table names files and calls of Linux.")
 @pytest.mark.timeout(400)
-def test_rows_of_each_kind_in_the_best_sandbox(me: User) -> None:
-    check(me.ran("auto", every=EVERY), "bubblewrap", EVERY)
+def test_rows_of_each_kind_in_the_best_sandbox(me: AttemptUser) -> None:
+    check(me.run_attempts("auto", every=EVERY), "bubblewrap", EVERY)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_the_whole_table_in_the_best_sandbox(me: User) -> None:
-    check(me.ran("auto"), "bubblewrap")
+def test_the_whole_table_in_the_best_sandbox(me: AttemptUser) -> None:
+    check(me.run_attempts("auto"), "bubblewrap")
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
-def test_the_whole_table_as_an_ordinary_user(nobody: User, sandbox: SandboxChoice) -> None:
-    check(nobody.ran(sandbox), sandbox)
+def test_the_whole_table_as_an_ordinary_user(nobody: AttemptUser, sandbox: SandboxChoice) -> None:
+    check(nobody.run_attempts(sandbox), sandbox)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_the_whole_table_where_user_namespaces_are_refused(me: User) -> None:
-    check(me.ran("auto", machine=without_userns()), "landlock")
+def test_the_whole_table_where_user_namespaces_are_refused(me: AttemptUser) -> None:
+    check(me.run_attempts("auto", machine=without_userns()), "landlock")
 
 
 @pytest.fixture
