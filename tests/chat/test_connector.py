@@ -67,7 +67,7 @@ def test_inv_connector_001_an_interface_without_chat_can_not_be_made() -> None:
 def test_options_are_the_connectors() -> None:
     assert make_connector(EchoAgent, name="polly").name == "polly"
     assert make_connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
-    with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
+    with pytest.raises(CommandError, match=r"EchoAgent can't be made an agent: .*is_coloured"):
         make_connector(EchoAgent, is_coloured="green")
     with pytest.raises(CommandError, match="parrot is an agent object"):
         make_connector(EchoAgent(), name="polly")
@@ -128,11 +128,11 @@ def make_failing() -> EchoAgent:
 def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
     here = "tests.chat.test_connector"
     found = FakeEntryPoints(
-        parrot=f"{here}:Parrot",
+        parrot=f"{here}:EchoAgent",
         made=f"{here}:make_parrot",
         nothing=f"{here}:make_nothing",
         failing=f"{here}:make_failing",
-        duck=f"{here}:Duck",
+        duck=f"{here}:DuckTypedAgent",
         gone="no_such_module:Agent",
     )
     monkeypatch.setattr(entry_point_loader, "entry_points", found)

@@ -124,7 +124,7 @@ def unnameable() -> Callable[..., Any]:
         ({"provider": "opnai"}, "There is no provider 'opnai'; there are openai"),
         ({"provider": "local", "base_url": "http://x"}, "they belong to openai"),
         ({"provider": FakeProvider(), "api_key": "k"}, "beside a provider object"),
-        ({"tools": [read_file, read_file]}, "Two tools are called 'look'"),
+        ({"tools": [read_file, read_file]}, "Two tools are called 'read_file'"),
         ({"tools": [read_file], "confirm_tools": ["loo"]}, "unknown tools: loo"),
         ({"tools": [unnameable()]}, "is not a valid tool name"),
         ({"tools": [lambda x: x, lambda y: y]}, "Two tools are called 'function'"),

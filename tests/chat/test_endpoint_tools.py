@@ -39,7 +39,9 @@ TIMEOUT_S = 30
 async def test_tools_are_called_and_told_of() -> None:
     endpoint, model = make_endpoint(
         make_tool_calls(
-            ("1", "look", {"at": "a", "lines": 2}), ("2", "greet", {"name": "Ann"}), text="Wait. "
+            ("1", "read_file", {"at": "a", "lines": 2}),
+            ("2", "greet", {"name": "Ann"}),
+            text="Wait. ",
         ),
         make_text_answer("Done."),
         tools=[read_file, greet],
@@ -49,7 +51,7 @@ async def test_tools_are_called_and_told_of() -> None:
     assert [message.content for message in messages] == ["Wait. ", "", "", "Done."]
     first, second = messages[1:3]
     assert (first.name, first.arguments, first.result, first.ok) == (
-        "look",
+        "read_file",
         {"at": "a", "lines": 2},
         ["a", "a"],
         True,
@@ -57,8 +59,8 @@ async def test_tools_are_called_and_told_of() -> None:
     assert (second.name, second.result) == ("greet", "a:Ann")
     assert last_results(model) == [('["a","a"]', True), ("a:Ann", True)]
     specs = {tool.name: tool for tool in model.requests[0].tools}
-    assert specs["look"].description == "Look at a file."
-    assert specs["look"].input_schema == {
+    assert specs["read_file"].description == "Look at a file."
+    assert specs["read_file"].input_schema == {
         "type": "object",
         "properties": {"at": {"type": "string"}, "lines": {"type": "integer", "default": 10}},
         "required": ["at"],
@@ -70,12 +72,12 @@ async def test_tools_are_called_and_told_of() -> None:
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (("1", "look", "{"), "The arguments are not JSON"),
-        (("1", "look", {"at": 7}), "Expected `str`, got `int` - at `$.at`"),
-        (("1", "look", {}), "missing required field `at`"),
-        (("1", "look", {"at": "a", "more": 1}), "unknown field `more`"),
-        (("1", "look", [1]), "Expected `object`, got `array`"),
-        (("1", "shell", {}), "There is no tool 'shell'; there are: look, fail."),
+        (("1", "read_file", "{"), "The arguments are not JSON"),
+        (("1", "read_file", {"at": 7}), "Expected `str`, got `int` - at `$.at`"),
+        (("1", "read_file", {}), "missing required field `at`"),
+        (("1", "read_file", {"at": "a", "more": 1}), "unknown field `more`"),
+        (("1", "read_file", [1]), "Expected `object`, got `array`"),
+        (("1", "shell", {}), "There is no tool 'shell'; there are: read_file, fail."),
         (("1", "fail", ""), "OSError: no such file"),
         (("1", "hand_on", {"agent_name": "x", "text": "y"}), "There is no tool 'hand_on'"),
     ],
@@ -133,12 +135,12 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     [
         ("1", "", "{}"),
         ("1", "x" * 5000, "{}"),
-        ("c" * 5000, "look", '{"at": "a"}'),
-        ("", "look", '{"at": "a"}'),
-        ("1", "look", '{"at": ' + "[" * 100 + "]" * 100 + "}"),
-        ("1", "look", "[" * 100_000),
-        ("1", "look", '{"at": "' + "a" * 2_000_000 + '"}'),
-        ("1", "look", '{"at": "\\ud83d"}'),
+        ("c" * 5000, "read_file", '{"at": "a"}'),
+        ("", "read_file", '{"at": "a"}'),
+        ("1", "read_file", '{"at": ' + "[" * 100 + "]" * 100 + "}"),
+        ("1", "read_file", "[" * 100_000),
+        ("1", "read_file", '{"at": "' + "a" * 2_000_000 + '"}'),
+        ("1", "read_file", '{"at": "\\ud83d"}'),
     ],
     ids=range(8),
 )
@@ -170,7 +172,7 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
 
 async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
     endpoint, model = make_endpoint(
-        *(make_tool_calls(("1", "look", {"at": "a"})) for _ in range(3)),
+        *(make_tool_calls(("1", "read_file", {"at": "a"})) for _ in range(3)),
         tools=[read_file],
         max_rounds=2,
     )
@@ -183,17 +185,19 @@ async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
 async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
     person = ScriptedChoices(choice)
     endpoint, model = make_endpoint(
-        make_tool_calls(("1", "look", {"at": "a", "lines": 1}), ("2", "greet", {"name": "Ann"})),
+        make_tool_calls(
+            ("1", "read_file", {"at": "a", "lines": 1}), ("2", "greet", {"name": "Ann"})
+        ),
         make_text_answer("Well."),
         tools=[read_file, greet],
-        confirm_tools=["look"],
+        confirm_tools=["read_file"],
     )
     messages = build_messages(await record_answer(endpoint, turn=make_turn(person=person)))
     ((text, choices, details),) = person.questions
-    assert text == 'May assistant call look?\n{"at":"a","lines":1}'
+    assert text == 'May assistant call read_file?\n{"at":"a","lines":1}'
     assert (choices, details) == (
         ("Allow", "Deny"),
-        {"name": "look", "arguments": {"at": "a", "lines": 1}},
+        {"name": "read_file", "arguments": {"at": "a", "lines": 1}},
     )
     assert [message.ok for message in messages[:2]] == [ok, True]
     assert last_results(model)[0] == (
@@ -205,11 +209,14 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
     got: list[Any] = []
 
     async def confirm(text: str, choices: Any = (), *, details: object = None) -> str:
-        assert [item if isinstance(item, str) else item.name for item in got] == ["Wait.", "look"]
+        assert [item if isinstance(item, str) else item.name for item in got] == [
+            "Wait.",
+            "read_file",
+        ]
         return "Allow"
 
     endpoint, _ = make_endpoint(
-        make_tool_calls(("1", "look", {"at": "a"}), text="Wait."),
+        make_tool_calls(("1", "read_file", {"at": "a"}), text="Wait."),
         make_text_answer("Well."),
         tools=[read_file],
         confirm_tools=True,
@@ -226,22 +233,22 @@ def does(action: str, action_input: Any) -> str:
 
 async def test_a_model_without_tools_says_what_it_wants() -> None:
     endpoint, model = make_endpoint(
-        make_text_answer(does("look", {"at": "a", "lines": 1})),
+        make_text_answer(does("read_file", {"at": "a", "lines": 1})),
         make_text_answer(f"I know now.\n```json\n{does('answer', 'It is a.')}\n```\nSo be it."),
         tools=[read_file],
         agent_type="STRUCTURED_CHAT",
     )
     call, answer = build_messages(await record_answer(endpoint))
-    assert (call.name, call.result) == ("look", ["a"])
+    assert (call.name, call.result) == ("read_file", ["a"])
     assert answer.content == "It is a."
     assert answer.type == MessageType.MESSAGE
     first, second = model.requests
     assert first.tools == ()
     assert first.system is not None
-    assert '- look: Look at a file.\n  schema: {"type":"object"' in first.system
+    assert '- read_file: Look at a file.\n  schema: {"type":"object"' in first.system
     assert second.messages[1:] == (
-        AssistantMessage(content=does("look", {"at": "a", "lines": 1})),
-        UserMessage(content='[look gave] ["a"]'),
+        AssistantMessage(content=does("read_file", {"at": "a", "lines": 1})),
+        UserMessage(content='[read_file gave] ["a"]'),
     )
 
 
@@ -251,7 +258,7 @@ async def test_a_model_without_tools_says_what_it_wants() -> None:
         ("I can't.", "there is no JSON object"),
         ('{"action": 3}', "Expected `str`, got `int`"),
         ('{"action": "answer"', "truncated"),
-        ('{"name": "look"}', "missing required field `action`"),
+        ('{"name": "read_file"}', "missing required field `action`"),
     ],
 )
 async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
@@ -272,7 +279,7 @@ async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
 
 async def test_a_failed_action_is_told_to_the_model() -> None:
     endpoint, model = make_endpoint(
-        make_text_answer(does("look", None)),
+        make_text_answer(does("read_file", None)),
         make_text_answer(does("fail", {})),
         make_text_answer(does("answer", "Well.")),
         tools=[read_file, fail],
@@ -280,7 +287,7 @@ async def test_a_failed_action_is_told_to_the_model() -> None:
     )
     await record_answer(endpoint)
     told = [each.content for each in model.requests[2].messages if isinstance(each, UserMessage)]
-    assert told[1].startswith("[look failed] The arguments can't be used")
+    assert told[1].startswith("[read_file failed] The arguments can't be used")
     assert told[2] == "[fail failed] OSError: no such file"
 
 

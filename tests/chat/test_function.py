@@ -150,7 +150,7 @@ def test_what_it_is_called() -> None:
     agent = FunctionAgent(helper)
     assert (agent.name, agent.description, agent.role) == ("helper", "Helps.", "AGENT_EXECUTOR")
     assert FunctionAgent(partial(helper)).name == "helper"
-    assert FunctionAgent(CallableObject()).name == "Called"
+    assert FunctionAgent(CallableObject()).name == "CallableObject"
     assert FunctionAgent(lambda message: message).name == "function"
     named = FunctionAgent(helper, name="h", role="THOUGHT", continuation_prompt=None)
     assert (named.name, named.role, named.continuation_prompt) == ("h", "THOUGHT", None)

@@ -124,11 +124,11 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from agentstepper_nb.chat import outputs
-from tests.chat.harness import Actor, Gate, harness
+from tests.chat.harness import GatedAnswer, ScriptedAgent, harness
 
 async def main():
-    gate = Gate([outputs.console("one"), "half"])
-    async with harness(Path(sys.argv[1]), Actor(gate)) as home:
+    gate = GatedAnswer([outputs.console("one"), "half"])
+    async with harness(Path(sys.argv[1]), ScriptedAgent(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         print(home.session, flush=True)

@@ -217,7 +217,7 @@ class UnprintableError(Exception):
         (ValueError(), "ValueError."),
         (ModelError("refused", "The model said no."), "The model said no."),
         (SystemExit(3), "tried to end the process: SystemExit(3)."),
-        (UnprintableError(), "Unspeakable, whose text can't be read."),
+        (UnprintableError(), "UnprintableError, whose text can't be read."),
         (
             asyncio.CancelledError(),
             "The agent's answer was cancelled by the agent's own code.",

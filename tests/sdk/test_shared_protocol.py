@@ -258,7 +258,7 @@ def test_a_run_that_is_given_up_amid_its_parts_leaves_without_the_rest() -> None
     protocol.add(second)
     protocol.connection_opened(first, core.welcome(first.make_hello()), 0.0)
     while (hello := protocol.data_to_send(0.0)) is not None:
-        core.take(hello)
+        core.receive(hello)
     while core.answers:
         protocol.receive_data(core.answers.popleft(), 0.0)
     long = EventBegun(id="e", kind=EventKind.DEBUG_MESSAGE, at=0.0, clock=0.0, data=LONG)

@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb.store.lance import LanceRuntimeStore
 from tests.helpers.killed_lance_store import kill_writer
 from tests.helpers.killed_runtime_store import LEASE, check_rows
-from tests.soak.test_power_cut import TestDisk, disk
+from tests.soak.test_power_cut import LoopDisk, disk
 from tests.unit.store.lance import test_conformance
 
 __all__ = ["disk"]
@@ -56,7 +56,7 @@ def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_power_cuts_lose_nothing_that_was_told(disk: TestDisk, seed: int) -> None:
+def test_power_cuts_lose_nothing_that_was_told(disk: LoopDisk, seed: int) -> None:
     chance = random.Random(seed)
     folder = disk.path / "lance"
     kept: dict[str, int] = {}

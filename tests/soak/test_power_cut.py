@@ -29,7 +29,7 @@ _WITHOUT_FLUSH = 2
 _PATIENCE = 60
 
 
-class TestDisk:
+class LoopDisk:
     """An ext4 of its own, whose power can be cut."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,9 +60,9 @@ def _run(*command: str) -> None:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[TestDisk]:
+def disk(tmp_path: Path) -> Iterator[LoopDisk]:
     try:
-        disk = TestDisk(tmp_path)
+        disk = LoopDisk(tmp_path)
     except (subprocess.CalledProcessError, OSError) as error:
         said = getattr(error, "stderr", "") or error
         pytest.skip(f"power cuts need root, a loop device and mkfs.ext4: {said}")
@@ -79,7 +79,7 @@ def disk(tmp_path: Path) -> Iterator[TestDisk]:
     ],
 )
 def test_what_was_called_durable_is_there_after_the_cut(
-    disk: TestDisk, tmp_path: Path, durability: Durability, seed: int
+    disk: LoopDisk, tmp_path: Path, durability: Durability, seed: int
 ) -> None:
     journal = tmp_path / "journal"
     enough = random.Random(seed).randint(20, 2000)
