@@ -75,7 +75,7 @@ function Controls({ model, onOpen }: HeaderProps) {
       <Button
         icon="stop"
         name="Stop"
-        hint="End this answer: what was said stays"
+        hint="End this answer: the messages so far stay"
         disabledReason={stop}
         primary={stop === null && !halted}
         onClick={() => void model.stop()}

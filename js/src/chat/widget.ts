@@ -18,7 +18,7 @@ export interface Widget extends CommModel, CoreAccessInfo {
 
 const ENDED =
   "The kernel was restarted or has ended, and the chat with it. Run the chat’s cells again: conversations " +
-  "that were kept can be opened from the list.";
+  "that are stored can be opened from the list.";
 
 export default themedShell<Widget>((model, host) => {
   const getRunAccess = () =>

@@ -209,7 +209,7 @@ export function EditorFooter({ session, onDiscard, onClose }: FootProps) {
             <span class="as-Muted as-Small as-Ellipsis as-x-pane">
               {session.error.value
                 ? "Step waits until the JSON is valid"
-                : "Draft kept here until you step"}
+                : "Draft stays here until you step"}
             </span>
           </>
         ) : (

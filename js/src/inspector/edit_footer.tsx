@@ -101,7 +101,7 @@ function EditedFoot({ row, shape, body, original }: EditedFootProps) {
         ? `This ${noun} is edited; ${sender(row)} sends the edit.`
         : original
           ? `The agent never saw this original ${noun}: it went on with the edit.`
-          : `The agent went on with the edited ${noun}. The original is kept with the run.`;
+          : `The agent went on with the edited ${noun}. The run stores the original.`;
   return (
     <div class="as-Foot">
       <p class="as-Muted as-Small as-Ellipsis">{words}</p>
@@ -165,13 +165,13 @@ export function Conflict({ model, row, body, onResolved }: ConflictProps) {
 
 const MEANWHILE = {
   title: "Edited elsewhere meanwhile",
-  text: "Another view edited this after you began. Your draft is kept.",
+  text: "Another view edited this after you began. Your draft stays.",
   drop: "Take theirs",
   hint: "Discard your draft and continue from the other edit",
 };
 const TOO_LATE = {
   title: "Answered before your edit was sent",
-  text: "The agent continued without your edit. Your draft is kept here.",
+  text: "The agent continued without your edit. Your draft stays here.",
   drop: "Discard",
   hint: "Discard the draft",
 };
@@ -180,11 +180,11 @@ const UNANSWERED: Partial<Record<NonNullable<TimelineRow["answer"]>, typeof TOO_
   withdrawn: {
     ...TOO_LATE,
     title: "The agent no longer waited",
-    text: "The agent was interrupted or has ended. Your draft is kept here.",
+    text: "The agent was interrupted or has ended. Your draft stays here.",
   },
   stop: {
     ...TOO_LATE,
     title: "Stopped before your edit was sent",
-    text: "The agent never received your edit. Your draft is kept here.",
+    text: "The agent never received your edit. Your draft stays here.",
   },
 };

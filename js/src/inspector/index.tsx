@@ -81,7 +81,7 @@ function Nothing({ model }: { model: Model }) {
       <p>
         {waiting
           ? "The agent's first event will be shown here."
-          : "Pick one in the timeline to read what was said."}
+          : "Select an event in the timeline to read its message."}
       </p>
     </Empty>
   );

@@ -107,7 +107,9 @@ function Writing({ model, row }: RowNoteProps) {
           onBlur={leave}
           onKeyDown={onKeyDown}
         />
-        <span class="as-Muted as-Small">Ctrl+Enter or leaving keeps it, Esc drops it</span>
+        <span class="as-Muted as-Small">
+          Ctrl+Enter or leaving stores the note, Esc discards it
+        </span>
       </div>
     </div>
   );

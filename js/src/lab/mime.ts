@@ -21,7 +21,7 @@ const RANK = -20;
 const USUAL_HEIGHT = 520;
 
 const HTML = "text/html";
-const KEPT = "This run is no longer in the debugger; its timeline was kept with the notebook.";
+const KEPT = "This run is no longer in the debugger; its timeline is stored in the notebook.";
 
 export async function viewExtension(scope: ShareScope): Promise<MimeExtension> {
   const [{ Widget }, { htmlRendererFactory }] = await Promise.all([

@@ -53,8 +53,8 @@ const ACTION_KINDS: Record<SessionActionKind, ActionKind> = {
 const FAILURES: Record<SessionActionKind, string> = {
   pause: "could not be paused",
   resume: "could not be resumed",
-  interrupt: "could not be told",
-  input: "could not be told",
+  interrupt: "could not be interrupted",
+  input: "could not receive the input",
   destroy: "could not be destroyed",
 };
 
@@ -122,7 +122,8 @@ export class SessionActions {
     try {
       const action = await this.#requestAction(sentAction.action, session_id, guidance);
       void this.#actionOutcomes.waitForEnd(action).then(({ status, error }) => {
-        if (status === "failed") this.#recordFailure(state, sentAction, error ?? "it says no more");
+        if (status === "failed")
+          this.#recordFailure(state, sentAction, error ?? "the action failed without a reason");
         else this.markSettled([session_id]);
       });
     } catch (error) {

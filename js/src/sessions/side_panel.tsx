@@ -84,8 +84,8 @@ export function Conversations({ model }: { model: SessionsModel }) {
           }
         >
           <p>
-            In a conversation people and sessions read each other: what you post is told to the next
-            step of each session in it, and what their steps say stands there.
+            People and sessions read each other in a conversation. The next step of each session in
+            it receives the messages that you post, and the texts of its steps are shown here.
           </p>
         </Empty>
       )}

@@ -148,7 +148,7 @@ function Messages({ model }: { model: SessionsModel }) {
         tabIndex={0}
         onScroll={onScroll}
       >
-        {none && <p class="as-SessLog-before as-Muted">Nothing was said yet.</p>}
+        {none && <p class="as-SessLog-before as-Muted">No message yet.</p>}
         {conversationTopic.hasEarlier.value && (
           <p class="as-SessLog-before">
             <button

@@ -49,9 +49,9 @@ function endText(run: Run, last: TimelineRow | undefined) {
   return null;
 }
 
-const RAISED = "The agent’s own code raised this. All before it is kept.";
+const RAISED = "The agent’s own code raised this. All events before it are stored.";
 const GONE = "The agent did not come back, so this run can’t continue.";
-const KEPT = "All until then is kept.";
+const KEPT = "All events until then are stored.";
 
 function withLast(text: string, { last_event }: Run): string {
   return last_event ? `${text}Its last event: ${escapeInvisible(last_event)}.` : text;

@@ -188,7 +188,7 @@ export function StoreFailure({ model }: { model: Debugger }) {
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />
       <div class="as-Banner-text" title={escapeInvisible(why)}>
-        <b>Runs can’t be kept</b>
+        <b>Runs can’t be stored</b>
         <span class="as-Muted as-Small">{escapeInvisible(why)}</span>
       </div>
     </div>

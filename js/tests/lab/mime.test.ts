@@ -82,7 +82,7 @@ test("where the Core lost the run, its kept timeline takes the view's place, san
   await settled();
   expect(server.views[0]?.gone).toBe(true);
   expect(renderer.node.textContent).toBe(
-    "This run is no longer in the debugger; its timeline was kept with the notebook." +
+    "This run is no longer in the debugger; its timeline is stored in the notebook." +
       "sanitised <p>kept</p>",
   );
 });
