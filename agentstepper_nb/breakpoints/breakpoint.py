@@ -37,7 +37,7 @@ class Breakpoint:
         self.value = breakpoint_syntax.parse_breakpoint(text, secrets.token_hex(6), program)
 
     @classmethod
-    def of(cls, value: protocol.BreakpointRule) -> Breakpoint:
+    def from_rule(cls, value: protocol.BreakpointRule) -> Breakpoint:
         """A breakpoint as the protocol has it."""
         breakpoint = cls.__new__(cls)
         breakpoint.value = value
@@ -115,7 +115,7 @@ def list_breakpoints() -> Breakpoints:
         ConnectionError: No Core can be reached.
     """
     return Breakpoints(
-        map(Breakpoint.of, send_request(GetDebuggerConfig(), DebuggerConfig).breakpoints)
+        map(Breakpoint.from_rule, send_request(GetDebuggerConfig(), DebuggerConfig).breakpoints)
     )
 
 

@@ -32,7 +32,7 @@ from .input_checks import (
     check_denial,
     check_edit,
     check_edit_target,
-    check_sticky,
+    check_sticky_edit,
 )
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
@@ -220,7 +220,7 @@ class DebuggerCommands:
         status = self._transitions.status(run_id)
         current = self._current(status, halt_point_id, revision, is_edit=True)
         if sticky:
-            check_sticky(status, current)
+            check_sticky_edit(status, current)
         self._transitions.edit(status, current, edit, sticky=sticky)
         return self._transitions.drain()
 

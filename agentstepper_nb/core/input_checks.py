@@ -188,7 +188,7 @@ def check_edit_target(halt_point_id: str | None, revision: int | None) -> None:
         )
 
 
-def check_sticky(status: RunStatus, current: HaltPoint) -> None:
+def check_sticky_edit(status: RunStatus, current: HaltPoint) -> None:
     """Refuse to keep an edit in force that is none of a prompt, or whose agent can't do that.
 
     Raises:

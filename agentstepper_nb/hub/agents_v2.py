@@ -92,7 +92,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self.close(1000, "The agent has connected again.")
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
-        """Send a halt point's answer; before the welcome nothing else is heard."""
+        """Send a halt point's answer, or hold it back until the welcome is sent."""
         if not self._is_welcomed:
             self._unsent_answers.add(halt_point.id)
             return
@@ -101,7 +101,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._send(v2.AnswerMessage(halt_point=halt_point.id, answer=encoded))
 
     def send_lease(self, lease: LeaseGranted) -> None:
-        """Send a lease; before the welcome nothing else is heard."""
+        """Send a lease, or hold it back until the welcome is sent."""
         self._lease = lease
         if self._is_welcomed:
             self._epoch += 1
@@ -182,9 +182,9 @@ class AgentPeerSessionV2(AgentPeerSession):
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
         """Perform what a message brought, and record with it that the message was received."""
         n = self._sequence.last_received
-        heard = self.hub.debugger.record_received(run, n)
+        received = self.hub.debugger.record_received(run, n)
         acknowledge = partial(self._acknowledgements.acknowledge, n, size)
-        self.hub.perform([*outputs, *heard], on_synced=acknowledge)
+        self.hub.perform([*outputs, *received], on_synced=acknowledge)
         if n >= self._last_sent_before:
             self._caught_up.set()
 
@@ -295,12 +295,12 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def _resume_run(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
         """Take the place of the connection before."""
-        heard = self.hub.debugger.last_received(run.id)
+        last_received = self.hub.debugger.last_received(run.id)
         failure = None
-        if hello.acknowledged > heard:
-            failure = end_reasons.describe_damaged_run(hello.acknowledged - heard)
+        if hello.acknowledged > last_received:
+            failure = end_reasons.describe_damaged_run(hello.acknowledged - last_received)
             self.hub.log.error("run %s: %s", extract_first_line(run.id), failure.message)
-        self._sequence = MessageSequence(max(heard, hello.acknowledged))
+        self._sequence = MessageSequence(max(last_received, hello.acknowledged))
         self._last_sent_before = hello.sent
         self._waiting = frozenset(hello.waiting)
         if self._sequence.last_received >= hello.sent:

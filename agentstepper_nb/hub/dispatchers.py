@@ -52,7 +52,7 @@ class Dispatchers:
     def process_ended(self, pid: int) -> None:
         """A process has ended, and with it its dispatchers."""
         for owner in self._of_process.pop(pid, ()):
-            self.start_notification(self.runtime.worker_left(owner, is_dead=True))
+            self.start_notification(self.runtime.worker_disconnected(owner, is_dead=True))
 
     def start_notification(self, notification: Coroutine[Any, Any, None]) -> None:
         """Begin to tell the runtime."""

@@ -128,5 +128,5 @@ class Hub(RunService):
         else:
             session = ViewSessionV2(self, connection, rights, self.extensions)
         self._views.append(session)
-        session.greet()
+        session.send_initial_state()
         return session

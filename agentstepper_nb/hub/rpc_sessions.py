@@ -44,11 +44,11 @@ class RpcPeerSession:
         self._can_control = can_control
         self._on_hello = on_hello
         self._on_close: Callable[[], None] | None = on_close
-        self._is_greeted = False
+        self._has_sent_hello = False
 
     def receive(self, text: str) -> None:
         """A text frame came."""
-        if self._is_greeted:
+        if self._has_sent_hello:
             self.rpc_session.receive(text)
         else:
             self._greet(text)
@@ -75,7 +75,7 @@ class RpcPeerSession:
             )
             self.rpc_session.send_error(error)
             return
-        self._is_greeted = True
+        self._has_sent_hello = True
         welcome = WorkerWelcome(version=WORKER_VERSION, core=__version__, control=self._can_control)
         self.rpc_session.send_greeting(welcome)
         self._on_hello(hello)

@@ -178,7 +178,7 @@ class ViewSession(ABC):
         self._send_error(refused.code, refused.message, refused.run, text)
 
     @abstractmethod
-    def greet(self) -> None:
+    def send_initial_state(self) -> None:
         """Send what a new connection is owed."""
 
     @abstractmethod

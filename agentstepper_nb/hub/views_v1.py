@@ -58,7 +58,7 @@ class ViewSessionV1(ViewSession):
             self._resend_timer.cancel()
         super().on_closed()
 
-    def greet(self) -> None:
+    def send_initial_state(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
         self._begin_read()
         self._run_task(self._snapshot)
@@ -107,7 +107,7 @@ class ViewSessionV1(ViewSession):
     def _resend_snapshot(self) -> None:
         self._resend_timer = None
         if not self.hub.closing:
-            self.greet()
+            self.send_initial_state()
 
     def notify_store(self, info: StoreInfo) -> None:
         """Version 1 has no word for it."""
@@ -149,7 +149,7 @@ class ViewSessionV1(ViewSession):
         match output.record:
             case records.RunRenamed() | records.RunDeleted():
                 if origin is not self:
-                    self.greet()
+                    self.send_initial_state()
             case records.SummarySaved():
                 self._resend_snapshot_later()
             case record:

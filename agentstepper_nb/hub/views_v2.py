@@ -59,7 +59,7 @@ class ViewSessionV2(ViewSession):
         super().__init__(hub, connection, rights)
         self._sent = 0
         self._has_received_hello = False
-        self._is_greeted = False  # it got the answer: from now on it is told what happens
+        self._has_sent_hello = False  # it got the answer: from now on it is told what happens
         count_behind = partial(count_waiting_bytes, connection)
         self._updates = ViewUpdates(self._send, asyncio.get_running_loop, count_behind)
         self._row_search: RowSearch | None = None  # once it is asked
@@ -69,7 +69,7 @@ class ViewSessionV2(ViewSession):
         self._extensions = extensions
         self._content_encoder = DeltaEncoder()  # docs/design/0012-pieces.md
 
-    def greet(self) -> None:
+    def send_initial_state(self) -> None:
         """The snapshot answers the UI's hello."""
 
     def on_closed(self) -> None:
@@ -80,7 +80,7 @@ class ViewSessionV2(ViewSession):
     def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
         if self._row_search is not None:
             self._row_search.notify(output)
-        if not self._is_greeted:
+        if not self._has_sent_hello:
             return
         notify = NOTIFIERS.get(type(output.record))
         if notify is not None:
@@ -129,7 +129,7 @@ class ViewSessionV2(ViewSession):
 
     def notify_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
-        if self._is_greeted:
+        if self._has_sent_hello:
             self._send(v2.StoreChanged(store=info))
 
     def _notify_run(self, record: _WithHeader | records.ImportedRunSaved) -> None:
@@ -270,7 +270,7 @@ class ViewSessionV2(ViewSession):
         prices: tuple[Price, ...],
         runs: Sequence[Run],
     ) -> None:
-        self._is_greeted = True
+        self._has_sent_hello = True
         self._sent_headers = {run.id: run for run in runs}
         shown, more = pagination.list_last_runs(runs)
         hello = v2.CoreHello(

@@ -79,18 +79,18 @@ class _LocalPeer:
     """What the hub sees as a connection.
 
     Args:
-        heard: Called with each text.
-        closed: Called with the reason when the Core closes it.
+        on_text: Called with each text.
+        on_closed: Called with the reason when the Core closes it.
     """
 
-    def __init__(self, heard: Callable[[str], None], closed: Callable[[str], None]) -> None:
-        self._receive = heard
-        self._closed = closed
+    def __init__(self, on_text: Callable[[str], None], on_closed: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._on_closed = on_closed
 
     def send(self, text: str) -> None:
         """Hand a text on."""
-        self._receive(text)
+        self._on_text(text)
 
     def close(self, code: int, reason: str) -> None:
         """The Core goes."""
-        self._closed(reason)
+        self._on_closed(reason)

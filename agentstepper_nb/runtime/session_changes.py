@@ -183,7 +183,7 @@ def add_step(
 def _compute_state_after(
     state: AgentState, finished_step: FinishedStep, stops_on_done: bool, ran_s: float
 ) -> tuple[AgentState, str | None]:
-    context = StepRunnerState.of(state)
+    context = StepRunnerState.from_state(state)
     state = replace(context, pending_guidance=None).store_in(state)
     if finished_step.out is None:
         failed = replace(
@@ -258,5 +258,5 @@ def _with_note(state: AgentState, note: str | None) -> AgentState:
     return (
         state
         if note is None
-        else replace(StepRunnerState.of(state), end_reason=note).store_in(state)
+        else replace(StepRunnerState.from_state(state), end_reason=note).store_in(state)
     )

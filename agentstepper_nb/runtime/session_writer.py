@@ -105,7 +105,7 @@ class StepRunnerState(
     end_reason: str | None = None
 
     @classmethod
-    def of(cls, state: AgentState) -> StepRunnerState:
+    def from_state(cls, state: AgentState) -> StepRunnerState:
         """That of a snapshot."""
         context_fields = state.context if isinstance(state.context, dict) else {}
         return cls(
@@ -203,7 +203,7 @@ class SessionWriter:
         meanwhile is the next one's.
         """
         async with self._lock:
-            context = StepRunnerState.of(self._state)
+            context = StepRunnerState.from_state(self._state)
             if context.pending_guidance is None and self._state.guidance is not None:
                 context = replace(context, pending_guidance=self._state.guidance)
                 self._state = context.store_in(replace(self._state, guidance=None))

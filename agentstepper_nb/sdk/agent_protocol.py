@@ -107,12 +107,12 @@ class AgentProtocol:
                 else:
                     self._start_over(other)
 
-    def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
+    def opening_failed(self, run: RunProtocol, error: Exception) -> None:
         """No connection came about, or the Core refused the hello that was to open it."""
         is_refusal = isinstance(error, AgentRefusedError)
         for other in list(self.runs.values()):
             if other is run or (other.state is RunConnectionState.OPENING and not is_refusal):
-                self._fail_to_open(other, error)
+                self._end_unopened_run(other, error)
             else:
                 self._start_over(other)
 
@@ -132,7 +132,7 @@ class AgentProtocol:
         """Something failed that no connection can help: all runs are over."""
         for run in list(self.runs.values()):
             if run.state is RunConnectionState.OPENING:
-                self._fail_to_open(run, error)
+                self._end_unopened_run(run, error)
             else:
                 self._end_run(run, self._failure(run, error), broken=True)
 
@@ -240,11 +240,11 @@ class AgentProtocol:
     def _handle_refusal(self, run: RunProtocol, error: AgentRefusedError, now: float) -> None:
         """A hello was refused that was said on a connection that others opened."""
         if run.state is RunConnectionState.OPENING:
-            self._fail_to_open(run, error)
+            self._end_unopened_run(run, error)
             return
         run.apply_event(RunConnectionEvent.REFUSED)
         del self._carried[run.id]
-        if handshake.is_final(error):
+        if handshake.is_final_refusal(error):
             why = handshake.explain_not_opened(self.endpoint, error)
             self.refuse(run, self.endpoint.url, why, error.code)
         else:
@@ -302,8 +302,8 @@ class AgentProtocol:
         self.runs_with_deadline.pop(run.id, None)
         self._effects.append(run.listener.on_connection_needed)
 
-    def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
-        run.fail_to_open(handshake.explain_not_opened(self.endpoint, error))
+    def _end_unopened_run(self, run: RunProtocol, error: Exception) -> None:
+        run.opening_failed(handshake.explain_not_opened(self.endpoint, error))
         self._remove(run)
 
     def _end_run(
@@ -311,7 +311,7 @@ class AgentProtocol:
     ) -> None:
         """A run ends, or goes on alone."""
         if run.state is RunConnectionState.OPENING:
-            run.fail_to_open(lost or ConnectionLostError(handshake.NO_ANSWER))
+            run.opening_failed(lost or ConnectionLostError(handshake.NO_ANSWER))
         else:
             run.end(lost, is_unrecoverable=broken)
         if run.state is RunConnectionState.ABANDONED:
@@ -371,7 +371,7 @@ class AgentProtocol:
 
     def _handle_late_run(self, run: RunProtocol, now: float) -> None:
         if run.state is RunConnectionState.OPENING:
-            self._fail_to_open(run, ConnectionLostError(handshake.NO_ANSWER))
+            self._end_unopened_run(run, ConnectionLostError(handshake.NO_ANSWER))
         elif run.close_deadline is not None and run.close_deadline <= now:
             self._end_run(run, None)
         else:

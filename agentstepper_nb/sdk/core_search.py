@@ -14,10 +14,10 @@ from ..discover import CoreEndpoint, CoreInfo, list_announced_cores
 from ..protocol.agent import Hello, Welcome
 from .handshake import (
     AgentRefusedError,
+    exchange_hello,
     explain_close,
     explain_not_opened,
-    greet,
-    is_final,
+    is_final_refusal,
     is_too_large,
     open_socket,
 )
@@ -113,7 +113,7 @@ def _try(endpoint: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached 
         with ExitStack() as stack:
             connection = stack.enter_context(open_socket(endpoint, timeout_s))
             has_sent_hello = True
-            welcome = greet(connection, hello)
+            welcome = exchange_hello(connection, hello)
             if welcome is None:
                 raise AgentRefusedError(
                     "The original AgentStepper runs at this address now, and it can't resume a run."
@@ -122,7 +122,7 @@ def _try(endpoint: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached 
     except Exception as error:
         why = explain_not_opened(endpoint, error, timeout_s)
         code = error.code if isinstance(error, AgentRefusedError) else ""
-        return CoreUnreachable(endpoint, why, has_sent_hello, is_final(error), code)
+        return CoreUnreachable(endpoint, why, has_sent_hello, is_final_refusal(error), code)
 
 
 class ReconnectReporter:
@@ -149,7 +149,7 @@ class ReconnectReporter:
             run.unreachable_reason = reason
         self._log_advice(disconnected_runs, url)
 
-    def report_back(self, url: str) -> None:
+    def report_reconnected(self, url: str) -> None:
         """Say that the Core is back, where somebody heard that it was away."""
         if self._reported_advice:
             self._reported_advice.clear()

@@ -322,7 +322,7 @@ class HaltFlow(HaltFlowBase):
         """Pack a value, and show the person what the agent's own hook raised for it."""
         packed = self._encoder.encode_for_display(kind, value)
         if packed.encoded.hook_failures:
-            for failure in self._encoder.take_hook_failures(packed):
+            for failure in self._encoder.pop_new_hook_failures(packed):
                 yield self._message(failure)
         return packed
 

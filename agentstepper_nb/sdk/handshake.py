@@ -99,11 +99,11 @@ def _set_silence_timeout(connection: ClientConnection) -> None:
             connection.socket.setsockopt(socket.IPPROTO_TCP, option, _SILENCE_S * 1000)
 
 
-def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
+def exchange_hello(connection: ClientConnection, hello: Hello) -> Welcome | None:
     """Say hello where the Core chose version 2; None where it speaks version 1, which has no hello.
 
     Raises:
-        Refused: The Core doesn't take this agent.
+        AgentRefusedError: The Core doesn't take this agent.
         ConnectionLostError: It doesn't answer.
     """
     if connection.subprotocol is None:
@@ -122,7 +122,7 @@ def check_welcome(answer: object) -> Welcome:
     """The welcome that answers hello.
 
     Raises:
-        Refused: The answer is none.
+        AgentRefusedError: The answer is none.
     """
     if isinstance(answer, AgentError):
         hint = (
@@ -141,7 +141,7 @@ def check_welcome(answer: object) -> Welcome:
     return answer
 
 
-def is_final(error: Exception) -> bool:
+def is_final_refusal(error: Exception) -> bool:
     """Whether the Core won't take the agent the next time either."""
     # Who refuses the token is another Core by now, or none, that has the port of ours.
     return isinstance(error, AgentRefusedError) and error.code not in _TRANSIENT_CODES

@@ -318,7 +318,7 @@ class HaltLease:
         if message.side is EventSide.END or open_event.kind not in PAIRED_EVENT_KINDS:
             del self._open_events[message.event]
         if message.usage is not None and self._lease is not None:
-            usage = add_cost(message.usage, open_event.name, self._lease.prices)
+            usage = add_estimated_cost(message.usage, open_event.name, self._lease.prices)
             message = message if usage is message.usage else replace(message, usage=usage)
         point = ObservedPoint(
             open_event.kind,
@@ -357,7 +357,9 @@ class HaltLease:
         self._early_size = 0
 
 
-def add_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) -> Usage | None:
+def add_estimated_cost(
+    usage: Usage | None, model: str | None, prices: Iterable[Price]
+) -> Usage | None:
     """A query's usage, its cost estimated where nobody told it and a price fits.
 
     Args:

@@ -166,7 +166,7 @@ class PayloadEncoder:
             packed = self.encode_for_display(kind, original)
         return hash_content(dump_json(packed.encoded.json).encode("utf-8", "surrogatepass"), key)
 
-    def take_hook_failures(self, payload: Payload) -> list[str]:
+    def pop_new_hook_failures(self, payload: Payload) -> list[str]:
         """What `to_json=` raised for a payload, once for each type of value and exception."""
         failures = payload.encoded.hook_failures
         new = [key for key in failures if key not in self._reported_failures]

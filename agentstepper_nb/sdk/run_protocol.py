@@ -172,8 +172,8 @@ class RunProtocol:
             return self._hello
         sent = self.buffer.last
         asked = (id for id in self._waiting.halt_points() if self.wire_version.is_waiting(id, sent))
-        heard = self.buffer.acknowledged
-        return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
+        acknowledged = self.buffer.acknowledged
+        return replace(self._hello, sent=sent, acknowledged=acknowledged, waiting=tuple(asked))
 
     def prepare_restart(self, code: str) -> bool:
         """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
@@ -356,7 +356,7 @@ class RunProtocol:
             self._backoff.reset()
         self.retry_at = now + self._backoff.next_delay_s()
 
-    def fail_to_open(self, error: BaseException) -> None:
+    def opening_failed(self, error: BaseException) -> None:
         """No Core has taken it, and none will."""
         self.apply_event(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.on_opened, error))

@@ -29,7 +29,7 @@ from . import core_search
 from .agent_protocol import AgentProtocol
 from .connection_state import RunConnectionState
 from .core_search import CoreReached
-from .handshake import TIMEOUT_S, greet, open_socket
+from .handshake import TIMEOUT_S, exchange_hello, open_socket
 from .outbox import Outbox
 from .run_protocol import RunProtocol
 from .send_queue import UncancellableFuture
@@ -73,7 +73,7 @@ class SharedConnection:
         self._backoff = Backoff(is_immediate=True)
         self._connection: ClientConnection | None = None
         self._abandoned_runs: set[str] = set()
-        self._advice = core_search.ReconnectReporter()
+        self._reporter = core_search.ReconnectReporter()
         _links.add(self)
         self._add_run(outbox)
         for name, target in (("read", self._read), ("write", self._write)):
@@ -163,7 +163,7 @@ class SharedConnection:
             close_error = self._serve(*found)
             _unshare_link(self)
             runs = list(self._protocol.runs.values())
-            self._advice.report_lost(close_error, runs, self.endpoint.url)
+            self._reporter.report_lost(close_error, runs, self.endpoint.url)
             lost = _Lost(close_error, UncancellableFuture())
             self._signal_now(lost)
             lost.processed.result()  # by then all is taken in that was put before
@@ -176,11 +176,11 @@ class SharedConnection:
                 connection = stack.enter_context(open_socket(self.endpoint))
                 hello = run.make_hello()
                 run.has_sent_hello = True
-                welcome = greet(connection, hello)
+                welcome = exchange_hello(connection, hello)
                 return CoreReached(connection, stack.pop_all(), self.endpoint, welcome), run
         except Exception as error:
             _unshare_link(self)
-            self._under_lock(partial(self._protocol.fail_to_open, run, error))
+            self._under_lock(partial(self._protocol.opening_failed, run, error))
             return None
 
     def _serve(self, found: CoreReached, run: RunProtocol) -> Exception:
@@ -223,7 +223,7 @@ class SharedConnection:
             run.has_sent_hello |= isinstance(found, CoreReached) or found.has_sent_hello
             if isinstance(found, CoreReached):
                 if run.state is RunConnectionState.DISCONNECTED:
-                    self._advice.report_back(found.endpoint.url)
+                    self._reporter.report_reconnected(found.endpoint.url)
                     return found, run
                 found.exit_stack.close()  # given up meanwhile
             elif found.is_refused:
@@ -231,7 +231,7 @@ class SharedConnection:
                 refuse, url = self._protocol.refuse, found.endpoint.url
                 self._under_lock(partial(refuse, run, url, found.error, found.code))
             else:
-                self._advice.report_not_found(str(found.error), self._away(), self.endpoint.url)
+                self._reporter.report_not_found(str(found.error), self._away(), self.endpoint.url)
         return None
 
     def _wait_for_away_run(self) -> RunProtocol | None:

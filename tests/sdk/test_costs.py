@@ -6,7 +6,7 @@ import pytest
 
 from agentstepper_nb.protocol.breakpoint_rules import Price
 from agentstepper_nb.protocol.data_model import Usage
-from agentstepper_nb.sdk.outbox import add_cost
+from agentstepper_nb.sdk.outbox import add_estimated_cost
 
 PRICES = (
     Price(model="gpt-mini", input=1.0, output=2.0),
@@ -21,12 +21,12 @@ TOLD = Usage(input_tokens=1000, output_tokens=500)
 )
 def test_the_first_price_that_fits(model: str | None, cost: float | None) -> None:
     expected = Usage(input_tokens=1000, output_tokens=500, cost=cost, estimated=cost is not None)
-    assert add_cost(TOLD, model, PRICES) == expected
+    assert add_estimated_cost(TOLD, model, PRICES) == expected
 
 
 def test_a_price_for_whatever_is_asked() -> None:
     everything = [Price(model="*", input=0.0, output=1e6)]
-    assert add_cost(TOLD, None, everything) == Usage(
+    assert add_estimated_cost(TOLD, None, everything) == Usage(
         input_tokens=1000, output_tokens=500, cost=500.0, estimated=True
     )
 
@@ -42,4 +42,4 @@ def test_a_price_for_whatever_is_asked() -> None:
     ],
 )
 def test_what_is_told_or_unknown_is_not_estimated(usage: Usage | None) -> None:
-    assert add_cost(usage, "gpt-mini", PRICES) is usage
+    assert add_estimated_cost(usage, "gpt-mini", PRICES) is usage

@@ -94,7 +94,7 @@ class BackgroundAgent(InterpreterABC):
         self._agents: AsyncAgents | None = None
         self._connecting = asyncio.Lock()
         self._states: dict[str, AgentState] = {}  # by the chat's sessions
-        self._receivers: dict[str, int] = {}  # by sessions of the queue: steps that were told
+        self._next_iterations: dict[str, int] = {}  # by sessions of the queue: steps that were told
 
     def run_id(self, session_id: str) -> str | None:
         """The session's run in the debugger, once it was talked with."""
@@ -109,12 +109,12 @@ class BackgroundAgent(InterpreterABC):
         state = await self._find_session(agents, chat, should_restart=not silent)
         if before is not None and before.session_id != state.session_id:
             yield _note(_RESTARTED)
-        has_received = self._receivers.get(state.session_id)
+        next_iteration = self._next_iterations.get(state.session_id)
         waiting = StepWaiter(
             agents,
             state,
             None if silent else message_types.format_message_text(message),
-            has_received,
+            next_iteration,
         )
         try:
             async with aclosing(waiting.steps()) as steps:
@@ -126,13 +126,13 @@ class BackgroundAgent(InterpreterABC):
                         yield piece
         finally:
             self._states[chat] = waiting.state
-            self._receivers[state.session_id] = waiting.has_received
+            self._next_iterations[state.session_id] = waiting.next_iteration
 
     async def on_session_closed(self, session_id: str) -> None:
         """Forget the chat's session; the queue's lives on."""
         state = self._states.pop(session_id, None)
         if state is not None and self._create:
-            self._receivers.pop(state.session_id, None)
+            self._next_iterations.pop(state.session_id, None)
 
     async def close(self) -> None:
         """Close the connection to the Core."""
@@ -201,21 +201,21 @@ class StepWaiter:
         agents: The Core's agents.
         state: The session, as it stands.
         text: What the session is told; None: nothing, and its next steps are waited for.
-        has_received: Steps that were heard already, by their number: those from this on are waited for.
+        next_iteration: The first step that the chat hasn't received; None: the session's next.
 
     Attributes:
-        state: The session, as it stands by what was told last.
-        heard: As the argument, once there was an answer.
+        state: The session's last received snapshot.
+        next_iteration: The first step that the chat hasn't received yet.
     """
 
     def __init__(
-        self, agents: AsyncAgents, state: AgentState, text: str | None, has_received: int | None
+        self, agents: AsyncAgents, state: AgentState, text: str | None, next_iteration: int | None
     ) -> None:
         self.state = state
-        self.has_received = state.iteration if has_received is None else has_received
+        self.next_iteration = state.iteration if next_iteration is None else next_iteration
         self._agents = agents
         self._text = text
-        self._from = state.iteration if text is not None else self.has_received
+        self._from = state.iteration if text is not None else self.next_iteration
         self._action: Action | None = None
         self._sent_steps: AgentState | None = None  # the session as it was told
         self._steps: list[AgentStep] = []
@@ -232,7 +232,7 @@ class StepWaiter:
                 await self._receive(notice)
                 found = self._answer()
                 for step in found:
-                    self.has_received = step.iteration + 1
+                    self.next_iteration = step.iteration + 1
                     yield step
                 if found:
                     return
@@ -288,7 +288,7 @@ class StepWaiter:
             return True
         if told is None or step.iteration < told.iteration:
             return False
-        under_way = StepRunnerState.of(told).pending_guidance is not None
+        under_way = StepRunnerState.from_state(told).pending_guidance is not None
         return step.iteration > told.iteration or (step.guidance is not None and not under_way)
 
     def _check(self) -> None:
@@ -304,7 +304,7 @@ class StepWaiter:
 
 def describe_end(state: AgentState) -> CommandError:
     """What is said of a session that has ended, and doesn't answer any more."""
-    note = state.last_error or StepRunnerState.of(state).end_reason
+    note = state.last_error or StepRunnerState.from_state(state).end_reason
     why = f": {note}" if note else "."
     return CommandError(
         "session_over",

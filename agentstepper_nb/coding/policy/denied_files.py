@@ -110,7 +110,7 @@ class FileDenials:
                     return rule
         rule_ids = {rule.id for rule in rules}
         ids = [found for names in real if (found := _id(self._root.joinpath(*names)))]
-        hits = (self._get_index().of(found) for found in ids)
+        hits = (self._get_index().find_rules(found) for found in ids)
         return next((rule for hit in hits for rule in hit if rule.id in rule_ids), None)
 
     def find_rule_for_file(
@@ -133,7 +133,7 @@ class FileDenials:
         if not rules or stat_result is None:
             return None
         rule_ids = {rule.id for rule in rules}
-        hits = self._get_index().of((stat_result.st_dev, stat_result.st_ino))
+        hits = self._get_index().find_rules((stat_result.st_dev, stat_result.st_ino))
         return next((rule for rule in hits if rule.id in rule_ids), None)
 
     def list_files(self, *, for_reading: bool) -> tuple[Path, ...]:
@@ -223,7 +223,7 @@ class _Index:
         self._names: dict[_Id, list[str]] = {}
         self._build()
 
-    def of(self, id: _Id) -> Iterable[PolicyRule]:
+    def find_rules(self, id: _Id) -> Iterable[PolicyRule]:
         """The rules that name a file."""
         return self._named.get(id, {}).values()
 

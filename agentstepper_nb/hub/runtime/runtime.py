@@ -147,7 +147,7 @@ class Runtime:
         """
         return self._wakes.read(request.owner)
 
-    async def worker_left(self, owner: str, *, is_dead: bool) -> None:
+    async def worker_disconnected(self, owner: str, *, is_dead: bool) -> None:
         """A worker is gone: what it has is soon, or at once, anybody's.
 
         Args:

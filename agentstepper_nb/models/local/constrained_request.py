@@ -49,9 +49,9 @@ def limit_schema(
         The schema without its definitions, and these by their new names.
     """
     bounds = _Bounds(max(1, min(MAX_TEXT_CHARS, tokens)), prefix)
-    own = {name: bounds.of(inside) for name, inside in schema.get("$defs", {}).items()}
+    own = {name: bounds.limit(inside) for name, inside in schema.get("$defs", {}).items()}
     inside = {key: value for key, value in schema.items() if key != "$defs"}
-    result: dict[str, Any] = bounds.of(inside)
+    result: dict[str, Any] = bounds.limit(inside)
     return result, {f"{prefix}{name}": value for name, value in own.items()}
 
 
@@ -60,7 +60,7 @@ class _Bounds:
         self._text = text
         self._prefix = prefix
 
-    def of(self, schema: Any) -> Any:
+    def limit(self, schema: Any) -> Any:
         if not isinstance(schema, dict):  # true and false are schemas as well
             return schema
         new = {key: self._inside(key, value) for key, value in schema.items()}
@@ -79,11 +79,11 @@ class _Bounds:
         if key == "$ref" and isinstance(value, str):
             return value.replace("#/$defs/", f"#/$defs/{self._prefix}", 1)
         if key in _SCHEMA_KEYWORDS:
-            return self.of(value)
+            return self.limit(value)
         if key in _SCHEMA_LIST_KEYWORDS and isinstance(value, list):
-            return [self.of(inside) for inside in value]
+            return [self.limit(inside) for inside in value]
         if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
-            return {name: self.of(inside) for name, inside in value.items()}
+            return {name: self.limit(inside) for name, inside in value.items()}
         return value
 
     def _anchor(self, schema: dict[str, Any]) -> None:

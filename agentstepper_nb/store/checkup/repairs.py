@@ -129,7 +129,7 @@ def _tag_damaged_run(connection: sqlite3.Connection, id: str) -> None:
     row = connection.execute(make_select("runs", "id = ?"), (id,)).fetchone()
     if row is None or not is_intact("runs", id, row):
         return
-    run = RunRow.of(row).run
+    run = RunRow.from_columns(row).run
     tables = RecordWriter(connection)
     with migrations.transaction(connection):
         tables.write_record(RunTagged(run=replace(run, tags=add_damaged_tag(run.tags))))
@@ -237,7 +237,7 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
     if not history.run.live:
         yield ImportedRunSaved(history=history)
         return
-    yield RunStarted(run=history.run, agent_credentials=run.proof)
+    yield RunStarted(run=history.run, agent_credentials=run.agent_credentials)
     yield from (EventSaved(event=event) for event in history.events)
     yield from (HaltPointSaved(halt_point=point) for point in history.halt_points)
     yield from (CommitSaved(commit=commit) for commit in history.commits)

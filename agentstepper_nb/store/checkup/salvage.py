@@ -71,14 +71,14 @@ class SalvagedRun:
 
     Args:
         history: All of it that could be read, with words in place of the rest.
-        proof: By what its agent is known.
+        agent_credentials: The secret by which its agent is recognized.
         received_count: The last number of its agent's messages.
         model_summaries: What a model once made of something of it, by its key.
         losses: What couldn't be read, in words; empty where it is as it was.
     """
 
     history: RunHistory
-    proof: AgentCredentials | None = None
+    agent_credentials: AgentCredentials | None = None
     received_count: int = 0
     model_summaries: tuple[tuple[str, str], ...] = ()
     losses: tuple[str, ...] = ()
@@ -141,13 +141,13 @@ class SalvageReader:
             model_summaries = tuple((str(row[2]), str(row[3])) for row in sentences)
             try:
                 run = RunRowReader(self.connection, id, is_preloaded=True)
-                history, proof, heard = run.history(), run.proof, run.row.heard
+                history, received_count = run.history(), run.row.heard
             except (DamagedRunError, KeyError, sqlite3.DatabaseError):
                 damaged_run = _DamagedRunReader(self, n, id)
                 if damaged_run.has_rows:
                     yield damaged_run.salvaged(model_summaries)
             else:
-                yield SalvagedRun(history, proof, heard, model_summaries)
+                yield SalvagedRun(history, run.agent_credentials, received_count, model_summaries)
 
     def files(self) -> list[tuple[str, str]]:
         """The files of version 1 that were taken in, with the ids of the runs they became."""
@@ -244,7 +244,7 @@ class _DamagedRunReader(RunRowReader):
         self._is_known = own is not None and is_intact("runs", id, own)
         known = own if own is not None and self._is_known else (n, id, b"", None, None)
         contents = ContentReader(rows.connection, n, id, has_step_cache=True)
-        self._read_from(rows.connection, RunRow.of(known), contents)
+        self._read_from(rows.connection, RunRow.from_columns(known), contents)
         self._losses = [] if self._is_known else ["its header"]
         self._missing_contents = 0  # how many
 
@@ -258,9 +258,9 @@ class _DamagedRunReader(RunRowReader):
         history = _repair_history(self.history(), ended=not self._is_known)
         if self._missing_contents:
             self._losses.append(_format_count(self._missing_contents, "content"))
-        proof = self.proof if history.run.live else None
+        credentials = self.agent_credentials if history.run.live else None
         lost = tuple(self._losses) or ("what ties it together",)
-        return SalvagedRun(history, proof, self._row.heard, model_summaries, lost)
+        return SalvagedRun(history, credentials, self._row.heard, model_summaries, lost)
 
     def _rows(self, table: str) -> list[Row]:
         intact = list(self._salvage.intact_rows(table, self._row.n, self._id))

@@ -197,7 +197,7 @@ def _decode_listing(row: Sequence[Any]) -> RunListing:
     n, id = row[:2]
     try:
         if is_intact("runs", id, row):
-            known = RunRow.of(row)
+            known = RunRow.from_columns(row)
             return RunListing(known.run, known.changes, known.active)
     except (msgspec.DecodeError, TypeError):
         pass

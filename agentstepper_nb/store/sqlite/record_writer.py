@@ -163,7 +163,7 @@ class RecordWriter:
             # A hurt row that is written again would have a right checksum.
             if columns is None or not is_intact("runs", run_id, columns):
                 raise LookupError(f"The store has no run {run_id}, or its header is damaged")
-            row = self._runs[run_id] = RunRow.of(columns)
+            row = self._runs[run_id] = RunRow.from_columns(columns)
         return row
 
     def _touch(self, run_id: str) -> RunRow:

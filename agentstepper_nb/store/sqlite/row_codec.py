@@ -199,7 +199,7 @@ class RunRow:
     active: int | None = None
 
     @classmethod
-    def of(cls, row: Sequence[Any]) -> RunRow:
+    def from_columns(cls, row: Sequence[Any]) -> RunRow:
         """From the columns."""
         return cls(*row[:-1])
 

@@ -85,7 +85,7 @@ class RunRowReader:
             raise DamagedRunError(run, "its header is damaged")
         self._read_from(
             connection,
-            RunRow.of(row),
+            RunRow.from_columns(row),
             ContentReader(connection, row[0], run, is_preloaded=is_preloaded),
         )
 
@@ -101,8 +101,8 @@ class RunRowReader:
         return self._row
 
     @property
-    def proof(self) -> AgentCredentials | None:
-        """By what its agent is known."""
+    def agent_credentials(self) -> AgentCredentials | None:
+        """The secret by which the run's agent is recognized."""
         return None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
 
     def history(self) -> RunHistory:
@@ -132,7 +132,7 @@ class RunRowReader:
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
         rows: list[Event | HaltPoint] = sorted([*debug_messages, *points], key=lambda row: row.seq)
         return [
-            RunStarted(run=self._header(), agent_credentials=self.proof),
+            RunStarted(run=self._header(), agent_credentials=self.agent_credentials),
             *(EventSaved(event=event) for event in others),
             *(_saved(row) for row in rows),
             *(CommitSaved(commit=commit) for commit in commits),

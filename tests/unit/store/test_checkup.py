@@ -63,7 +63,9 @@ def number(folder: Path, run: str) -> int:
 
 def run_row(folder: Path, run: str) -> RunRow:
     with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
-        return RunRow.of(connection.execute(make_select("runs", "id = ?"), (run,)).fetchone())
+        return RunRow.from_columns(
+            connection.execute(make_select("runs", "id = ?"), (run,)).fetchone()
+        )
 
 
 def told(folder: Path) -> str:
