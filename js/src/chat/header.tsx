@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Button } from "../view/button";
-import { useRoving } from "../view/focus";
+import { useRovingTabIndex } from "../view/focus";
 import { escapeInvisible } from "../view/format";
 import { cx } from "../view/hooks";
 import { RetryNow, StateLine } from "../view/notices";
@@ -63,7 +63,7 @@ function Standing({ model }: { model: ChatModel }) {
 }
 
 function Controls({ model, onOpen }: HeaderProps) {
-  const roving = useRoving<HTMLDivElement>();
+  const roving = useRovingTabIndex<HTMLDivElement>();
   const info = model.info.value;
   const run = info?.run_id ?? null;
   const stop = stopDisabledReason(model);

@@ -133,7 +133,7 @@ export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySidePro
       />
       <Split name="compare" label="Resize events and contents" class="as-mod-compare" narrow={900}>
         <section class="as-Pane" aria-label="Events of both">
-          <Heads model={model} ids={ids} runs={runs} onAgain={onAgain} />
+          <RunHeadings model={model} ids={ids} runs={runs} onAgain={onAgain} />
           <PairTable
             pairs={pairs}
             differences={differences}
@@ -225,14 +225,14 @@ export function Bar({ onClose, differences, only = false, onOnly, ...steps }: Ba
 
 // ---- Both runs, each over its side: its name, how it stands, and what it took.
 
-interface HeadsProps {
+interface RunHeadingsProps {
   model: Model;
   ids: Comparison;
   runs: RunPair;
   onAgain(): void;
 }
 
-export function Heads({ model, ids, runs, onAgain }: HeadsProps) {
+export function RunHeadings({ model, ids, runs, onAgain }: RunHeadingsProps) {
   const known = model.runs.value;
   const sides = [
     { sign: "−", id: ids.left, read: runs.left },

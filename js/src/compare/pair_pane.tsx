@@ -124,7 +124,7 @@ function Differing({ rows, bodies }: BothProps) {
   useChangeInSight(pane, sides);
   return (
     <div ref={pane}>
-      <BothHeads rows={rows} bodies={bodies} sides={sides} />
+      <PairHeadings rows={rows} bodies={bodies} sides={sides} />
       <Ends rows={rows} />
       <TextsDiff
         shape={shapeOf(rows[0])}
@@ -149,7 +149,7 @@ function useChangeInSight(pane: RefObject<HTMLElement | null>, sides: Sides): vo
   }, [sides]);
 }
 
-function BothHeads({ rows, bodies, sides }: BothProps & { sides: Sides }) {
+function PairHeadings({ rows, bodies, sides }: BothProps & { sides: Sides }) {
   return (
     <div class={`as-Sides as-mod-${sides}`}>
       {rows.map((row, at) => (

@@ -30,13 +30,18 @@ export function EditDiff(props: EditDiffProps) {
   const sides = useSides(pane);
   return (
     <div ref={pane}>
-      <Heads {...props} sides={sides} />
+      <SideHeadings {...props} sides={sides} />
       <TextsDiff shape={shape} before={original} after={edited} words={WORDS} sides={sides} />
     </div>
   );
 }
 
-function Heads({ originalNote, editedTitle, editedNote, sides }: EditDiffProps & { sides: Sides }) {
+function SideHeadings({
+  originalNote,
+  editedTitle,
+  editedNote,
+  sides,
+}: EditDiffProps & { sides: Sides }) {
   return (
     <div class={`as-Sides as-mod-${sides}`}>
       <div>

@@ -6,7 +6,7 @@ import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { type History, historyOf, type Column as RunColumn } from "../model/history";
 import type { Run } from "../model/model";
-import { consumeKey, useRoving } from "../view/focus";
+import { consumeKey, useRovingTabIndex } from "../view/focus";
 import { type Column, ColumnHeads, moveFocusSideways, SortMenu, useLines } from "../view/list";
 import { type EditKind, exportDisabledReason, RunEdit } from "./edit";
 import { deleteDisabledReason, RunRow } from "./row";
@@ -138,7 +138,7 @@ const COLUMNS: readonly Column<RunColumn>[] = [
 ];
 
 export function Head({ history }: { history: History }) {
-  const roving = useRoving<HTMLDivElement>();
+  const roving = useRovingTabIndex<HTMLDivElement>();
   return (
     <div class="as-ListHead as-RunsHead" role="row" aria-rowindex={1} {...roving}>
       <span role="columnheader">

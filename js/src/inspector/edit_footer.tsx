@@ -8,7 +8,7 @@ import { problemOf } from "./opaque_values";
 import { shownText } from "./parsed/content";
 import { type ContentShape, SHAPE_LABELS } from "./title";
 
-export interface EditFootProps {
+export interface EditFooterProps {
   model: Model;
   row: TimelineRow;
   shape: ContentShape;
@@ -16,18 +16,18 @@ export interface EditFootProps {
 }
 
 /** The foot of a row that has a draft, or whose edit is in force. */
-export function EditFoot({ model, row, shape, body }: EditFootProps) {
+export function EditFooter({ model, row, shape, body }: EditFooterProps) {
   const draft = model.draft(row.id).value;
   if (row.pending && draft)
-    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
+    return <DraftFooter model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
   const { from } = shownText(body, undefined, model.showOriginal.value);
-  return <EditedFoot row={row} shape={shape} body={body} original={from === "original"} />;
+  return <EditedFooter row={row} shape={shape} body={body} original={from === "original"} />;
 }
 
 /** The button that sends a row's edit. */
 const sender = ({ approval }: TimelineRow): string => (approval ? "Approve" : "Step");
 
-interface DraftFootProps {
+interface DraftFooterProps {
   model: Model;
   row: TimelineRow;
   shape: ContentShape;
@@ -38,7 +38,7 @@ interface DraftFootProps {
 }
 
 /** While a draft waits to be sent. */
-function DraftFoot({ model, row, shape, text, sent }: DraftFootProps) {
+function DraftFooter({ model, row, shape, text, sent }: DraftFooterProps) {
   const problem = useMemo(() => problemOf(shape, sent, text), [shape, sent, text]);
   return (
     <div class="as-Foot">
@@ -84,13 +84,13 @@ export function Discard({ onDiscard }: { onDiscard(): void }) {
   );
 }
 
-interface EditedFootProps extends Pick<EditFootProps, "row" | "shape" | "body"> {
+interface EditedFooterProps extends Pick<EditFooterProps, "row" | "shape" | "body"> {
   /** Whether the original is looked at. */
   original: boolean;
 }
 
 /** Once an edit is in force. */
-function EditedFoot({ row, shape, body, original }: EditedFootProps) {
+function EditedFooter({ row, shape, body, original }: EditedFooterProps) {
   const noun = SHAPE_LABELS[shape];
   // At its first revision nobody has edited it: the agent has, by an earlier edit.
   const isAgain = body.sticky === true && body.revision === 1;

@@ -12,7 +12,7 @@ import { escapeInvisible, formatSize } from "../view/format";
 import { type LoadState, lazy, useLoaded, withStyles } from "../view/lazy";
 import { NotFetched } from "../view/notices";
 import type { ContentsProps } from "./contents";
-import type { ConflictProps, EditFootProps } from "./edit_footer";
+import type { ConflictProps, EditFooterProps } from "./edit_footer";
 import { NoteButton, RowNote } from "./row_note";
 import { type ContentShape, SHAPE_LABELS, shapeOf, Title } from "./title";
 
@@ -100,7 +100,7 @@ function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: R
           <NotYet row={row} loading={loading} />
         )}
       </div>
-      {body && compared && <EditFoot model={model} row={row} shape={shape} body={body} />}
+      {body && compared && <EditFooter model={model} row={row} shape={shape} body={body} />}
     </>
   );
 }
@@ -273,8 +273,8 @@ export const Approval = lazy<ApprovalProps>(
 export const Conflict = lazy<ConflictProps>(async () => (await import("./edit_footer")).Conflict);
 
 /** Its line is kept free until it is here. */
-export const EditFoot = lazy<EditFootProps>(
-  async () => (await import("./edit_footer")).EditFoot,
+export const EditFooter = lazy<EditFooterProps>(
+  async () => (await import("./edit_footer")).EditFooter,
   <div class="as-Foot">
     <p class="as-Small">…</p>
   </div>,

@@ -2,7 +2,7 @@
 import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
-import { useRoving } from "../view/focus";
+import { useRovingTabIndex } from "../view/focus";
 import { escapeInvisible, formatCount } from "../view/format";
 import { RetryNow, StateLine } from "../view/notices";
 import type { SessionsModel } from "./model";
@@ -82,7 +82,7 @@ function Target({ model }: { model: SessionsModel }) {
 }
 
 function Controls({ model, onOpen }: HeaderProps) {
-  const roving = useRoving<HTMLDivElement>();
+  const roving = useRovingTabIndex<HTMLDivElement>();
   const [first] = model.targets.value;
   const pause = model.actionDisabledReason("pause");
   const resume = model.actionDisabledReason("resume");

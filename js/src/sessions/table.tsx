@@ -2,7 +2,7 @@
 
 import type { AgentState } from "../protocol/runtime.gen";
 import { SearchField, Select } from "../view/fields";
-import { consumeKey, useRoving } from "../view/focus";
+import { consumeKey, useRovingTabIndex } from "../view/focus";
 import { cx } from "../view/hooks";
 import { type Column, ColumnHeads, SortMenu, useLines } from "../view/list";
 import type { SessionsModel } from "./model";
@@ -165,7 +165,7 @@ interface HeadProps {
 }
 
 export function SessionTableHead({ model, ids }: HeadProps) {
-  const roving = useRoving<HTMLDivElement>();
+  const roving = useRovingTabIndex<HTMLDivElement>();
   return (
     <div class="as-ListHead as-SessHead" role="row" aria-rowindex={1} {...roving}>
       <span class="as-SessRow-pick" role="columnheader">

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
 
 /** For a toolbar's `ref`, `onFocusIn` and `onKeyDown`. */
-export function useRoving<T extends HTMLElement>() {
+export function useRovingTabIndex<T extends HTMLElement>() {
   const ref = useRef<T>(null);
   const last = useRef<HTMLElement | null>(null);
   const stops = () => [...(ref.current?.querySelectorAll<HTMLElement>("button, a[href]") ?? [])];
@@ -132,7 +132,7 @@ export function scrollTo({ current }: Scroller, index: number, height: number, h
  * @param lines The lines; another array where they changed.
  * @param list What the lines are a list of: with another one it begins at its top.
  */
-export function useAnchor<T>(
+export function useTopLineAnchor<T>(
   scroller: Scroller,
   lines: readonly T[],
   idOf: (line: T) => string,

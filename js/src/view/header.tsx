@@ -7,9 +7,9 @@ import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
 import type { RunSeams } from "../protocol/types.gen";
 import { Button } from "./button";
-import { useRoving } from "./focus";
+import { useRovingTabIndex } from "./focus";
 import { escapeInvisible, formatCount } from "./format";
-import { cx, useOutside, type ViewPlacement } from "./hooks";
+import { cx, useOutsidePress, type ViewPlacement } from "./hooks";
 import { lazy, withStyles } from "./lazy";
 import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
@@ -96,7 +96,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const drafted = model.hasDraft.value;
   const resumesDrafted = model.resumesWithDrafts.value;
   const waits = model.pending.value.some(({ approval }) => approval);
-  const roving = useRoving<HTMLDivElement>();
+  const roving = useRovingTabIndex<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
       <RetryNow link={model} label="as-x-medium" />
@@ -165,7 +165,7 @@ function SeamsItem({ run, place }: { run: Run | null; place: ViewPlacement }) {
     if (place.overlay.peek() === "seams") place.overlay.value = null;
     if (focus) button.current?.focus();
   };
-  useOutside(box, open, () => close(false));
+  useOutsidePress(box, open, () => close(false));
   const seams = run?.seams;
   if (!seams || seams.seams.length === 0) return null;
   const failed = seams.seams.some(({ has_failed }) => has_failed);
@@ -250,7 +250,7 @@ export function RunPicker({ model, place }: PickerProps) {
     if (place.overlay.peek() === "runs") place.overlay.value = null;
     if (focus) button.current?.focus();
   };
-  useOutside(box, open, () => close(false));
+  useOutsidePress(box, open, () => close(false));
   if (model.runs.value.length === 0) return null;
   const name = escapeInvisible(model.run.value?.name ?? "All runs");
   const others = othersHalted(model.runs.value, model.run.value);

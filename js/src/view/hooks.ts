@@ -24,7 +24,7 @@ export function useOwnId(): string {
 }
 
 /** Call back when the person presses or goes elsewhere. */
-export function useOutside(
+export function useOutsidePress(
   box: { current: HTMLElement | null },
   on: boolean,
   leave: () => void,

@@ -76,7 +76,7 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 // ---- Addresses of bytes that are at hand.
 
 /** An address for the blob, as long as it is shown. */
-export function useAddress(blob: Blob | null): string | null {
+export function useObjectUrl(blob: Blob | null): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {
     if (!blob) return;

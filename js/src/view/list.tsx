@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../icons/icon";
 import { Select } from "./fields";
-import { lineIndexForKey, pageOf, scrollTo, useAnchor } from "./focus";
+import { lineIndexForKey, pageOf, scrollTo, useTopLineAnchor } from "./focus";
 import { useVirtual } from "./timeline/scroll";
 
 export interface Column<By> {
@@ -98,7 +98,7 @@ export function useLines<T>(options: LinesOptions<T>) {
   const at = found >= 0 ? found : Math.max(0, Math.min(last.current, lines.length - 1));
   last.current = at;
   const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
-  useAnchor(scroller, lines, idOf, height, list);
+  useTopLineAnchor(scroller, lines, idOf, height, list);
 
   const wanted = useRef<string | null>(null);
   const [, redraw] = useState({});

@@ -1,7 +1,7 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
 import { escapeInvisible, formatSize } from "../../view/format";
-import { bytesOf, useAddress } from "../../view/images";
+import { bytesOf, useObjectUrl } from "../../view/images";
 import type { ChatImage, ShownMessage, TranscriptModel } from "../types";
 import { ContentUnavailable, useFetched } from "./code";
 
@@ -71,7 +71,7 @@ interface ShownProps {
 
 function Shown({ image, message, note, onEnlarge }: ShownProps) {
   const blob = useMemo(() => blobOf(image), [image]);
-  const address = useAddress(blob);
+  const address = useObjectUrl(blob);
   const [broken, setBroken] = useState(false);
   const [sides, setSides] = useState("");
   if (!blob || broken) return <ContentUnavailable what={FAILED} why={BROKEN} note={note} />;

@@ -4,7 +4,7 @@ import { Icon } from "../../icons/icon";
 import { Button } from "../../view/button";
 import { escapeInvisible, formatCount } from "../../view/format";
 import { cx } from "../../view/hooks";
-import { useAddress } from "../../view/images";
+import { useObjectUrl } from "../../view/images";
 import type { ChatAgentInfo, ChatSessionInfo, TranscriptModel } from "../types";
 import type { Enlarged } from "./image";
 import { Message } from "./message";
@@ -189,7 +189,7 @@ interface LargeProps {
 }
 
 export function EnlargedImage({ image: { blob, alt }, onClose }: LargeProps) {
-  const address = useAddress(blob);
+  const address = useObjectUrl(blob);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const before = document.activeElement;

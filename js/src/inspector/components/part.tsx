@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
 import { escapeInvisible, formatSize } from "../../view/format";
 import { cx } from "../../view/hooks";
-import { bytesOf, type ImageHeader, imageHeader, useAddress } from "../../view/images";
+import { bytesOf, type ImageHeader, imageHeader, useObjectUrl } from "../../view/images";
 import { lazy, withStyles } from "../../view/lazy";
 import { textBytes } from "../fold";
 import type { Value } from "../json/parse";
@@ -180,7 +180,7 @@ interface PictureProps {
 
 export function Picture({ base64, words }: PictureProps) {
   const found = useMemo(() => read(base64), [base64]);
-  const address = useAddress(typeof found === "string" ? null : found.blob);
+  const address = useObjectUrl(typeof found === "string" ? null : found.blob);
   const [broken, setBroken] = useState(false);
   if (typeof found === "string" || broken) {
     const why = typeof found === "string" ? found : "its bytes are broken";

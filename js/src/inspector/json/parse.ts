@@ -4,10 +4,10 @@ import {
   numberEnd,
   QUOTE,
   skipSpace,
-  strayProblem,
   stringEnd,
   type Token,
   tokens,
+  unexpectedTextProblem,
   wordAt,
   wordEnd,
 } from "./print";
@@ -258,7 +258,7 @@ class Parser {
     if (this.sees("'"))
       throw new Problem(start, start + 1, "a key needs double quotes, not single ones");
     if (this.sees("]")) throw this.wrongCloser("{", "}", open);
-    const stray = strayProblem(this.text, start);
+    const stray = unexpectedTextProblem(this.text, start);
     const words = stray.words.replace("where a value is expected", "where a key is expected");
     throw new Problem(stray.at, stray.end, words);
   }

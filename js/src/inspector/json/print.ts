@@ -107,7 +107,7 @@ function numberText(literal: string): string {
 /** Where the word that begins at `start` ends: true, false or null. Throws a Problem. */
 export function wordEnd(text: string, start: number): number {
   const word = matchAt(WORD, text, start);
-  if (word === undefined) throw strayProblem(text, start);
+  if (word === undefined) throw unexpectedTextProblem(text, start);
   const end = start + word.length;
   if (word === "true" || word === "false" || word === "null") return end;
   throw new Problem(start, end, FOREIGN[word] ?? `${quoted(word)} needs double quotes to be text`);
@@ -119,7 +119,7 @@ export function wordAt(text: string, start: number): string | undefined {
 }
 
 /** A character that begins no value and closes nothing. */
-export function strayProblem(text: string, at: number): Problem {
+export function unexpectedTextProblem(text: string, at: number): Problem {
   const char = String.fromCodePoint(text.codePointAt(at) ?? 0);
   const end = at + char.length;
   if (char === "'" || char === "`")

@@ -6,7 +6,7 @@ import type { Debugger } from "../../model/debugger";
 import { type Lane, laneText, MAIN_LANE } from "../../model/lanes";
 import { Button } from "../button";
 import { escapeInvisible } from "../format";
-import { cx, useOutside } from "../hooks";
+import { cx, useOutsidePress } from "../hooks";
 
 /** Rows of one lane have it in one place, so that those of two that run together can be followed. */
 export function LaneBar({ hue }: { hue: number }) {
@@ -62,7 +62,7 @@ function Title({ name, number }: Pick<Lane, "name" | "number">) {
 export function LaneFilter({ model }: { model: Debugger }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
-  useOutside(box, open, () => setOpen(false));
+  useOutsidePress(box, open, () => setOpen(false));
   const lanes = model.lanes.value.all;
   if (lanes.length === 0) return null;
   const chosen = model.shownLanes.value;
