@@ -58,7 +58,7 @@ def core(running: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator
         delete_price(price.model)
 
 
-def keep(core: AgentStepperCore, name: str, *paths: str, program: str = "reader") -> str:
+def store_run(core: AgentStepperCore, name: str, *paths: str, program: str = "reader") -> str:
     """A run that calls a tool on each of these files, as the Core keeps it."""
     points = [
         HaltPoint(
@@ -151,7 +151,7 @@ def test_a_breakpoint_that_is_not_set_can_not_be_deleted() -> None:
 
 def test_what_the_guide_shows_works(core: AgentStepperCore) -> None:
     page = GUIDE / "breakpoints.md"
-    keep(core, "Sunday", "/etc/passwd", program="writer")
+    store_run(core, "Sunday", "/etc/passwd", program="writer")
     for block in blocks(page):
         if block.language == "python" and block.name is None:  # no program of its own
             exec(block.text, {})
@@ -167,8 +167,8 @@ def test_what_the_guide_shows_works(core: AgentStepperCore) -> None:
 
 def test_a_breakpoint_is_tried_on_what_is_kept(core: AgentStepperCore) -> None:
     assert repr(dry_run("tool for nobody")) == "These agents have no recorded run yet."
-    first = keep(core, "Monday", "a.py", "b.txt", "a.py")
-    second = keep(core, "Tuesday", *["a.py"] * 12)
+    first = store_run(core, "Monday", "a.py", "b.txt", "a.py")
+    second = store_run(core, "Tuesday", *["a.py"] * 12)
     found = dry_run('before tool open for reader where args.path.endswith(".py")')
     assert [(trial.run.id, trial.result.total) for trial in found] == [(second, 12), (first, 2)]
     assert [trial.hits for trial in found] == [tuple(range(1, 13)), (1, 3)]
@@ -182,7 +182,7 @@ def test_a_breakpoint_is_tried_on_what_is_kept(core: AgentStepperCore) -> None:
 
 
 def test_the_run_is_named_as_people_name_one(core: AgentStepperCore) -> None:
-    run = keep(core, "Wednesday <b>", "a.py")
+    run = store_run(core, "Wednesday <b>", "a.py")
     for named in (run, "Wednesday <b>"):
         assert [trial.run.id for trial in dry_run("tool open", named)] == [run]
     assert dry_run("tool", "reader")[0].run.program == "reader"
@@ -194,7 +194,7 @@ def test_the_run_is_named_as_people_name_one(core: AgentStepperCore) -> None:
 
 
 def test_a_condition_that_fails_says_so(core: AgentStepperCore) -> None:
-    run = keep(core, "Friday", "a.py")
+    run = store_run(core, "Friday", "a.py")
     found = dry_run("tool where 1 / 0 > 1", run)
     assert "Friday: " in repr(found).splitlines()[-1]
     assert "Friday: " in found._repr_html_()

@@ -26,7 +26,7 @@ from tests.runtime.harness import RuntimeCore, a_core
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_other_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No Core is found but the test's."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.delenv(discover.URL_VARIABLE, raising=False)

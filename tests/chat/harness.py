@@ -198,7 +198,7 @@ class ChatHarness:
         return self.interpreter.messages(self.session)
 
     @property
-    def said(self) -> list[tuple[str, str]]:
+    def transcript(self) -> list[tuple[str, str]]:
         """Who said what."""
         return [(each.role, each.content) for each in self.messages]
 
@@ -207,7 +207,7 @@ class ChatHarness:
         given = UserInput(content=content, agent_name=to)
         return self.interpreter.process_message(self.session, given)
 
-    async def ask(self, content: str = "Hello.", to: str | None = None) -> list[Message]:
+    async def send_and_read(self, content: str = "Hello.", to: str | None = None) -> list[Message]:
         """Say something, and read the answer to its end."""
         async with asyncio.timeout(TIMEOUT_S):
             return [each async for each in self.send(content, to) if each.final]

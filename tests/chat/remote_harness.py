@@ -126,12 +126,12 @@ class DirectHarness(ChatHarness):
         self.service = RemoteChatService(interpreter, self.tokens)
         self.other = str(interpreter.create_session("two"))
 
-    def token(self, *scope: str, **how: Any) -> str:
+    def issue_token(self, *scope: str, **how: Any) -> str:
         if "answer" in scope:
             how.setdefault("agent_name", "poet")
         return self.tokens.issue(self.session, scope, **how)
 
-    async def ask(self, token: str, method: str, /, **params: Any) -> Any:
+    async def call_service(self, token: str, method: str, /, **params: Any) -> Any:
         return await self.service.call(method, with_token(token, params))
 
     def stream(self, token: str, method: str, /, **params: Any) -> AsyncGenerator[Any, None]:
@@ -151,7 +151,9 @@ def with_token(token: str, params: dict[str, Any]) -> Raw:
 
 
 @asynccontextmanager
-async def way(tmp_path: Path, *agents: InterpreterABC) -> AsyncGenerator[DirectHarness, None]:
+async def direct_harness(
+    tmp_path: Path, *agents: InterpreterABC
+) -> AsyncGenerator[DirectHarness, None]:
     """A chat with two sessions, and the way in."""
     async with interpreter(tmp_path, *agents) as made:
         yield DirectHarness(made, tmp_path)
@@ -179,7 +181,7 @@ class RemotePoetAgent:
 
     def __init__(self, harness: DirectHarness, *scope: str, **attend: Any) -> None:
         self.harness = harness
-        self.token = harness.token("answer", *scope)
+        self.token = harness.issue_token("answer", *scope)
         self.turns = harness.stream(self.token, "attend", **attend)
         self._next: asyncio.Future[AgentTurnRequest] | None = None
 
@@ -213,13 +215,13 @@ class RemotePoetAgent:
         given = outputs.text(piece) if isinstance(piece, str) else piece
         built = msgspec.to_builtins(given)
         answer = await within_timeout(
-            self.harness.ask(self.token, "give", turn=asked.turn, piece=built)
+            self.harness.call_service(self.token, "give", turn=asked.turn, piece=built)
         )
         assert answer is None or isinstance(answer, OptionChosen)
         return answer
 
     async def end_turn(self, asked: AgentTurnRequest, **how: Any) -> None:
-        await within_timeout(self.harness.ask(self.token, "done", turn=asked.turn, **how))
+        await within_timeout(self.harness.call_service(self.token, "done", turn=asked.turn, **how))
 
     async def leave(self) -> None:
         if self._next is not None:
@@ -233,7 +235,7 @@ async def open_asking_client(
     folder: Path, *scope: str, **attend: Any
 ) -> AsyncGenerator[tuple[DirectHarness, RemotePoetAgent, AgentTurnRequest], None]:
     """A chat in which somebody from outside is asked for a poem, and leaves at the end."""
-    async with way(folder) as harness:
+    async with direct_harness(folder) as harness:
         poet = RemotePoetAgent(harness, *scope, **attend)
         await poet.join()
         yield harness, poet, await poet.send_user_message()

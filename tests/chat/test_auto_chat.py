@@ -38,7 +38,7 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
     async with going(ScriptedAgent(), auto_chat_max=3) as home:
         home.send("Go.")
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert home.said == [
+        assert home.transcript == [
             ("user", "Go."),
             ("assistant", "Yes."),
             *[("system", "Continue."), ("assistant", "Yes.")] * 3,
@@ -79,12 +79,17 @@ async def test_a_users_message_begins_the_count_anew() -> None:
             home.send("Go.")
             await home.wait_for_user_turn(TurnEnding.DONE)
             assert home.info.auto_turns == 1
-        assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
+        assert [role for role, _ in home.transcript] == [
+            "user",
+            "assistant",
+            "system",
+            "assistant",
+        ] * 2
 
 
 async def test_it_is_off_unless_it_is_switched_on() -> None:
     async with going(ScriptedAgent(), auto_chat=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.auto_turns == 0
         assert home.info.state is State.STATE_STOP
 
@@ -162,7 +167,7 @@ async def test_it_begins_no_conversation() -> None:
 async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
     actor = ScriptedAgent(go_on="And then?")
     async with going(actor, auto_chat=False, auto_chat_max=1) as home:
-        await home.ask("Go.")
+        await home.send_and_read("Go.")
         stream = home.interpreter.auto_chat(home.session)
         assert [each.content async for each in stream if each.final] == ["Yes."]
         message, turn = actor.given[-1]
@@ -178,7 +183,7 @@ async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
 
 async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
     async with going(ScriptedAgent(), auto_chat=False, auto_chat_max=1) as home:
-        await home.ask("Go.")
+        await home.send_and_read("Go.")
         info = home.interpreter.update_session(home.session, auto_chat=True)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
         await home.wait_for_user_turn(TurnEnding.DONE)
@@ -231,7 +236,7 @@ async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
 async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
     one, two = ScriptedAgent(name="one"), ScriptedAgent(name="two", go_on="Two, please.")
     async with going(one, two, auto_chat=False) as home:
-        await home.ask()
+        await home.send_and_read()
         home.interpreter.remove_agent(home.session, "one")
         home.interpreter.auto_chat(home.session)
         await home.wait_for_user_turn(TurnEnding.DONE)

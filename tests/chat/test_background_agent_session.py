@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.runtime_requests import TopicEvent
 from tests.chat.background_agent_chats import (
     QueueChat,
     counting_chat,
-    nobody,
+    no_other_core,
     text,
     worker_chat,
 )
@@ -27,7 +27,7 @@ from tests.chat.harness import expect_refusal, harness
 from tests.runtime.harness import a_core
 from tests.runtime.manual_worker import ManualWorker
 
-__all__ = ["nobody"]
+__all__ = ["no_other_core"]
 
 
 # ---- which step answers ------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
     async with worker_chat(tmp_path, create=joker) as talk, harness(tmp_path, talk.queue) as home:
         home.interpreter.update_session(home.session, auto_chat=True, auto_chat_max=2)
-        await home.ask("Cats.")
+        await home.send_and_read("Cats.")
         info = await home.wait_for_user_turn(TurnEnding.DONE)
         assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
         said = [each for each in home.messages if each.role == "assistant"]

@@ -22,10 +22,10 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
-from tests.chat.background_agent_chats import QueueChat, nobody, text
+from tests.chat.background_agent_chats import QueueChat, no_other_core, text
 from tests.chat.harness import expect_refusal
 
-__all__ = ["nobody"]
+__all__ = ["no_other_core"]
 
 
 # ---- a step as pieces --------------------------------------------------------------------------------

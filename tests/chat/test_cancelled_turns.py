@@ -120,7 +120,7 @@ async def test_a_turn_is_stopped_at_each_step(end: Callable[[ChatHarness, Any], 
             assert asyncio.all_tasks() == before
             if step < steps and end is stop:
                 assert home.info.ending is TurnEnding.STOPPED
-            again = await home.ask("Again.", "last")
+            again = await home.send_and_read("Again.", "last")
             assert [each.content for each in again] == ["That was all."]
             check_ended(home)
 
@@ -176,7 +176,7 @@ async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepper
     acting = ScriptedAgent(in_the_debugger, "first", role="CREW"), ScriptedAgent(says_last, "last")
     async with harness(NOWHERE, *acting, store=False, debugger=True) as home:
         before = asyncio.all_tasks()
-        await home.ask("Are you there?", "last")
+        await home.send_and_read("Are you there?", "last")
         step, ending = 0, None
         while ending is not TurnEnding.DONE:
             detach = agreeing(home)
@@ -190,7 +190,7 @@ async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepper
             assert asyncio.all_tasks() == before
             ending, step = home.info.ending, step + 1
             assert home.info.run_id is not None and home.info.no_debugger is None
-        again = await home.ask("Again.", "last")
+        again = await home.send_and_read("Again.", "last")
         assert [each.content for each in again] == ["That was all."]
     with AsyncLiveView(core.ui_port) as view:
         run = await asyncio.to_thread(view.wait_until_ended)

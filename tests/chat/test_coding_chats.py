@@ -27,7 +27,7 @@ RISKY = ("1", "run_command", {"command": "rm -rf build"})
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_other_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No Core is found but the test's, and what watches the folder keeps its own in the test's."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
@@ -131,7 +131,7 @@ async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) 
             None,
             True,
         )
-        await home.ask("Still there?")
+        await home.send_and_read("Still there?")
         assert shown(home)[-1] == ("assistant", "MESSAGE", "I'mhere.")
     assert (workspace / "build").exists()
 
@@ -196,7 +196,7 @@ async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
     async with chat(
         workspace, model, {"max_iterations": 1}, auto_chat=True, auto_chat_max=2
     ) as home:
-        await home.ask("Look.")
+        await home.send_and_read("Look.")
         await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each for each in shown(home) if each[1] == "MESSAGE" and each[0] != "user"] == [
             (
@@ -227,8 +227,8 @@ async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
         make_text_answer("Two."),
     )
     async with chat(workspace, model, {"auto_approve": True}, debugger=True) as home:
-        await home.ask("First.")
-        await home.ask("Second.")
+        await home.send_and_read("First.")
+        await home.send_and_read("Second.")
         run_id = home.info.run_id
     await asyncio.to_thread(view.wait_until_ended)
     assert list(view.runs) == [run_id]
@@ -246,7 +246,7 @@ async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
 ) -> None:
     model = FakeProvider(make_text_answer("The model's."))
     async with chat(workspace, model, debugger=True, step=True) as home:
-        answer = asyncio.create_task(home.ask("Hello."))
+        answer = asyncio.create_task(home.send_and_read("Hello."))
         await view.wait_for_halt()
         await view.step_async()  # the turn
         await view.wait_for_halt()
@@ -269,7 +269,7 @@ async def test_whoever_answers_first_decides(workspace: Path, view: AsyncLiveVie
         make_text_answer("Done."),
     )
     async with chat(workspace, model, debugger=True) as home:
-        answer = asyncio.create_task(home.ask("Clean up."))
+        answer = asyncio.create_task(home.send_and_read("Clean up."))
         await view.wait_for_halt()
         await waits(home)
         await view.deny_async("Not that.")
@@ -277,7 +277,7 @@ async def test_whoever_answers_first_decides(workspace: Path, view: AsyncLiveVie
         asked, denied = home.messages[1:3]
         assert (asked.final, asked.chosen) == (True, None)  # withdrawn
         assert (denied.type, denied.result) == ("FUNCTION", "A person denied this: Not that.")
-        answer = asyncio.create_task(home.ask("Clean up!"))
+        answer = asyncio.create_task(home.send_and_read("Clean up!"))
         await view.wait_for_halt()
         await allows(home)
         await answer
@@ -289,13 +289,13 @@ async def test_after_stop_the_next_turn_has_a_run_of_its_own(
 ) -> None:
     model = FakeProvider(make_tool_calls(RISKY), make_text_answer("Again."))
     async with chat(workspace, model, debugger=True) as home:
-        answer = asyncio.create_task(home.ask("Clean up."))
+        answer = asyncio.create_task(home.send_and_read("Clean up."))
         await view.wait_for_halt()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
         await answer
         await home.wait_for_user_turn(TurnEnding.STOPPED)
-        await home.ask("And now?")
+        await home.send_and_read("And now?")
         assert home.info.run_id not in (None, first)
         assert shown(home)[-1] == ("assistant", "MESSAGE", "Again.")
     await asyncio.to_thread(view.wait_until_ended)

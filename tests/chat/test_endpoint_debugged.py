@@ -20,7 +20,9 @@ from tests.coding.scripted_parts import Answer, FakeProvider, make_text_answer, 
 
 
 @asynccontextmanager
-async def asked(core: AgentStepperCore, model: FakeProvider, **options: Any) -> AsyncIterator[Any]:
+async def halted_answer(
+    core: AgentStepperCore, model: FakeProvider, **options: Any
+) -> AsyncIterator[Any]:
     """A task in which a model answers, at its first halt point."""
     person = options.pop("person", None)
     endpoint = EndpointAgent("m", provider=model, tools=[look, fail], **options)
@@ -45,7 +47,7 @@ def fail() -> None:
 LOOKS: Answer = make_tool_calls(("1", "look", {"at": "a"}))
 
 
-def told(model: FakeProvider) -> ToolResultMessage:
+def find_tool_result(model: FakeProvider) -> ToolResultMessage:
     last = model.requests[-1].messages[-1]
     assert isinstance(last, ToolResultMessage)
     return last
@@ -55,7 +57,7 @@ async def test_an_edited_prompt_is_what_is_asked(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
     model = FakeProvider(make_text_answer("Fine."))
-    async with asked(core, model) as task:
+    async with halted_answer(core, model) as task:
         prompt = await view.wait_for_halt()
         assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
         prompt["messages"][1]["content"] = "Something else."
@@ -68,7 +70,7 @@ async def test_an_edited_prompt_is_what_is_asked(
 async def test_an_edited_answer_takes_the_place_of_what_was_told(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
-    async with asked(core, FakeProvider(make_text_answer("Good day"))) as task:
+    async with halted_answer(core, FakeProvider(make_text_answer("Good day"))) as task:
         await view.step_async()
         answer = await view.wait_for_halt()
         assert answer["content"] == "Goodday"
@@ -81,7 +83,7 @@ async def test_an_edited_answer_takes_the_place_of_what_was_told(
 
 async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: AsyncLiveView) -> None:
     model = FakeProvider(make_text_answer("No."), make_text_answer("Seen."))
-    async with asked(core, model) as task:
+    async with halted_answer(core, model) as task:
         await view.step_async()
         function = {"name": "look", "arguments": '{"at": "b"}'}
         calls = [{"id": "x", "type": "function", "function": function}]
@@ -95,14 +97,14 @@ async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: AsyncL
         ("FUNCTION", ""),
         ("MESSAGE", "Seen."),
     ]
-    assert told(model).content == "saw b"
+    assert find_tool_result(model).content == "saw b"
 
 
 async def test_an_edited_call_is_what_is_done_and_told(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
     model = FakeProvider(make_tool_calls(("1", "look", "{")), make_text_answer("Seen."))
-    async with asked(core, model) as task:
+    async with halted_answer(core, model) as task:
         await view.step_async()
         await view.step_async()
         assert await view.wait_for_halt() == {"Tool": "look", "Argument": "{"}
@@ -113,12 +115,12 @@ async def test_an_edited_call_is_what_is_done_and_told(
         await asyncio.to_thread(view.resume)
         call, _ = build_messages(await task)
     assert (call.arguments, call.result, call.ok) == ({"at": "b"}, "saw nothing", True)
-    assert told(model).content == "saw nothing"
+    assert find_tool_result(model).content == "saw nothing"
 
 
 async def test_a_failure_may_be_mended(core: AgentStepperCore, view: AsyncLiveView) -> None:
     model = FakeProvider(make_tool_calls(("1", "fail", {})), make_text_answer("Well."))
-    async with asked(core, model) as task:
+    async with halted_answer(core, model) as task:
         for _ in range(3):
             await view.wait_for_halt()
             await view.step_async()
@@ -128,22 +130,22 @@ async def test_a_failure_may_be_mended(core: AgentStepperCore, view: AsyncLiveVi
         await asyncio.to_thread(view.resume)
         call, _ = build_messages(await task)
     assert (call.result, call.ok) == ("mended", True)
-    assert told(model).content == "mended"
+    assert find_tool_result(model).content == "mended"
 
 
 async def test_a_denied_call_is_told_to_the_model(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
     model = FakeProvider(LOOKS, make_text_answer("Well."))
-    async with asked(core, model) as task:
+    async with halted_answer(core, model) as task:
         await view.step_async()
         await view.step_async()
         await view.deny_async("Not now.")
         await asyncio.to_thread(view.wait_until_halted)
         await asyncio.to_thread(view.resume)
         call, _ = build_messages(await task)
-    assert (call.ok, told(model).ok) == (False, False)
-    assert told(model).content == "The person denied this call: Not now."
+    assert (call.ok, find_tool_result(model).ok) == (False, False)
+    assert find_tool_result(model).content == "The person denied this call: Not now."
 
 
 async def test_a_call_that_the_person_is_asked_about(
@@ -151,7 +153,7 @@ async def test_a_call_that_the_person_is_asked_about(
 ) -> None:
     model = FakeProvider(LOOKS, make_text_answer("Well."))
     person = ScriptedChoices("Allow")
-    async with asked(core, model, person=person, confirm_tools=True) as task:
+    async with halted_answer(core, model, person=person, confirm_tools=True) as task:
         await view.step_async()
         await view.step_async()
         await view.wait_for_halt()
@@ -160,17 +162,17 @@ async def test_a_call_that_the_person_is_asked_about(
         await asyncio.to_thread(view.resume)
         await task
     assert person.questions[0][0] == 'May assistant call look?\n{"at":"c"}'
-    assert told(model).content == "saw c"
+    assert find_tool_result(model).content == "saw c"
 
 
 async def test_a_denied_question_and_stop_end_the_turn(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
-    async with asked(core, FakeProvider()) as task:
+    async with halted_answer(core, FakeProvider()) as task:
         await view.deny_async("No.")
         with pytest.raises(ToolDeniedError, match=r"No\."):
             await task
-    async with asked(core, FakeProvider(make_text_answer("Fine."))) as task:
+    async with halted_answer(core, FakeProvider(make_text_answer("Fine."))) as task:
         await view.wait_for_halt()
         await view.step_async()
         await view.wait_for_halt()
@@ -181,7 +183,7 @@ async def test_a_denied_question_and_stop_end_the_turn(
 
 async def test_stop_ends_the_turn(core: AgentStepperCore, view: AsyncLiveView) -> None:
     with pytest.raises(AgentStopped):
-        async with asked(core, FakeProvider()) as task:
+        async with halted_answer(core, FakeProvider()) as task:
             await view.wait_for_halt()
             await asyncio.to_thread(view.stop)
             await task

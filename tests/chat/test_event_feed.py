@@ -139,7 +139,7 @@ async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFix
 
     async with unstored_harness() as home:
         home.interpreter.attach(home.session, fails)
-        await home.ask()
+        await home.send_and_read()
         assert home.info.ending is TurnEnding.DONE
         assert len([record for record in caplog.records if "listener" in record.message]) == 1
 
@@ -176,7 +176,7 @@ async def test_who_comes_while_something_is_told_hears_it_once() -> None:
                 home.interpreter.attach(home.session, folds[-1])
 
         home.interpreter.attach(home.session, bring)
-        await home.ask()
+        await home.send_and_read()
         assert len(folds) > 5
         for fold in folds:
             assert (fold.info, fold.messages) == (home.info, home.messages)
@@ -188,7 +188,7 @@ async def test_who_has_gone_hears_nothing() -> None:
         detach = home.interpreter.attach(home.session, fold)
         detach()
         detach()
-        await home.ask()
+        await home.send_and_read()
         assert len(fold.events) == 1
 
 
@@ -242,7 +242,7 @@ async def test_the_list_of_sessions_is_told() -> None:
         changed.clear()
         await changed.wait()
         assert lists[-1].sessions[0].title == "Another"
-        await home.ask("First!")
+        await home.send_and_read("First!")
         await asyncio.sleep(0)
         assert lists[-1].sessions[0].title == "First!"
         await home.interpreter.remove(home.session)

@@ -108,12 +108,12 @@ async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> Non
     bad = ScriptedAgent(HOSTILE[what], "bad", role="CREW")
     async with harness(NOWHERE, ScriptedAgent(), bad, store=False) as home:
         before = asyncio.all_tasks()
-        await home.ask(to="bad")
+        await home.send_and_read(to="bad")
         assert home.info.ending is TurnEnding.ERROR
         assert (home.messages[-1].role, home.messages[-1].format) == ("system", "error")
         check(home)
         assert asyncio.all_tasks() == before
-        assert [each.content for each in await home.ask()] == ["Yes."]
+        assert [each.content for each in await home.send_and_read()] == ["Yes."]
         check(home)
 
 
@@ -128,7 +128,7 @@ def check(home: ChatHarness) -> None:
 async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
     said = ["x" * 600_000, "y" * 5_000_000, "z", outputs.console("w" * 3_000_000)]
     async with harness(NOWHERE, ScriptedAgent(said), store=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.ending is TurnEnding.DONE
         _, text, console = home.messages
         assert len(text.content) == len(console.content) == 1_000_000
@@ -141,7 +141,7 @@ async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> No
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
     said = [outputs.console(str(n)) if n % 2 else str(n) for n in range(400)]
     async with harness(NOWHERE, ScriptedAgent(said), store=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert (home.info.messages_in_memory, home.info.messages) == (100, 401)
         page = home.interpreter.read_earlier_messages(home.session, home.messages[0].id, 3)
         assert [each.content for each in page.messages] == ["297", "298", "299"]
@@ -170,7 +170,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
         await hangs.wait()
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
-        assert [each.content for each in await home.ask(to="actor")] == ["Yes."]
+        assert [each.content for each in await home.send_and_read(to="actor")] == ["Yes."]
         check(home)
         leave.set()
         await asyncio.sleep(0)
@@ -189,7 +189,7 @@ async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
     actor = Shy()
     async with harness(NOWHERE, actor, store=False) as home:
         actor.shy = True
-        assert [each.content for each in await home.ask()] == ["Yes."]
+        assert [each.content for each in await home.send_and_read()] == ["Yes."]
         check(home)
 
 
@@ -207,7 +207,7 @@ async def test_a_session_that_can_not_be_made_again_holds_nothing(tmp_path: Path
 
     moody = Moody()
     async with harness(tmp_path, ScriptedAgent()) as home:
-        await home.ask()
+        await home.send_and_read()
     async with harness(tmp_path, moody) as other:
         moody.role_now = "NOBODY"
         with pytest.raises(ProtocolError, match="NOBODY"):

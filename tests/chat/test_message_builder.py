@@ -31,7 +31,7 @@ def a_gathering() -> MessageBuilder:
     return MessageBuilder("s", "ann", lambda: float(next(times)), lambda: f"m{next(ids)}")
 
 
-def told(*items: Any) -> list[Message]:
+def build_messages(*items: Any) -> list[Message]:
     """All that is told, to the end."""
     gathering = a_gathering()
     return [message for item in items for message in gathering.add(item)] + gathering.close()
@@ -40,7 +40,7 @@ def told(*items: Any) -> list[Message]:
 def whole(*items: Any) -> list[Message]:
     """The messages, in the order in which they began."""
     gathered = MessageCollector()
-    for message in told(*items):
+    for message in build_messages(*items):
         gathered.add(message)
     return list(gathered.messages)
 
@@ -53,7 +53,7 @@ def brief(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 def test_text_is_told_as_it_comes_and_whole_at_its_end() -> None:
-    first, second, last = told("Good ", "morning.")
+    first, second, last = build_messages("Good ", "morning.")
     assert (first.content, first.final) == ("Good ", False)
     assert (second.content, second.final) == ("morning.", False)
     assert (last.content, last.final) == ("Good morning.", True)
@@ -100,7 +100,7 @@ def test_a_mapping_is_a_piece_and_goes_on_with_others() -> None:
 
 def test_nothing_is_no_message_and_ends_none() -> None:
     assert brief(whole("", "a", "", outputs.console(""), "b")) == [("MESSAGE", "ab")]
-    assert told("") == []
+    assert build_messages("") == []
 
 
 def test_what_carries_something_begins_a_message_and_text_goes_on_with_it() -> None:
@@ -142,7 +142,7 @@ def test_inv_stream_001_the_pieces_told_are_the_whole(words: list[str], random: 
     """What is told piece by piece, joined, is what is told at the end."""
     items = [word if random.random() < 0.7 else outputs.console(word) for word in words]
     parts: dict[str, str] = {}
-    for message in told(*items):
+    for message in build_messages(*items):
         if message.final:
             assert parts[message.id] == message.content
         else:
@@ -156,14 +156,16 @@ def test_what_is_too_long_is_cut_with_a_mark() -> None:
     assert "b" not in message.content
     (at_once,) = whole("a" * 2 * MAX_CONTENT_CHARS)
     assert at_once.content == message.content
-    assert len(told("a" * MAX_CONTENT_CHARS, *"bbbbb")) == 2  # nothing is told of what is left out
+    assert (
+        len(build_messages("a" * MAX_CONTENT_CHARS, *"bbbbb")) == 2
+    )  # nothing is told of what is left out
 
 
 # ---- calls -------------------------------------------------------------------------------------------
 
 
 def test_a_call_and_its_result_are_one() -> None:
-    begun, text, *rest = told(
+    begun, text, *rest = build_messages(
         outputs.call("look", {"at": 1}, call_id="c"), "Looking. ", outputs.result("c", [1, 2])
     )
     assert (begun.name, begun.arguments, begun.ok, begun.final) == ("look", {"at": 1}, None, False)
@@ -212,12 +214,12 @@ def test_a_call_that_gets_no_result_ends_without() -> None:
 
 
 def test_a_call_with_its_result_is_whole_at_once() -> None:
-    (message,) = told(AgentOutput(type="FUNCTION", name="a", arguments={}, result=1))
+    (message,) = build_messages(AgentOutput(type="FUNCTION", name="a", arguments={}, result=1))
     assert (message.final, message.ok, message.result) == (True, True, 1)
 
 
 def test_a_result_without_a_call_is_told() -> None:
-    (message,) = told(outputs.result("nobody's", 1))
+    (message,) = build_messages(outputs.result("nobody's", 1))
     assert (message.name, message.result) == ("?", 1)
 
 
@@ -245,7 +247,9 @@ def test_calls_without_results_do_not_pile_up() -> None:
 
 
 def test_pictures_and_files_are_whole_at_once() -> None:
-    image, file = told(outputs.image(PNG, alt="a dot"), outputs.code_file("a.py", "python"))
+    image, file = build_messages(
+        outputs.image(PNG, alt="a dot"), outputs.code_file("a.py", "python")
+    )
     assert (image.final, image.data, image.media_type) == (True, PNG, "image/png")
     assert (file.final, file.path) == (True, "a.py")
 
@@ -274,11 +278,11 @@ def test_a_confirmation_may_be_withdrawn() -> None:
 
 
 def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
-    first, last = told("Helo ", TextReplacement("Hello."))
+    first, last = build_messages("Helo ", TextReplacement("Hello."))
     assert (first.id, last.content, last.final) == (last.id, "Hello.", True)
     assert brief(whole("a", TextReplacement("b"), "c")) == [("MESSAGE", "b"), ("MESSAGE", "c")]
     assert brief(whole(TextReplacement("all of it"))) == [("MESSAGE", "all of it")]
-    assert told(TextReplacement("")) == []
+    assert build_messages(TextReplacement("")) == []
     assert brief(whole("a", TextReplacement(""))) == [("MESSAGE", "")]
 
 

@@ -23,19 +23,19 @@ from tests.chat.chats import FunctionTestAgent, HeldAnswer, within_timeout
 from tests.chat.harness import PNG, message
 from tests.chat.remote_harness import (
     RemotePoetAgent,
+    direct_harness,
     open_asking_client,
     read_error_code,
     read_stream_refusal,
-    way,
 )
 
 
-def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
+def describe_messages(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
     return [(each.type, each.agent_name, each.content) for each in messages]
 
 
 async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         poet = RemotePoetAgent(harness, role="THOUGHT", description="Writes poems.")
         await poet.join()
         (_, info) = poet.info.agents
@@ -47,7 +47,7 @@ async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
         await poet.send_output(asked, outputs.code("print(1)", "python"))
         await poet.send_output(asked, outputs.image(PNG))
         await poet.end_turn(asked)
-        assert said(await harness.wait_until_stopped()) == [
+        assert describe_messages(await harness.wait_until_stopped()) == [
             ("MESSAGE", "poet", "A poem"),
             ("MESSAGE", "poet", "Roses are red."),
             ("CODE", "poet", "print(1)"),
@@ -108,7 +108,7 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
 async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         poet = RemotePoetAgent(harness)
         await poet.join()
         asked = await poet.send_user_message()
@@ -127,7 +127,7 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
 
 async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
     """As where a connection broke and nobody has noticed yet."""
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         first = RemotePoetAgent(harness)
         await first.join()
         asked = await first.send_user_message()
@@ -142,16 +142,21 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
         again = await second_asked
         await second.send_output(again, "Violets")
         await second.end_turn(again)
-        assert said(await harness.wait_until_stopped())[-1] == ("MESSAGE", "poet", "Violets")
+        assert describe_messages(await harness.wait_until_stopped())[-1] == (
+            "MESSAGE",
+            "poet",
+            "Violets",
+        )
         await second.leave()
 
 
 async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
-    async with way(tmp_path, FunctionTestAgent(name="poet")) as harness:
-        token = harness.token("answer")
+    async with direct_harness(tmp_path, FunctionTestAgent(name="poet")) as harness:
+        token = harness.issue_token("answer")
         assert await read_stream_refusal(harness.stream(token, "attend")) == "invalid_message"
         assert (
-            await read_error_code(harness.ask(token, "give", turn="t", piece={})) == "unknown_turn"
+            await read_error_code(harness.call_service(token, "give", turn="t", piece={}))
+            == "unknown_turn"
         )
         assert [each.name for each in harness.interpreter.info(harness.session).agents] == ["poet"]
 
@@ -172,15 +177,17 @@ async def test_what_an_agent_from_outside_may_not_say(
 ) -> None:
     """It speaks for nobody else, and names no files: who reads the chat would be shown them."""
     async with open_asking_client(tmp_path) as (harness, poet, asked):
-        giving = harness.ask(poet.token, "give", turn=asked.turn, piece=piece)
+        giving = harness.call_service(poet.token, "give", turn=asked.turn, piece=piece)
         assert await read_error_code(giving) == "invalid_message"
         await poet.send_output(asked, "It goes on.")
         await poet.end_turn(asked)
-        assert said(await harness.wait_until_stopped())[1:] == [("MESSAGE", "poet", "It goes on.")]
+        assert describe_messages(await harness.wait_until_stopped())[1:] == [
+            ("MESSAGE", "poet", "It goes on.")
+        ]
 
 
 async def test_handing_on_is_talking(tmp_path: Path) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         poet = RemotePoetAgent(harness, role="SUPERVISOR")
         await poet.join()
         asked = await poet.send_user_message()
@@ -192,7 +199,7 @@ async def test_handing_on_is_talking(tmp_path: Path) -> None:
         asked = await speaker.send_user_message()
         await speaker.end_turn(asked, hand_on="parrot", text="You write it.")
         messages = await harness.wait_until_stopped()
-        assert said(messages)[-1] == ("MESSAGE", "parrot", "You said: You write it.")
+        assert describe_messages(messages)[-1] == ("MESSAGE", "parrot", "You said: You write it.")
         await speaker.leave()
 
 
@@ -206,13 +213,17 @@ async def test_one_piece_at_a_time(tmp_path: Path) -> None:
         harness.interpreter.choose(harness.session, poet.info.waiting, "Yes")
         await poet.send_output(asked, "It goes on.")
         await poet.end_turn(asked)
-        assert said(await harness.wait_until_stopped())[-1] == ("MESSAGE", "poet", "It goes on.")
+        assert describe_messages(await harness.wait_until_stopped())[-1] == (
+            "MESSAGE",
+            "poet",
+            "It goes on.",
+        )
 
 
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
     """Who doesn't read is asked no more than it has to answer."""
     held = HeldAnswer()
-    async with way(tmp_path, FunctionTestAgent(held)) as harness:
+    async with direct_harness(tmp_path, FunctionTestAgent(held)) as harness:
         poet = RemotePoetAgent(harness)
         await poet.join()
         first = await poet.send_user_message()
@@ -247,7 +258,7 @@ async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
 
 
 async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         poet = RemotePoetAgent(harness)
         await poet.join()
         asked = await poet.send_user_message()

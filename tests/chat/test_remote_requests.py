@@ -18,9 +18,9 @@ from agentstepper_nb.protocol.chat import ChatSessionSnapshot, ClientAdmission, 
 from tests.chat.chats import interpreter, within_timeout
 from tests.chat.harness import expect_refusal
 from tests.chat.remote_harness import (
+    direct_harness,
     read_error_code,
     read_stream_refusal,
-    way,
     with_token,
 )
 
@@ -44,21 +44,24 @@ MAY = {
 
 @pytest.mark.parametrize("scope", MAY)
 async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ...]) -> None:
-    async with way(tmp_path) as harness:
-        token = harness.token(*scope)
-        admitted = await harness.ask(token, "admit")
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token(*scope)
+        admitted = await harness.call_service(token, "admit")
         assert isinstance(admitted, ClientAdmission)
         assert (admitted.session, set(admitted.scope)) == (harness.session, set(scope))
         refusals = {}
         for method, params in ASKS.items():
             session = {} if method in ("give", "done") else {"session": harness.session}
             try:
-                await harness.ask(token, method, **session, **params)
+                await harness.call_service(token, method, **session, **params)
             except CommandError as error:
                 refusals[method] = error.code
         may = {each for each in ASKS if refusals.get(each) not in ("out_of_scope", "watch_only")}
         assert may == MAY[scope]
-        assert await read_error_code(harness.ask(token, "create")) in ("out_of_scope", "watch_only")
+        assert await read_error_code(harness.call_service(token, "create")) in (
+            "out_of_scope",
+            "watch_only",
+        )
         for method in ("watch", "attend"):
             async with aclosing(harness.stream(token, method)) as stream:
                 if method in ("watch",) and set(scope) & {"watch", "talk"}:
@@ -71,11 +74,14 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
 
 async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -> None:
     """A session is entered by a good token of its own alone: not by one for another session."""
-    async with way(tmp_path) as harness:
-        talk, answer = harness.token("talk"), harness.token("answer")
+    async with direct_harness(tmp_path) as harness:
+        talk, answer = harness.issue_token("talk"), harness.issue_token("answer")
         for method in ("send", "stop", "set", "open", "remove", "earlier", "picture", "source"):
             params = {"content": "x", "message": "m", "before": "m", "session": harness.other}
-            assert await read_error_code(harness.ask(talk, method, **params)) == "out_of_scope"
+            assert (
+                await read_error_code(harness.call_service(talk, method, **params))
+                == "out_of_scope"
+            )
         assert (
             await read_stream_refusal(harness.stream(talk, "watch", session=harness.other))
             == "out_of_scope"
@@ -90,37 +96,37 @@ async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -
 
 
 async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         foreign = ChatTokens(tmp_path / "elsewhere").issue(harness.session)
-        revoked = harness.token("talk")
+        revoked = harness.issue_token("talk")
         harness.tokens.revoke(revoked)
         for token in ("", foreign, revoked):
             for method in ("admit", *ASKS, "nonsense"):
-                assert await read_error_code(harness.ask(token, method)) == "invalid_token"
+                assert await read_error_code(harness.call_service(token, method)) == "invalid_token"
             for method in ("watch", "attend", "nonsense"):
                 assert await read_stream_refusal(harness.stream(token, method)) == "invalid_token"
 
 
 @pytest.mark.parametrize("params", [b"", b"[", b"7", b'{"params": {}}', b"[" * 5000, b"\xff"])
 async def test_nonsense_is_refused(tmp_path: Path, params: bytes) -> None:
-    async with way(tmp_path) as harness:
+    async with direct_harness(tmp_path) as harness:
         assert await read_error_code(harness.service.call("send", Raw(params))) == "invalid_message"
-        inner = Raw(b'{"token": "%s", "params": %s}' % (harness.token("talk").encode(), b"7"))
+        inner = Raw(b'{"token": "%s", "params": %s}' % (harness.issue_token("talk").encode(), b"7"))
         assert await read_error_code(harness.service.call("send", inner)) == "invalid_message"
         assert (
-            await read_error_code(harness.ask(harness.token("talk"), "nonsense"))
+            await read_error_code(harness.call_service(harness.issue_token("talk"), "nonsense"))
             == "unknown_service"
         )
 
 
 async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
     """A talker hears what is said, whoever says it."""
-    async with way(tmp_path) as harness:
-        token = harness.token("talk")
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token("talk")
         async with aclosing(harness.stream(token, "watch")) as watched:
             begin = await within_timeout(anext(watched))
             assert isinstance(begin, NumberedChatEvent)
-            mine = await harness.ask(token, "send", session=harness.session, content="Hi")
+            mine = await harness.call_service(token, "send", session=harness.session, content="Hi")
             assert (mine.role, mine.content) == ("user", "Hi")
             contents = set()
             while "You said: Hi" not in contents:
@@ -133,8 +139,8 @@ async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
 
 async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
     """At once, though nothing happens in the session; and its agent leaves it."""
-    async with way(tmp_path) as harness:
-        token = harness.token("watch", "answer")
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token("watch", "answer")
         async with aclosing(harness.stream(token, "watch")) as watched:
             await within_timeout(anext(watched))
             attending = asyncio.ensure_future(anext(harness.stream(token, "attend")))
@@ -153,8 +159,8 @@ async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
 
 async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: Path) -> None:
     """It is given nothing that happens after that."""
-    async with way(tmp_path) as harness:
-        token = harness.token("watch")
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token("watch")
         async with aclosing(harness.stream(token, "watch")) as watched:
             await within_timeout(anext(watched))
             ChatTokens(tmp_path).revoke(token)
@@ -164,8 +170,8 @@ async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: P
 
 async def test_nothing_is_left_of_a_stream_that_is_over(tmp_path: Path) -> None:
     """Also where a token lost its force just as it ended: no timer waits for the token's end."""
-    async with way(tmp_path) as harness:
-        token = harness.token("watch")
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token("watch")
         async with aclosing(harness.stream(token, "watch")) as watched:
             await within_timeout(anext(watched))
             harness.tokens.rotate()  # it is checked at the next turn of the loop
@@ -180,18 +186,18 @@ async def test_no_log_and_no_error_has_a_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, scope: tuple[str, ...]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with way(tmp_path) as harness:
-        token = harness.token(*scope)
+    async with direct_harness(tmp_path) as harness:
+        token = harness.issue_token(*scope)
         said = []
         for method, params in {**ASKS, "nonsense": {}, "create": {}}.items():
             for wrong in ({}, {"session": 3}, {"session": harness.other}):
                 try:
-                    await harness.ask(token, method, **params, **wrong)
+                    await harness.call_service(token, method, **params, **wrong)
                 except (CommandError, ProtocolError) as error:
                     said.append(f"{error!r} {error}")
         harness.tokens.revoke(token)
         with pytest.raises(CommandError) as caught:
-            await harness.ask(token, "admit")
+            await harness.call_service(token, "admit")
         said.append(repr(caught.value))
         assert token.rpartition(".")[2] not in "".join([*said, caplog.text])
 

@@ -23,11 +23,11 @@ def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> ScriptedA
 async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
     one, two = ScriptedAgent(["One."], "one"), ScriptedAgent(["Two."], "two")
     async with agents(one, two) as home:
-        assert [each.content for each in await home.ask()] == ["One."]
-        assert [each.content for each in await home.ask(to="two")] == ["Two."]
+        assert [each.content for each in await home.send_and_read()] == ["One."]
+        assert [each.content for each in await home.send_and_read(to="two")] == ["Two."]
         assert home.messages[2].agent_name == "two"
     async with agents(one, two, default_agent="two") as home:
-        assert [each.content for each in await home.ask()] == ["Two."]
+        assert [each.content for each in await home.send_and_read()] == ["Two."]
 
 
 async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
@@ -40,8 +40,8 @@ async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
 async def test_agents_are_created_run_and_end_each_as_an_event() -> None:
     async with agents(ScriptedAgent(name="one"), ScriptedAgent(name="two")) as home:
         assert [agent.phase for agent in home.info.agents] == ["created", "created"]
-        await home.ask(to="two")
-        await home.ask(to="two")
+        await home.send_and_read(to="two")
+        await home.send_and_read(to="two")
         assert home.fold.phases == [("two", "running"), ("two", "ended")] * 2
     assert home.fold.phases[-2:] == [("one", "ended"), ("two", "ended")]
 
@@ -51,7 +51,7 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
         raise ValueError("broken")
 
     async with agents(ScriptedAgent(fails)) as home:
-        await home.ask()
+        await home.send_and_read()
         last = [event for event in home.fold.events if isinstance(event, ChatAgentChanged)][-1]
         assert (last.agent.phase, last.error) == ("ended", "ValueError: broken")
 
@@ -61,8 +61,8 @@ async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
     worker = ScriptedAgent(["Done."], "worker")
     leads = boss("I'd ask. ", Handoff("worker", "Do the tests."), "never said", role=role)
     async with agents(leads, worker) as home:
-        await home.ask("Test it.")
-        assert home.said == [
+        await home.send_and_read("Test it.")
+        assert home.transcript == [
             ("user", "Test it."),
             ("assistant", "I'd ask. "),
             ("assistant", "Do the tests."),
@@ -83,8 +83,8 @@ async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
 async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> None:
     worker = ScriptedAgent(["Done."], "worker")
     async with agents(boss("Not mine.", Handoff("worker")), worker) as home:
-        await home.ask("First.")
-        await home.ask("Second.")
+        await home.send_and_read("First.")
+        await home.send_and_read("Second.")
         message, turn = worker.given[-1]
         assert message.content == "Second."
         assert [each.content for each in turn.window] == [
@@ -121,7 +121,7 @@ async def test_a_hand_on_that_may_not_be_is_an_error(
     first: ScriptedAgent, others: Any, why: str
 ) -> None:
     async with agents(first, *others) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.ending is TurnEnding.ERROR
         assert home.messages[-1].content.startswith("The message can't be handed on: ")
         assert why in home.messages[-1].content
@@ -136,7 +136,7 @@ async def test_a_turn_comes_back_to_a_supervisor() -> None:
 
     crew = boss("Ready.", Handoff("boss", "It is ready."), role="CREW", name="crew")
     async with agents(ScriptedAgent(leads, "boss", "SUPERVISOR"), crew) as home:
-        await home.ask("Go.")
+        await home.send_and_read("Go.")
         assert rounds == ["Go.", "It is ready."]
         assert home.info.ending is TurnEnding.DONE
 
@@ -146,12 +146,12 @@ async def test_agents_may_come_and_go() -> None:
         here = home.interpreter
         here.add_agent(home.session, ScriptedAgent(["Two."], "two"))
         assert home.fold.phases == [("two", "created")]
-        assert [each.content for each in await home.ask(to="two")] == ["Two."]
+        assert [each.content for each in await home.send_and_read(to="two")] == ["Two."]
         with pytest.raises(ProtocolError, match="already has an agent called 'two'"):
             here.add_agent(home.session, ScriptedAgent(name="two"))
         here.remove_agent(home.session, "one")
         assert home.info.default_agent == "two"
-        assert [each.content for each in await home.ask()] == ["Two."]
+        assert [each.content for each in await home.send_and_read()] == ["Two."]
         here.remove_agent(home.session, "two")
         assert (home.info.agents, home.info.default_agent) == ((), None)
         assert home.fold.info == home.info
@@ -165,7 +165,7 @@ async def test_an_agent_that_goes_may_end_its_answer() -> None:
         yield "Good bye."
 
     async with agents(ScriptedAgent(leaves, "one"), ScriptedAgent(name="two")) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.messages[-1].content == "Good bye."
         assert home.info.ending is TurnEnding.DONE
         assert home.fold.info == home.info
@@ -221,5 +221,5 @@ async def test_an_agent_of_an_unknown_type_is_refused() -> None:
 async def test_what_is_handed_on_must_be_a_text() -> None:
     told: Any = 3
     async with agents(boss(Handoff("worker", told)), ScriptedAgent(name="worker")) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.ending is TurnEnding.ERROR

@@ -54,8 +54,8 @@ async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: AsyncLiveVi
 
 async def test_a_chat_goes_on_by_itself_unless_it_steps(view: AsyncLiveView) -> None:
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask()
-        await home.ask()
+        await home.send_and_read()
+        await home.send_and_read()
         assert home.info.run_id == view.wait_until(lambda run: True).id
 
 
@@ -75,8 +75,8 @@ async def test_what_a_function_does_stands_within_its_turn(view: AsyncLiveView) 
     async with debugged_harness(
         ScriptedAgent(works), ScriptedAgent(works_too, "too"), step=False
     ) as home:
-        await home.ask()
-        await home.ask(to="too")
+        await home.send_and_read()
+        await home.send_and_read(to="too")
         assert home.info.ending is TurnEnding.DONE
     await asyncio.to_thread(view.wait_until_ended)
     rows = await asyncio.to_thread(view.list_rows)
@@ -113,7 +113,7 @@ async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one
         await asyncio.to_thread(view.stop)
         await home.wait_for_user_turn(TurnEnding.STOPPED)
         assert (await asyncio.to_thread(view.wait_until_ended)).ending.value == "stopped"
-        assert home.said == [("user", "Hello.")]
+        assert home.transcript == [("user", "Hello.")]
         home.send("Again.")
         info = await home.wait_until(lambda info: info.run_id != first)
         await asyncio.to_thread(view.wait_until, lambda run: run.id == info.run_id)
@@ -133,7 +133,7 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: AsyncLiveVi
         assert await view.wait_for_halt() == {"Tool": "look", "Argument": "Hello."}
         await asyncio.to_thread(view.stop)
         await home.wait_for_user_turn(TurnEnding.STOPPED)
-        assert home.said == [("user", "Hello.")]
+        assert home.transcript == [("user", "Hello.")]
         assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.STOPPED
 
 
@@ -141,11 +141,11 @@ async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(
     view: AsyncLiveView,
 ) -> None:
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask("One.")
+        await home.send_and_read("One.")
         first = home.info.run_id
         await asyncio.to_thread(view.wait_until, lambda run: run.id == first)
         await asyncio.to_thread(view.stop)
-        assert [each.content for each in await home.ask("Two.")] == ["Yes."]
+        assert [each.content for each in await home.send_and_read("Two.")] == ["Yes."]
         assert (home.info.ending, home.info.run_id != first) == (TurnEnding.DONE, True)
         await asyncio.to_thread(view.wait_until, lambda run: run.id != first)
         assert view.runs[str(first)].ending is RunEnding.STOPPED
@@ -197,7 +197,7 @@ async def test_between_turns_nothing_is_said_to_run(
     core: AgentStepperCore, view: AsyncLiveView
 ) -> None:
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask()
+        await home.send_and_read()
         run = await asyncio.to_thread(
             view.wait_until, lambda run: run.agent_state is AgentActivity.WAITING
         )
@@ -229,7 +229,7 @@ class FakeStepper:
         return self
 
 
-async def until(home: ChatHarness, *, halted: bool) -> None:
+async def wait_until_halted(home: ChatHarness, *, halted: bool) -> None:
     """Wait until the session says so."""
     said = asyncio.Event()
     detach = home.interpreter.attach(
@@ -247,10 +247,10 @@ async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(
     ) as home:
         home.send("Hello.")
         await view.wait_for_halt()
-        await until(home, halted=True)
+        await wait_until_halted(home, halted=True)
         await view.step_async()
         await view.wait_for_halt()
-        await until(home, halted=True)
+        await wait_until_halted(home, halted=True)
         await view.step_async()
         await home.wait_for_user_turn(TurnEnding.DONE)
         assert not home.info.halted
@@ -262,7 +262,7 @@ async def test_stopping_a_halted_turn_ends_the_halt(view: AsyncLiveView) -> None
     ) as home:
         home.send("Hello.")
         await view.wait_for_halt()
-        await until(home, halted=True)
+        await wait_until_halted(home, halted=True)
         await home.stop()
         assert not home.info.halted
 

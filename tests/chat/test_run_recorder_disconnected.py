@@ -18,16 +18,16 @@ from tests.coding.debugged_agent import AsyncLiveView
 
 
 @pytest.fixture
-def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def unreachable_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no Core at the address that is given."""
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
 
 
 async def test_without_a_debugger_the_chat_goes_on_and_says_why(
-    nobody: None, monkeypatch: pytest.MonkeyPatch
+    unreachable_core: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with debugged_harness(ScriptedAgent()) as home:
-        assert [each.content for each in await home.ask()] == ["Yes."]
+        assert [each.content for each in await home.send_and_read()] == ["Yes."]
         assert home.info.run_id is None
         assert "127.0.0.1:9" in (home.info.no_debugger or "")
         assert home.fold.info == home.info
@@ -40,10 +40,10 @@ async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
     there = f"ws://127.0.0.1:{core.client_port}"
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.run_id is None
         monkeypatch.setenv("AGENTSTEPPER_URL", there)
-        await home.ask()
+        await home.send_and_read()
         assert home.info.run_id is not None
         assert home.info.no_debugger is None
 
@@ -92,10 +92,10 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
 
     monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Slow)
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert (home.info.run_id, home.info.no_debugger) == (None, run_recorder._NOT_CONNECTED_YET)
         answers.set()
-        await home.ask()
+        await home.send_and_read()
         assert home.info.run_id is not None
         assert home.info.no_debugger is None
 
@@ -105,7 +105,7 @@ async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
 ) -> None:
     monkeypatch.setattr(run_recorder, "FIRST_CONNECT_TIMEOUT_S", 0.0)
     async with debugged_harness(ScriptedAgent(), step=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.run_id is None
         await asyncio.to_thread(view.wait_until, lambda run: True)
         connecting = home.interpreter.find(home.session).recording._connecting
@@ -126,7 +126,7 @@ async def test_a_core_that_goes_away_takes_no_turn_with_it(
         gate.opened.set()
         await home.wait_for_user_turn(TurnEnding.DONE)
         assert home.messages[-1].content == "One two."
-        await home.ask("And now?")
+        await home.send_and_read("And now?")
         assert home.info.ending is TurnEnding.DONE
         assert "away" in (home.info.no_debugger or "")
         dbg = home.interpreter.find(home.session).recording._dbg
@@ -159,12 +159,12 @@ async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
         )  # told while a turn goes on
         gate.opened.set()
         await home.wait_for_user_turn(TurnEnding.DONE)
-        await home.ask("Meanwhile.", "other")
+        await home.send_and_read("Meanwhile.", "other")
         core = await asyncio.to_thread(made, port)
         try:
             with AsyncLiveView(core.ui_port) as view:
                 await home.wait_until(lambda info: info.no_debugger is None)  # and between turns
-                await home.ask("And now?", "other")
+                await home.send_and_read("And now?", "other")
                 assert home.info.run_id == first
                 await home.interpreter.close()
                 run = await asyncio.to_thread(view.wait_until_ended)

@@ -34,7 +34,7 @@ async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(
         await step_through_turn(view, SAME)
         await home.wait_for_user_turn(TurnEnding.DONE)
         assert actor.given[0][0].content == "Keep it."
-        assert home.said == [("user", "Keep it."), ("assistant", "Yes.")]
+        assert home.transcript == [("user", "Keep it."), ("assistant", "Yes.")]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
 
 
@@ -57,7 +57,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: AsyncLiveView) 
             ("assistant", "No."),
         ]
         # What was left out, or is new, is so for this turn alone; what is another is another.
-        assert [content for _, content in home.said] == ["One.", "No.", "Two.", "Yes."]
+        assert [content for _, content in home.transcript] == ["One.", "No.", "Two.", "Yes."]
         assert mine["content"] == "One."
 
 
@@ -83,7 +83,7 @@ async def test_an_edited_result_is_what_was_said(
         home.send("Hello.")
         await step_through_turn(view, SAME, edit)
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert [content for _, content in home.said] == ["Hello.", *said]
+        assert [content for _, content in home.transcript] == ["Hello.", *said]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         everything = home.interpreter.read_earlier_messages(
             home.session, home.messages[-1].id, 50
@@ -103,7 +103,7 @@ async def test_a_result_with_less_is_told_as_it_is_now(view: AsyncLiveView) -> N
         result = await view.wait_for_halt()
         await view.step_async([result[0], {**result[1], "content": "2"}])
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert [content for _, content in home.said] == ["Hello.", "one", "2"]
+        assert [content for _, content in home.transcript] == ["Hello.", "one", "2"]
         assert any(isinstance(event, ChatSessionSnapshot) for event in home.fold.events[1:])
         assert home.fold.messages == home.messages
         assert home.info.messages == 3
@@ -144,7 +144,7 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: AsyncLive
         home.send("Hello.")
         await step_through_turn(view, SAME, ["Whole."])
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
+        assert home.transcript == [("user", "Hello."), ("assistant", "Whole.")]
 
 
 async def test_a_hand_on_is_shown_and_may_be_edited(view: AsyncLiveView) -> None:
@@ -160,7 +160,7 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: AsyncLiveView) -> None
         await view.step_async()
         await step_through_turn(view, SAME)
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert [content for _, content in home.said] == ["Go.", "I think.", "Try it.", "Two."]
+        assert [content for _, content in home.transcript] == ["Go.", "I think.", "Try it.", "Two."]
         assert not one.given
 
 
@@ -210,8 +210,8 @@ async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: AsyncLiveView
 )
 async def test_hostile_text_travels_as_text(view: AsyncLiveView, hostile: str) -> None:
     async with debugged_harness(ScriptedAgent([hostile]), step=False) as home:
-        await home.ask("Say it.")
-        await home.ask(hostile.replace("\ud800", "?"))
+        await home.send_and_read("Say it.")
+        await home.send_and_read(hostile.replace("\ud800", "?"))
         assert home.info.ending is TurnEnding.DONE
         assert home.messages[1].content == hostile.replace("\ud800", "?")
 
@@ -222,5 +222,5 @@ async def test_what_a_person_takes_out_is_not_in_the_answer(view: AsyncLiveView)
         asked = asyncio.ensure_future(answers.collect(lambda: home.send("Hello.")))
         await step_through_turn(view, SAME, ["Yes.", ""])
         assert [each.content for each in await asked] == ["Yes."]
-        assert [content for _, content in home.said] == ["Hello.", "Yes."]
+        assert [content for _, content in home.transcript] == ["Hello.", "Yes."]
         assert (home.fold.messages, home.fold.info) == (home.messages, home.info)

@@ -50,8 +50,8 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
     async with unstored_harness(
         ScriptedAgent(), ScriptedAgent(fails, "fails"), ScriptedAgent(gate, "waits", go_on=None)
     ) as home:
-        await home.ask()
-        await home.ask(to="fails")
+        await home.send_and_read()
+        await home.send_and_read(to="fails")
         home.send("Wait.", "waits")
         await gate.reached.wait()
         await home.stop()
@@ -76,7 +76,7 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
                 seen.append((event.session.state, home.info.state))
 
         home.interpreter.attach(home.session, look)
-        await home.ask()
+        await home.send_and_read()
         assert all(told is there for told, there in seen)
         assert {told for told, _ in seen} == set(State)
 
@@ -87,7 +87,7 @@ async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
         folds = [EventCollector() for _ in range(3)]
         for fold in folds:
             home.interpreter.attach(home.session, fold)
-        await home.ask()
+        await home.send_and_read()
         told = [event for event in home.fold.events if not isinstance(event, ChatSessionSnapshot)]
         for fold in folds:
             assert isinstance(fold.events[0], ChatSessionSnapshot)

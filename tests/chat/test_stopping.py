@@ -31,7 +31,7 @@ async def test_who_closes_the_stream_ends_the_turn() -> None:
                 break
         await home.wait_for_user_turn(TurnEnding.STOPPED)
         assert gate.closed
-        assert home.said == [("user", "Count."), ("assistant", "One")]
+        assert home.transcript == [("user", "Count."), ("assistant", "One")]
 
 
 async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
@@ -88,15 +88,15 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
         await home.wait_until(lambda info: info.messages_in_memory == 2)
         await home.stop()
         assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
-        assert [role for role, _ in home.said] == ["user", "assistant"]
+        assert [role for role, _ in home.transcript] == ["user", "assistant"]
 
 
 async def test_stop_before_the_turn_has_begun() -> None:
     async with unstored_harness() as home:
         home.send("Go.")
         await home.stop()
-        assert (home.info.ending, home.said) == (TurnEnding.STOPPED, [("user", "Go.")])
-        assert [each.content for each in await home.ask("Again.")] == ["Yes."]
+        assert (home.info.ending, home.transcript) == (TurnEnding.STOPPED, [("user", "Go.")])
+        assert [each.content for each in await home.send_and_read("Again.")] == ["Yes."]
 
 
 async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
@@ -114,7 +114,7 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
         leave.set()
-        assert home.said == [("user", "Go."), ("assistant", "One")]
+        assert home.transcript == [("user", "Go."), ("assistant", "One")]
 
 
 async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
@@ -137,11 +137,11 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         await home.wait_until(lambda info: info.speaking)
         await home.stop()
         assert (home.info.ending, home.info.speaking) == (TurnEnding.STOPPED, None)
-        assert [each.content for each in await home.ask("And you?", "other")] == ["Yes."]
+        assert [each.content for each in await home.send_and_read("And you?", "other")] == ["Yes."]
         leave.set()
         await left.wait()
         await asyncio.sleep(0)
-        assert home.said == [("user", "Go."), ("user", "And you?"), ("assistant", "Yes.")]
+        assert home.transcript == [("user", "Go."), ("user", "And you?"), ("assistant", "Yes.")]
         assert home.fold.messages == home.messages
 
 
@@ -154,7 +154,7 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
     async with unstored_harness(ScriptedAgent(endless)) as home, unstored_harness() as other:
         home.send("Go.")
         await home.wait_until(lambda info: info.messages_in_memory == 2)
-        assert [each.content for each in await other.ask()] == ["Yes."]
+        assert [each.content for each in await other.send_and_read()] == ["Yes."]
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
         assert set(home.messages[-1].content) == {"x"}
@@ -242,7 +242,7 @@ async def test_an_agent_may_take_its_question_back() -> None:
         yield "Never mind."
 
     async with unstored_harness(ScriptedAgent(impatient)) as home:
-        await home.ask()
+        await home.send_and_read()
         _, withdrawn, last = home.messages
         assert (withdrawn.final, withdrawn.chosen, last.content) == (True, None, "Never mind.")
         assert home.info.ending is TurnEnding.DONE
@@ -251,7 +251,7 @@ async def test_an_agent_may_take_its_question_back() -> None:
 async def test_a_question_after_the_answer_is_refused() -> None:
     actor = ScriptedAgent()
     async with unstored_harness(actor) as home:
-        await home.ask()
+        await home.send_and_read()
         with expect_refusal("unknown_turn"):
             await actor.given[0][1].confirm("Still there?")
 

@@ -34,7 +34,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with harness(
         tmp_path, ScriptedAgent(["One.", picture]), ScriptedAgent(name="other")
     ) as home:
-        await home.ask("Hello.")
+        await home.send_and_read("Hello.")
         home.interpreter.update_session(
             home.session, title="Mine", default_agent="other", auto_chat_max=9
         )
@@ -58,14 +58,14 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         again = ChatHarness(here, home.session)
         assert again.messages == said
         assert (await here.read_image(home.session, said[2].id)).data == PNG
-        assert [each.content for each in await again.ask("And?")] == ["Two."]
+        assert [each.content for each in await again.send_and_read("And?")] == ["Two."]
         assert [each.title for each in here.sessions()] == ["Mine", ""]
 
 
 async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path) -> None:
     answer = [outputs.code(str(n), f"l{n}") for n in range(120)]
     async with harness(tmp_path, ScriptedAgent(answer)) as home:
-        await home.ask()
+        await home.send_and_read()
         assert (home.info.messages, home.info.messages_in_memory, len(home.messages)) == (
             121,
             100,
@@ -87,7 +87,7 @@ async def test_what_is_too_large_together_is_not_held(
     monkeypatch.setattr("agentstepper_nb.chat.memory.MAX_CACHED_BYTES", 5000)
     answer = [outputs.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
     async with harness(tmp_path, ScriptedAgent(answer), window=2) as home:
-        await home.ask()
+        await home.send_and_read()
         assert (home.info.messages, home.info.messages_in_memory) == (21, 4)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         first = home.interpreter.read_earlier_messages(home.session, home.messages[0].id).messages[
@@ -153,7 +153,7 @@ async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
         assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [each.content for each in here.messages(session)] == ["Go.", "one"]
         again = ChatHarness(here, session)
-        assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
+        assert [each.content for each in await again.send_and_read("Go on.")] == ["Yes."]
 
 
 async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:
@@ -167,13 +167,13 @@ async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -
 
 async def test_removing_deletes_the_file(tmp_path: Path) -> None:
     async with harness(tmp_path) as home:
-        await home.ask()
+        await home.send_and_read()
         path = tmp_path / "chats" / f"{home.session}.jsonl"
         assert path.exists()
         await home.interpreter.remove(home.session)
         assert not path.exists()
     async with harness(tmp_path) as home:
-        await home.ask()
+        await home.send_and_read()
     async with harness(tmp_path) as other:
         await other.interpreter.remove(home.session)
         assert list((tmp_path / "chats").iterdir()) == []
@@ -183,7 +183,7 @@ async def test_removing_deletes_the_file(tmp_path: Path) -> None:
 
 async def test_two_interpreters_do_not_write_one_conversation(tmp_path: Path) -> None:
     async with harness(tmp_path) as home, harness(tmp_path) as other:
-        await home.ask()
+        await home.send_and_read()
         with expect_refusal("session_open"):
             other.interpreter.open(home.session)
         with expect_refusal("session_open"):
@@ -203,12 +203,12 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_room: None) -> None:
     async with harness(tmp_path) as home:
-        await home.ask("One.")
-        await home.ask("Two.")
+        await home.send_and_read("One.")
+        await home.send_and_read("Two.")
         errors = [each for each in home.messages if each.format == "error"]
         assert len(errors) == 1
         assert "No space left" in errors[0].content
-        assert [content for role, content in home.said if role != "system"] == [
+        assert [content for role, content in home.transcript if role != "system"] == [
             "One.",
             "Yes.",
             "Two.",
@@ -220,7 +220,7 @@ async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_
 
 async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
     async with harness(tmp_path, store=False) as home:
-        await home.ask()
+        await home.send_and_read()
         assert len(home.interpreter.sessions()) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -231,7 +231,7 @@ async def test_a_session_is_set() -> None:
             home.session, title="T", default_agent="other", auto_chat_max=7
         )
         assert (info.title, info.default_agent, info.auto_chat_max) == ("T", "other", 7)
-        assert [each.content for each in await home.ask()] == ["No."]
+        assert [each.content for each in await home.send_and_read()] == ["No."]
         info_then = home.info
         with expect_refusal("unknown_agent"):
             home.interpreter.update_session(
@@ -334,6 +334,6 @@ async def test_a_connector_that_does_not_let_go_holds_nothing_up(
         WaitingClosingAgent(name="waits"),
     )
     async with unstored_harness(*agents) as home:
-        await home.ask()
+        await home.send_and_read()
     assert len([each for each in caplog.records if each.message.startswith("Agent ")]) == 8
     HeldClosingAgent.leave.set()

@@ -27,7 +27,7 @@ from tests.chat.harness import (
 )
 
 
-def kept(folder: Path) -> Any:
+def read_keys(folder: Path) -> Any:
     return json.loads((folder / KEYS_FILE).read_text())
 
 
@@ -38,11 +38,11 @@ def test_what_is_over_is_forgotten(tmp_path: Path) -> None:
     long_ago.revoke_session("s1")
     for _ in range(3):
         long_ago.rotate()
-    assert len(kept(tmp_path)["keys"]) == 2, "keys that signed nothing aren't kept"
+    assert len(read_keys(tmp_path)["keys"]) == 2, "keys that signed nothing aren't kept"
     chat_tokens = ChatTokens(tmp_path)
     chat_tokens.rotate()
-    assert (len(kept(tmp_path)["keys"]), kept(tmp_path)["revoked"]) == (1, {})
-    assert kept(tmp_path)["sessions"] == {}
+    assert (len(read_keys(tmp_path)["keys"]), read_keys(tmp_path)["revoked"]) == (1, {})
+    assert read_keys(tmp_path)["sessions"] == {}
     assert token_refusal(chat_tokens, token) == NONE
 
 
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_an_error_and_stays(
 ) -> None:
     token = chat_tokens.issue("s1")
     if damaged is None:
-        content = kept(tmp_path)
+        content = read_keys(tmp_path)
         content["keys"][0]["secret"] = "c2hvcnQ="
         damaged = json.dumps(content).encode()
     (tmp_path / KEYS_FILE).write_bytes(damaged)
@@ -159,7 +159,7 @@ def test_many_threads_change_it_at_once(tmp_path: Path) -> None:
         thread.join()
     chat_tokens = ChatTokens(tmp_path)
     assert [token_refusal(chat_tokens, each) for each in tokens] == ["was revoked"] * 20
-    assert len(kept(tmp_path)["revoked"]) == 20
+    assert len(read_keys(tmp_path)["revoked"]) == 20
 
 
 def test_another_process_has_the_same_keys(chat_tokens: ChatTokens, tmp_path: Path) -> None:

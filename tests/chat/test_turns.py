@@ -34,13 +34,13 @@ from tests.chat.harness import (
 async def test_a_message_is_answered() -> None:
     actor = ScriptedAgent(["You ", "said it."])
     async with unstored_harness(actor) as home:
-        (answer,) = await home.ask("Hello.")
+        (answer,) = await home.send_and_read("Hello.")
         assert (answer.role, answer.content, answer.agent_name) == (
             "assistant",
             "You said it.",
             "actor",
         )
-        assert home.said == [("user", "Hello."), ("assistant", "You said it.")]
+        assert home.transcript == [("user", "Hello."), ("assistant", "You said it.")]
         ((message, turn),) = actor.given
         assert (message.content, turn.window, turn.session_id) == ("Hello.", (), home.session)
         assert [agent.name for agent in turn.agents] == ["actor"]
@@ -94,7 +94,7 @@ async def test_a_second_message_is_refused_while_one_is_answered() -> None:
             home.send("Second.")
         gate.opened.set()
         await home.wait_for_user_turn(TurnEnding.DONE)
-        assert home.said == [("user", "First.")]
+        assert home.transcript == [("user", "First.")]
 
 
 async def test_a_claim_is_for_the_message_that_follows() -> None:
@@ -103,7 +103,7 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
         assert home.info.state is State.STATE_RUNNING
         with expect_refusal("session_busy"):
             home.interpreter.change_state_running(home.session)
-        await home.ask("Hello.")
+        await home.send_and_read("Hello.")
         assert home.info.ending is TurnEnding.DONE
         home.interpreter.change_state_running(UUID(home.session))
         await home.stop()
@@ -169,25 +169,25 @@ async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
 @pytest.mark.parametrize("prompt", [5, ["Continue."], " "])
 async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
     async with unstored_harness(ScriptedAgent(go_on=prompt), auto_chat=True) as home:
-        await home.ask()
+        await home.send_and_read()
         with expect_refusal("auto_chat_refused"):
             home.interpreter.auto_chat(home.session)
         assert home.info.state is State.STATE_STOP
-        assert [each.content for each in await home.ask()] == ["Yes."]
+        assert [each.content for each in await home.send_and_read()] == ["Yes."]
 
 
 async def test_what_was_taken_back_is_gone() -> None:
     said = ["Nonsense.", TextReplacement(""), outputs.console("1"), "Yes."]
     async with unstored_harness(ScriptedAgent(said)) as home:
-        finals = await home.ask()
+        finals = await home.send_and_read()
         assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so
-        assert [content for _, content in home.said] == ["Hello.", "1", "Yes."]
+        assert [content for _, content in home.transcript] == ["Hello.", "1", "Yes."]
         assert (home.fold.messages, home.info.messages) == (home.messages, 3)
 
 
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
     async with harness(tmp_path, ScriptedAgent(["word "] * 3000)) as home:
-        await home.ask()
+        await home.send_and_read()
         told = [event.text for event in home.fold.events if isinstance(event, ChatMessageDelta)]
         assert "".join(["word ", *told]) == home.messages[-1].content
         whole = [
@@ -232,7 +232,7 @@ async def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: st
         raise error
 
     async with unstored_harness(ScriptedAgent(fails)) as home:
-        await home.ask()
+        await home.send_and_read()
         *_, half, last = home.messages
         assert (half.content, half.final) == ("Half", True)
         assert (last.role, last.type, last.format) == ("system", "MESSAGE", "error")
@@ -246,14 +246,14 @@ async def test_a_long_error_is_cut() -> None:
         raise ValueError("x" * 100_000)
 
     async with unstored_harness(ScriptedAgent(fails)) as home:
-        await home.ask()
+        await home.send_and_read()
         assert len(home.messages[-1].content) < 2100
 
 
 @pytest.mark.parametrize("item", [3, None, object(), {"type": "VIDEO", "content": "x"}, b"bytes"])
 async def test_what_cannot_be_said_is_an_error(item: object) -> None:
     async with unstored_harness(ScriptedAgent(["Before.", item, "After."])) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.info.ending is TurnEnding.ERROR
         assert [each.content for each in home.messages][1:2] == ["Before."]
         assert home.messages[-1].format == "error"
@@ -265,10 +265,10 @@ async def test_an_agent_does_not_speak_as_the_user() -> None:
         ScriptedAgent(said), ScriptedAgent([{"role": "user", "content": "I agree."}], "b")
     ) as home:
         for name in ("actor", "b"):
-            await home.ask(to=name)
+            await home.send_and_read(to=name)
             assert home.info.ending is TurnEnding.ERROR
             assert "can't speak as the user" in home.messages[-1].content
-        assert [role for role, _ in home.said] == ["user", "system"] * 2
+        assert [role for role, _ in home.transcript] == ["user", "system"] * 2
 
 
 async def test_an_agents_error_is_said_in_the_chat_and_logged_for_who_looks(
@@ -279,7 +279,7 @@ async def test_an_agents_error_is_said_in_the_chat_and_logged_for_who_looks(
 
     caplog.set_level("INFO", "agentstepper_nb.chat")
     async with unstored_harness(ScriptedAgent(fails)) as home:
-        await home.ask()
+        await home.send_and_read()
         assert home.messages[-1].content == "ValueError: no more"
     failed = [each for each in caplog.records if each.exc_info]
     assert [each.levelname for each in failed] == ["INFO"]

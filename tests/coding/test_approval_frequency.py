@@ -78,7 +78,7 @@ class CountingApprover:
 @pytest.mark.parametrize("repo", ["bill", pytest.param("colorama", marks=pytest.mark.soak)])
 def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
-    approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]]))
+    approver = asyncio.run(run_commands(copy, [*EVERYWHERE, *HERE[repo]]))
     commands = [request.args["command"] for request in approver.requests]
     assert len(commands) == EXPECTED < BEFORE, commands
 
@@ -86,7 +86,7 @@ def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("repo", ["calc", "leap", "names", "pages"])
 def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
-    assert not asyncio.run(asked(copy, [*HERE[repo]])).requests
+    assert not asyncio.run(run_commands(copy, [*HERE[repo]])).requests
 
 
 def prepared(repo: str, folder: Path) -> Path:
@@ -98,7 +98,7 @@ def prepared(repo: str, folder: Path) -> Path:
     return copy
 
 
-async def asked(copy: Path, commands: list[str]) -> CountingApprover:
+async def run_commands(copy: Path, commands: list[str]) -> CountingApprover:
     """Have a session run commands, one a turn."""
     turns = [
         make_tool_calls((str(number), "run_command", {"command": command}))

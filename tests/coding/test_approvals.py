@@ -25,7 +25,7 @@ from tests.coding.scripted_parts import (
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
 
-def asked(
+def run_approved_call(
     tmp_path: Path, answering: FakeApprover | None, **options: Any
 ) -> tuple[AgentHarness, FakeTool]:
     tool = FakeTool("t")
@@ -37,7 +37,7 @@ def asked(
 
 def test_approved(tmp_path: Path) -> None:
     person = FakeApprover(ApprovalDecision(approved=True))
-    made, tool = asked(tmp_path, person)
+    made, tool = run_approved_call(tmp_path, person)
     assert tool.calls == [ASKS[2]]
     (request,) = person.requests
     assert (request.call_id, request.tool, request.args) == ASKS
@@ -61,7 +61,9 @@ def test_approved(tmp_path: Path) -> None:
 
 
 def test_denied(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, FakeApprover(ApprovalDecision(approved=False, reason="not today")))
+    made, tool = run_approved_call(
+        tmp_path, FakeApprover(ApprovalDecision(approved=False, reason="not today"))
+    )
     assert tool.calls == []
     assert "A person denied this: not today" in made.results_by_call()["1"].content
     assert made.list_traces("approval")[0]["decision"] == "denied"
@@ -69,7 +71,7 @@ def test_denied(tmp_path: Path) -> None:
 
 def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path) -> None:
     edit = ApprovalDecision(approved=True, edited=True, args={"n": 2})
-    made, tool = asked(tmp_path, FakeApprover(edit))
+    made, tool = run_approved_call(tmp_path, FakeApprover(edit))
     assert tool.calls == [{"n": 2}]
     assert made.list_traces("edited") == [
         {"what": "call", "call_id": "1", "name": "t", "args": {"n": 2}}
@@ -83,7 +85,9 @@ def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path
 def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
     kept: list[Any] = []
     edit = ApprovalDecision(approved=True, edited=True, args={"policy": "denied"}, always=True)
-    made, tool = asked(tmp_path, FakeApprover(edit), save_rule=lambda *rule: kept.append(rule))
+    made, tool = run_approved_call(
+        tmp_path, FakeApprover(edit), save_rule=lambda *rule: kept.append(rule)
+    )
     assert tool.calls == []
     assert kept == []
     assert "The policy denies this" in made.results_by_call()["1"].content
@@ -92,7 +96,7 @@ def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
 def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
     args = {"policy": "requires_approval", "n": 3}
     person = FakeApprover(ApprovalDecision(approved=True, edited=True, args=args))
-    _, tool = asked(tmp_path, person)
+    _, tool = run_approved_call(tmp_path, person)
     assert tool.calls == [args]
     assert len(person.requests) == 1
 
@@ -100,7 +104,7 @@ def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
 def test_always_writes_a_rule(tmp_path: Path) -> None:
     kept: list[Any] = []
     person = FakeApprover(ApprovalDecision(approved=True, always=True))
-    asked(tmp_path, person, save_rule=lambda *rule: kept.append(rule))
+    run_approved_call(tmp_path, person, save_rule=lambda *rule: kept.append(rule))
     assert kept == [("t", ASKS[2])]
 
 
@@ -108,7 +112,7 @@ def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Pa
     def full(tool: str, args: Any) -> None:
         raise PolicyRulesError("The rules can't be written.")
 
-    made, tool = asked(
+    made, tool = run_approved_call(
         tmp_path, FakeApprover(ApprovalDecision(approved=True, always=True)), save_rule=full
     )
     assert tool.calls == [ASKS[2]]
@@ -116,7 +120,7 @@ def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Pa
 
 
 def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, None)
+    made, tool = run_approved_call(tmp_path, None)
     assert tool.calls == []
     assert "nobody can be asked: run `agentstepper code`" in made.results_by_call()["1"].content
 
@@ -133,7 +137,7 @@ async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
 
 
 def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, FakeApprover(EOFError("gone")))
+    made, tool = run_approved_call(tmp_path, FakeApprover(EOFError("gone")))
     assert tool.calls == []
     assert (
         "This call was denied. The approval could not be requested: gone"
@@ -147,7 +151,9 @@ def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
 def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
     tmp_path: Path, reason: str
 ) -> None:
-    made, _ = asked(tmp_path, FakeApprover(ApprovalDecision(approved=False, reason=reason)))
+    made, _ = run_approved_call(
+        tmp_path, FakeApprover(ApprovalDecision(approved=False, reason=reason))
+    )
     assert f"A person denied this: {reason}" in made.results_by_call()["1"].content
     assert made.list_traces("approval")[0]["by"] == "approver"
 

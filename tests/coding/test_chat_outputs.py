@@ -58,48 +58,52 @@ class RecordingOutputs(ChatOutputWriter):
 
 
 @pytest.fixture
-def heard() -> RecordingOutputs:
+def recording() -> RecordingOutputs:
     return RecordingOutputs()
 
 
 # ---- text --------------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_a_person_gives_unasked_is_just_said(heard: RecordingOutputs) -> None:
-    heard.text("One.")
-    heard.on_event(TextDelta("Two, "))  # and an edit of an answer that isn't complete can't be
-    heard.on_event(TextDelta("all of it."))
-    heard.on_event(ResponseCompleted("stop"))
-    heard.answered("Mine.")
-    heard.answered("Mine.")
-    assert heard.outputs[-1] == "Mine."
-    assert len(heard.outputs) == 4
+def test_an_answer_that_a_person_gives_unasked_is_just_said(recording: RecordingOutputs) -> None:
+    recording.text("One.")
+    recording.on_event(TextDelta("Two, "))  # and an edit of an answer that isn't complete can't be
+    recording.on_event(TextDelta("all of it."))
+    recording.on_event(ResponseCompleted("stop"))
+    recording.answered("Mine.")
+    recording.answered("Mine.")
+    assert recording.outputs[-1] == "Mine."
+    assert len(recording.outputs) == 4
 
 
-def test_a_text_that_a_person_adds_to_calls_alone(heard: RecordingOutputs) -> None:
-    heard.on_event(ResponseCompleted("tool_calls"))
-    heard.answered("Look.")
-    assert heard.outputs == [AgentOutput(content="Look.")]
+def test_a_text_that_a_person_adds_to_calls_alone(recording: RecordingOutputs) -> None:
+    recording.on_event(ResponseCompleted("tool_calls"))
+    recording.answered("Look.")
+    assert recording.outputs == [AgentOutput(content="Look.")]
 
 
-def test_a_text_that_a_person_takes_away(heard: RecordingOutputs) -> None:
-    heard.text("Rude.")
-    heard.answered(None)
-    assert heard.outputs == [AgentOutput(content="Rude."), ""]
+def test_a_text_that_a_person_takes_away(recording: RecordingOutputs) -> None:
+    recording.text("Rude.")
+    recording.answered(None)
+    assert recording.outputs == [AgentOutput(content="Rude."), ""]
 
 
-def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: RecordingOutputs) -> None:
-    heard.edited(kept=1, messages=[])
-    heard.on_event(TraceEvent("reasoning", {"text": "Hm."}))
-    heard.on_event(TraceEvent("error", {"kind": "refused", "message": "No."}))  # the result tells
-    assert heard.outputs == []
+def test_a_conversation_that_is_edited_in_a_question_says_nothing(
+    recording: RecordingOutputs,
+) -> None:
+    recording.edited(kept=1, messages=[])
+    recording.on_event(TraceEvent("reasoning", {"text": "Hm."}))
+    recording.on_event(
+        TraceEvent("error", {"kind": "refused", "message": "No."})
+    )  # the result tells
+    assert recording.outputs == []
 
 
-def test_what_is_wrong_with_the_log_is_a_note(heard: RecordingOutputs) -> None:
-    heard.on_event(TraceEvent("error", {"kind": "log", "message": "The disk is full."}))
-    heard.on_event(TraceEvent("warning", {"message": "A rule can't be kept."}))
+def test_what_is_wrong_with_the_log_is_a_note(recording: RecordingOutputs) -> None:
+    recording.on_event(TraceEvent("error", {"kind": "log", "message": "The disk is full."}))
+    recording.on_event(TraceEvent("warning", {"message": "A rule can't be kept."}))
     assert [
-        (each.role, each.content) for each in heard.outputs if isinstance(each, AgentOutput)
+        (each.role, each.content) for each in recording.outputs if isinstance(each, AgentOutput)
     ] == [
         ("system", "The disk is full."),
         ("system", "A rule can't be kept."),
@@ -109,11 +113,11 @@ def test_what_is_wrong_with_the_log_is_a_note(heard: RecordingOutputs) -> None:
 # ---- calls -------------------------------------------------------------------------------------------
 
 
-def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: RecordingOutputs) -> None:
-    heard.calls("run_command", '{"command": "rm -rf /"}')
-    heard.edited(what="result", call_id="1", result={"ok": True, "data": "done"})
-    heard.result("done")
-    called, returned = heard.outputs
+def test_a_call_whose_result_a_person_gives_is_said_with_it(recording: RecordingOutputs) -> None:
+    recording.calls("run_command", '{"command": "rm -rf /"}')
+    recording.edited(what="result", call_id="1", result={"ok": True, "data": "done"})
+    recording.result("done")
+    called, returned = recording.outputs
     assert isinstance(called, AgentOutput) and isinstance(returned, AgentOutput)
     assert (called.type, called.name, called.arguments) == (
         "FUNCTION",
@@ -135,44 +139,48 @@ def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: RecordingOutp
     ],
 )
 def test_output_as_it_is_in_force(
-    heard: RecordingOutputs, data: Any, error: str | None, said: str
+    recording: RecordingOutputs, data: Any, error: str | None, said: str
 ) -> None:
-    heard.calls("run_command", '{"command": "x"}')
-    heard.on_tool_start("run_command", {"command": "x"})
-    heard.result(data, ok=error is None, error=error)
-    assert (heard.last.type, heard.last.role, heard.last.content) == ("CONSOLE", "computer", said)
+    recording.calls("run_command", '{"command": "x"}')
+    recording.on_tool_start("run_command", {"command": "x"})
+    recording.result(data, ok=error is None, error=error)
+    assert (recording.last.type, recording.last.role, recording.last.content) == (
+        "CONSOLE",
+        "computer",
+        said,
+    )
 
 
-def test_a_command_that_isnt_one_is_a_call(heard: RecordingOutputs) -> None:
-    heard.calls("run_command", '{"command": ["ls"]}')
-    heard.on_tool_start("run_command", {"command": ["ls"]})
-    heard.result(ok=False, error="Wrong arguments.")
-    assert [each.type for each in heard.outputs if isinstance(each, AgentOutput)] == [
+def test_a_command_that_isnt_one_is_a_call(recording: RecordingOutputs) -> None:
+    recording.calls("run_command", '{"command": ["ls"]}')
+    recording.on_tool_start("run_command", {"command": ["ls"]})
+    recording.result(ok=False, error="Wrong arguments.")
+    assert [each.type for each in recording.outputs if isinstance(each, AgentOutput)] == [
         "FUNCTION"
     ] * 2
 
 
-def test_a_failure_with_more_to_say_says_it(heard: RecordingOutputs) -> None:
-    heard.calls("search")
-    heard.on_tool_start("search", {})
-    heard.result({"found": 1}, ok=False, error="Cut off.")
-    assert heard.last.result == {"ok": False, "data": {"found": 1}, "error": "Cut off."}
+def test_a_failure_with_more_to_say_says_it(recording: RecordingOutputs) -> None:
+    recording.calls("search")
+    recording.on_tool_start("search", {})
+    recording.result({"found": 1}, ok=False, error="Cut off.")
+    assert recording.last.result == {"ok": False, "data": {"found": 1}, "error": "Cut off."}
 
 
-def test_a_picture_as_a_person_made_it(heard: RecordingOutputs) -> None:
+def test_a_picture_as_a_person_made_it(recording: RecordingOutputs) -> None:
     for data in ({"path": "b.png", "media_type": "text/html"}, {"path": ""}, {"path": 1}, "no"):
-        heard.calls("show_image", '{"path": "a.png"}')
-        heard.on_tool_start("show_image", {"path": "a.png"})
-        heard.result(data)
-    picture, *rest = heard.outputs
+        recording.calls("show_image", '{"path": "a.png"}')
+        recording.on_tool_start("show_image", {"path": "a.png"})
+        recording.result(data)
+    picture, *rest = recording.outputs
     assert picture == AgentOutput(type="IMAGE", path="b.png", content="b.png")
     assert {each.type for each in rest if isinstance(each, AgentOutput)} == {"FUNCTION"}
 
 
-def test_a_result_that_nobody_called_for_is_nothing(heard: RecordingOutputs) -> None:
-    heard.on_tool_start("list_files", {})
-    heard.result("late")
-    assert heard.outputs == []
+def test_a_result_that_nobody_called_for_is_nothing(recording: RecordingOutputs) -> None:
+    recording.on_tool_start("list_files", {})
+    recording.result("late")
+    assert recording.outputs == []
 
 
 # ---- sizes -------------------------------------------------------------------------------------------

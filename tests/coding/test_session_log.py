@@ -76,7 +76,7 @@ turns = st.lists(
 )
 
 
-def tell(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]:
+def hold_conversation(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]:
     """Have a conversation; gives it after each message."""
     for number, (prompt, answer, called) in enumerate(said):
         transcript.add_prompt(prompt)
@@ -114,7 +114,7 @@ def test_what_was_logged_is_loaded(said: list[Any]) -> None:
         path = Path(folder) / "log.jsonl"
         with SessionLog(path) as log:
             transcript = Transcript((), log)
-            list(tell(transcript, said))
+            list(hold_conversation(transcript, said))
         assert load_messages(path, pytest.fail) == transcript.messages
         for line in path.read_bytes().splitlines():
             assert set(json.loads(line)) == {"timestamp", "data"}
@@ -129,7 +129,7 @@ def test_a_log_that_was_cut_anywhere_gives_what_stands_before(
         path = Path(folder) / "log.jsonl"
         with SessionLog(path) as log:
             stages = [(0, list[ChatMessage]())]
-            for messages in tell(Transcript((), log), said):
+            for messages in hold_conversation(Transcript((), log), said):
                 stages.append((path.stat().st_size, messages))
         whole = path.read_bytes()
         cut = data.draw(st.integers(0, len(whole)))
@@ -146,7 +146,7 @@ def test_a_log_that_was_cut_anywhere_gives_what_stands_before(
 
         with SessionLog(path) as log:  # and it is gone on with
             transcript = Transcript(loaded, log)
-            list(tell(transcript, said[:1]))
+            list(hold_conversation(transcript, said[:1]))
         assert load_messages(path) == transcript.messages
 
 
@@ -155,7 +155,9 @@ def test_every_single_cut_of_a_log_is_read(tmp_path: Path, step: int) -> None:
     path = tmp_path / "log.jsonl"
     called = [("look", '{"p": "ä"}', ToolResult.success("ü")), ("x", "{", ToolResult.failure("no"))]
     with SessionLog(path) as log:
-        *_, last = tell(Transcript((), log), [("é", "well", called), ("and", "so", [])])
+        *_, last = hold_conversation(
+            Transcript((), log), [("é", "well", called), ("and", "so", [])]
+        )
     whole = path.read_bytes()
     loaded = []
     for cut in (*range(0, len(whole), step), len(whole)):

@@ -32,16 +32,16 @@ async def main(folder: Path, durability: Durability, journal: Path) -> None:
     list(store.load())
     file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def told(run: str, number: int) -> None:
+    def log_acknowledged(run: str, number: int) -> None:
         os.write(file, f"{run} {number}\n".encode())
         os.fdatasync(file)
 
     async with asyncio.TaskGroup() as group:
         for number in range(RUNS):
-            group.create_task(write(store, f"run-{number}", told))
+            group.create_task(write(store, f"run-{number}", log_acknowledged))
 
 
-async def write(store: SqliteStore, run: str, told: Callable[[str, int], None]) -> None:
+async def write(store: SqliteStore, run: str, log_acknowledged: Callable[[str, int], None]) -> None:
     header = Run(id=run, name=run, program="p", started_at=1.0)
     event = Event(id="e", run=run, kind=EventKind.PROGRAM_STARTED, at=1.0)
     store.append([RunStarted(run=header), EventSaved(event=event)])
@@ -49,7 +49,7 @@ async def write(store: SqliteStore, run: str, told: Callable[[str, int], None]) 
         durable = asyncio.Event()
         store.append([HaltPointSaved(halt_point=point(run, number))], on_synced=durable.set)
         await durable.wait()
-        told(run, number)
+        log_acknowledged(run, number)
 
 
 def point(run: str, number: int) -> HaltPoint:

@@ -46,7 +46,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().rstrip("\n")
 
 
-def until(process: subprocess.Popen[str], wanted: str) -> list[str]:
+def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     """What a program prints, up to a line."""
     lines = []
     while not lines or lines[-1] != wanted:
@@ -62,20 +62,20 @@ def test_the_programs_take_part(serve: ServeCommand, start: Start) -> None:
     watcher = start("watcher.py", address, watch)
     assert line(watcher) == "Garden begins"
     poet = start("poet.py", address, answer)
-    until(watcher, "poet created")
+    read_until(watcher, "poet created")
     script, _ = start("script.py", address, talk).communicate()
     assert script.splitlines() == [
         "CONFIRMATION Shall it rhyme? ('Yes', 'No')",
         "poet Roses are red, Tea in the shed.",
     ]
-    assert "poet: Roses are red, Tea in the shed." in until(watcher, "poet ended")
+    assert "poet: Roses are red, Tea in the shed." in read_until(watcher, "poet ended")
     assert garden.stdin is not None
     garden.stdin.write("\n")
     garden.stdin.flush()
     revoked = (
         "The chat token was revoked. Create a new token where the chat runs: chat.issue_token()."
     )
-    assert until(watcher, f"invalid_token {revoked}")
+    assert read_until(watcher, f"invalid_token {revoked}")
     assert poet.communicate()[0] == f"{revoked}\n"
 
 

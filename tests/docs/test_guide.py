@@ -139,7 +139,7 @@ def test_in_a_notebook(jupyter: Jupyter) -> None:
     """The page's two cells: the view, four halts, and what the agent prints."""
     cells = [printed(ATTACH, "%load_ext").text, printed(ATTACH, "%%step librarian").text]
     outputs, steps = executed(jupyter, cells)
-    assert (steps, said(outputs)) == (4, f"{FOUND}\n")
+    assert (steps, read_printed(outputs)) == (4, f"{FOUND}\n")
     shown = [output.data for output in outputs if output.output_type == "display_data"]
     assert [data["application/vnd.agentstepper.view+json"]["follow"] for data in shown] == [False]
 
@@ -150,7 +150,7 @@ def test_a_child_of_a_notebook(jupyter: Jupyter) -> None:
     write_files(ATTACH, jupyter.folder)
     cells = [printed(ATTACH, "%load_ext").text, printed(PROCESSES, "dbg.spawn").text]
     outputs, steps = executed(jupyter, cells)
-    assert (steps, said(outputs)) == (5, f"{FOUND}\n")
+    assert (steps, read_printed(outputs)) == (5, f"{FOUND}\n")
 
 
 def executed(jupyter: Jupyter, cells: list[str]) -> tuple[list[Any], int]:
@@ -167,7 +167,7 @@ def executed(jupyter: Jupyter, cells: list[str]) -> tuple[list[Any], int]:
     return notebook.cells[-1].outputs, driver.steps
 
 
-def said(outputs: list[Any]) -> str:
+def read_printed(outputs: list[Any]) -> str:
     """What a cell printed."""
     return "".join(output.text for output in outputs if output.output_type == "stream")
 

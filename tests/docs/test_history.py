@@ -23,7 +23,7 @@ def printed(text: str) -> Block:
     return found
 
 
-async def keep(folder: Path) -> None:
+async def store_example_run(folder: Path) -> None:
     """One run, called as on the page."""
     history = make_full_history()
     run = replace(history.run, name="night run", failure=None)
@@ -40,7 +40,7 @@ async def keep(folder: Path) -> None:
 
 def test_the_page_from_top_to_bottom(home: Path) -> None:
     folder = home / "jupyter" / "data" / "agentstepper"
-    asyncio.run(keep(folder))
+    asyncio.run(store_example_run(folder))
     done = shell(printed("agentstepper export").text.strip(), stranger(home), home)
     assert (done.returncode, done.stderr) == (0, "")
     assert "run.json" in zipfile.ZipFile(home / "night.zip").namelist()

@@ -58,7 +58,7 @@ def parts(message: str) -> list[str]:
 
 
 @cache
-def said() -> tuple[str, ...]:
+def list_texts() -> tuple[str, ...]:
     """Every text of the package and of the view, holes in it marked."""
     python = [text for path in sources() for text in texts(ast.parse(path.read_text()))]
     return (*python, *of_the_view())
@@ -101,7 +101,7 @@ def of_the_view() -> Iterator[str]:
 def test_what_is_quoted_is_said() -> None:
     quoted = [part for quote in quotes() for part in parts(quote)]
     assert quoted
-    assert [part for part in quoted if not any(part in text for text in said())] == []
+    assert [part for part in quoted if not any(part in text for text in list_texts())] == []
 
 
 def test_nothing_is_quoted_twice() -> None:
@@ -113,7 +113,7 @@ def test_nothing_is_quoted_twice() -> None:
 # ---- the page is whole -----------------------------------------------------------------------------
 
 
-def told() -> Iterator[tuple[str, str]]:
+def list_error_texts() -> Iterator[tuple[str, str]]:
     """What a person is told by an error, with its place."""
     for path in sources():
         tree = ast.parse(path.read_text())
@@ -162,7 +162,7 @@ def arguments(call: ast.Call, constants: dict[str, ast.expr]) -> Iterator[str]:
 
 def test_what_a_person_is_told_is_on_the_page() -> None:
     quoted = [part for quote in quotes() for part in parts(quote) if len(part) >= SHORT]
-    found = list(told())
+    found = list(list_error_texts())
     assert len(found) > 30
     missing = [
         f"{place}: {text}"

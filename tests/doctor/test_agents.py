@@ -57,7 +57,7 @@ def found() -> Facts:
     return core.agents
 
 
-def said(facts: Facts) -> list[tuple[FindingStatus, str]]:
+def describe_findings(facts: Facts) -> list[tuple[FindingStatus, str]]:
     return [
         (each.status, f"{each.text} {each.advice}")
         for each in make_agent_findings(facts, "ws://here")
@@ -70,7 +70,7 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
     file = home / "kept" / "runtime.sqlite"
     assert facts == Facts("sqlite", str(file), size_bytes=facts.size_bytes)
     assert facts.size_bytes >= file.stat().st_size > 0
-    kept, work = said(facts)
+    kept, work = describe_findings(facts)
     assert kept[0] is work[0] is FindingStatus.OK
     assert f"are stored in {file} (sqlite, 0." in kept[1]
     assert "No background agent at" in work[1]
@@ -85,7 +85,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
         program.send_input("cats", session_id=session)
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 0)
-    (_, (sign, text)) = said(facts)
+    (_, (sign, text)) = describe_findings(facts)
     assert sign is FindingStatus.PROBLEM
     assert "wait for a worker, and none is connected" in text
     assert "or run `agentstepper worker`" in text
@@ -100,7 +100,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     manual_worker.call_runtime(listen)
     facts = found()
     assert (facts.live_sessions, facts.open_actions, facts.workers) == (1, 2, 1)
-    assert said(facts)[1] == (
+    assert describe_findings(facts)[1] == (
         FindingStatus.OK,
         "At ws://here: 1 worker for 1 session and 2 actions. ",
     )
@@ -116,7 +116,7 @@ def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     facts = found()
     (aside,) = facts.set_aside_files
     assert Path(aside).read_bytes().startswith(b"no database")
-    *_, (sign, text) = said(facts)
+    *_, (sign, text) = describe_findings(facts)
     assert sign is FindingStatus.PROBLEM
     assert f"{aside} couldn't be read, so the Core began a new file" in text
     assert f"`sqlite3 {aside} .recover`" in text
@@ -142,7 +142,7 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
     assert "The file of background agents is damaged: " in finding.text
     assert f"Stop the Core, and move {file} away" in finding.advice
     start()
-    ((sign, text),) = said(found())
+    ((sign, text),) = describe_findings(found())
     assert sign is FindingStatus.PROBLEM
     assert f"{file} is damaged: " in text
     assert "Stop the Core and move the file away, so that a new file begins;" in text
@@ -150,7 +150,7 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
 
 def test_agents_in_memory(start: Start) -> None:
     start(data=None)
-    (sign, text), _ = said(found())
+    (sign, text), _ = describe_findings(found())
     assert (sign, "are in memory only, and are lost when that Core ends." in text) == (
         FindingStatus.NOTE,
         True,
@@ -160,7 +160,7 @@ def test_agents_in_memory(start: Start) -> None:
 def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -> None:
     start(runtime_store=f"lance:{home / 'rows'}")
     assert found() == Facts()
-    ((sign, text),) = said(Facts())
+    ((sign, text),) = describe_findings(Facts())
     assert sign is FindingStatus.NOTE
     assert "are stored by a worker that isn't running" in text
     assert not (home / "rows").exists()
@@ -168,7 +168,7 @@ def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -
 
 def test_a_folder_of_lance_is_named() -> None:
     facts = Facts("lance", "/rows", size_bytes=3 << 20, live_sessions=2, open_actions=0, workers=2)
-    assert [text for _, text in said(facts)] == [
+    assert [text for _, text in describe_findings(facts)] == [
         "The background agents of ws://here are stored in /rows (lance, 3.0 MiB). ",
         "At ws://here: 2 workers for 2 sessions and 0 actions. ",
     ]
@@ -180,7 +180,7 @@ def test_a_core_that_takes_agents_and_no_clients() -> None:
         told = discover.CoreInfo(1, core.url, tokens=discover.CoreTokens("right", "wrong"))
         facts = collect_agent_facts(told)
     assert "(401)" in facts.problem
-    ((sign, text),) = said(facts)
+    ((sign, text),) = describe_findings(facts)
     assert (sign, "background agents: The server at" in text) == (FindingStatus.NOTE, True)
 
 

@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def keep(folder: Path, records: Sequence[Record]) -> None:
+async def store_records(folder: Path, records: Sequence[Record]) -> None:
     """Keep records in a folder that nobody has."""
     store = open_store(folder)
     try:
@@ -43,5 +43,5 @@ def folder(tmp_path: Path) -> Path:
     for number in (1, 2):
         history = make_random_history(number, f"0{number}-run")
         histories.append(replace(history, run=replace(history.run, name="Twin", tags=())))
-    asyncio.run(keep(folder, [ImportedRunSaved(history=history) for history in histories]))
+    asyncio.run(store_records(folder, [ImportedRunSaved(history=history) for history in histories]))
     return folder

@@ -18,7 +18,7 @@ from agentstepper_nb.store import archive
 from agentstepper_nb.store.archive import render_run_text
 from agentstepper_nb.store.folder_lock import lock_folder
 from tests.helpers.histories import make_full_history
-from tests.history.conftest import keep
+from tests.history.conftest import store_records
 
 EVERY = make_full_history()
 
@@ -71,7 +71,7 @@ def test_a_format_that_nobody_knows(
 
 def test_a_run_that_was_deleted_meanwhile(folder: Path) -> None:
     run = agentstepper_nb.load_run("r", folder)
-    asyncio.run(keep(folder, [RunDeleted(run="r")]))
+    asyncio.run(store_records(folder, [RunDeleted(run="r")]))
     for call in (run.events, run.history, lambda: run.header):
         with pytest.raises(CommandError) as error:
             call()

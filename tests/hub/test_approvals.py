@@ -27,7 +27,7 @@ EDIT = '{"Tool":"shell","Argument":"ls"}'
 ASKS = {"risk": "high", "why": "It deletes files.", "rule": "rm -r *"}
 
 
-def ask(agent: ScriptedAgent, id: str = "b", **fields: Json) -> None:
+def request_approval(agent: ScriptedAgent, id: str = "b", **fields: Json) -> None:
     """Reach a call that asks for an approval."""
     agent.begin(f"e-{id}", "tool_invocation", name="shell")
     agent.reach(id, CALL, f"e-{id}", approval=ASKS, **fields)
@@ -37,7 +37,7 @@ async def a_run(store: Store | None = None) -> tuple[Any, ScriptedAgent]:
     """A run that began by continuing, and asks."""
     hub, agent = await open_hub(store), ScriptedAgent()
     await agent.connect(hub, mode="continue")
-    ask(agent)
+    request_approval(agent)
     await hub.wait_recorded()
     return hub, agent
 
@@ -133,7 +133,7 @@ async def test_refusals_say_what_to_do_instead() -> None:
     assert (refused["body"]["code"], refused["body"]["run"]) == ("cannot_approve", "r")
     stale = await person.request("deny", run="r", breakpoint="b", revision=2, reason="No.")
     assert stale["body"]["code"] == "stale"
-    ask(agent, "c")
+    request_approval(agent, "c")
     agent.send("decide", breakpoint="b", approved=True)
     agent.send("decide", breakpoint="c", approved=True, data=None)
     errors = [error["code"] for error in agent.connection.take_bodies("error")]
@@ -151,7 +151,7 @@ async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
         "approved": True,
         "always": True,
     }
-    ask(agent, "c")
+    request_approval(agent, "c")
     agent.send("decide", breakpoint="c", approved=False, reason="Not today.")
     agent.send("decide", breakpoint="c", approved=True)  # crosses
     assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
@@ -189,7 +189,7 @@ async def test_all_of_it_is_kept_and_travels(
 ) -> None:
     hub, agent = await a_run(opened(tmp_path))
     hub.perform(hub.commands.approve("r", hub.clock(), "b", 1, EDIT, always=True, confirmed=True))
-    ask(agent, "c")
+    request_approval(agent, "c")
     hub.perform(hub.commands.deny("r", hub.clock(), "c", 1, "Not today."))
     agent.send_bye()
     await hub.wait_recorded()

@@ -50,7 +50,7 @@ def socket_harness(
     return new_socket_harness(model="small", extensions=[])
 
 
-def until(ui: SocketView, id: str, summary: str) -> None:
+def wait_for_summary(ui: SocketView, id: str, summary: str) -> None:
     """Wait until a row is told with this summary."""
     assert isinstance(ui, ViewV2)
     while ui.rows.get(id, {}).get("summary") != summary:
@@ -71,18 +71,18 @@ def test_a_sentence_takes_the_rules_place(
     run = ui.find_run("P")
     ui.open_run(run)
     first = agent.begin_query("What is for lunch?")
-    until(ui, first, "What is for lunch?")
-    until(ui, first, "Asks for lunch")
+    wait_for_summary(ui, first, "What is for lunch?")
+    wait_for_summary(ui, first, "Asks for lunch")
     assert ui.rows[first]["pending"]
     ui.step(run)
     assert agent.receive_answer() == "What is for lunch?"
     end = agent.reach("soup")
-    until(ui, end, "Says something else")
+    wait_for_summary(ui, end, "Says something else")
     assert {row["summary"] for row in ui.open_run(run)["rows"]} >= {"Asks for lunch"}
     ui.step(run)
     agent.receive_answer()
     again = agent.begin_query("What is for lunch?")
-    until(ui, again, "Asks for lunch")
+    wait_for_summary(ui, again, "Asks for lunch")
     assert len(server.exchanges) == 2  # the third was known
     request = server.exchanges[0].json
     assert request["model"] == "small"
@@ -95,7 +95,7 @@ def test_an_old_view_sees_it_when_it_comes(socket_harness: SocketHarness) -> Non
     agent, ui = socket_harness.started(), socket_harness.ui()
     run = ui.find_run("P")
     ui.open_run(run)
-    until(ui, agent.begin_query("lunch"), "Asks for lunch")
+    wait_for_summary(ui, agent.begin_query("lunch"), "Asks for lunch")
     old = socket_harness.ui(1)
     assert isinstance(old, ViewV1)
     assert old.runs[run]["messages"][-1]["summary"] == "Asks for lunch"
@@ -149,11 +149,11 @@ def test_an_edit_is_summarised_in_its_place(socket_harness: SocketHarness) -> No
     run = ui.find_run("P")
     ui.open_run(run)
     point = agent.begin_query("lunch")
-    until(ui, point, "Asks for lunch")
+    wait_for_summary(ui, point, "Asks for lunch")
     ui.edit(run, point, "never mind")
-    until(ui, point, "never mind")  # the model has still to say something on it
+    wait_for_summary(ui, point, "never mind")  # the model has still to say something on it
     ui.edit(run, point, "tea")
-    until(ui, point, "Says something else")
+    wait_for_summary(ui, point, "Says something else")
 
 
 def test_agents_and_the_core_dont_wait_for_it(

@@ -22,7 +22,7 @@ def names(hub: Hub) -> list[str]:
     return [tool.name for tool in seams_of(hub.run("r")).tools]
 
 
-def say(*tools: str, libraries: int = 1) -> dict[str, Any]:
+def make_seams(*tools: str, libraries: int = 1) -> dict[str, Any]:
     seam = {"kind": "queries", "version": "1.0", "is_active": True}
     return {
         "seams": [{"library": f"library {number}", **seam} for number in range(libraries)],
@@ -33,7 +33,7 @@ def say(*tools: str, libraries: int = 1) -> dict[str, Any]:
 async def test_they_outlive_connections_and_the_core(tmp_path: Path) -> None:
     hub, agent = await open_hub(open_store(tmp_path)), ScriptedAgent()
     await agent.connect(hub)
-    agent.begin("e", kind="debug_message", data="Halting", seams=say("ls"))
+    agent.begin("e", kind="debug_message", data="Halting", seams=make_seams("ls"))
     agent.disconnect()
     await agent.connect(hub)
     assert names(hub) == ["ls"]
@@ -44,7 +44,9 @@ async def test_they_outlive_connections_and_the_core(tmp_path: Path) -> None:
     hub = await open_hub(open_store(tmp_path))
     assert names(hub) == ["ls"]
     await agent.connect(hub)
-    agent.begin("t", kind="tool_invocation", name="cat", found_by="wire", seams=say("ls", "cat"))
+    agent.begin(
+        "t", kind="tool_invocation", name="cat", found_by="wire", seams=make_seams("ls", "cat")
+    )
     agent.send_bye()
     assert names(hub) == ["ls", "cat"]  # also of a run that has ended
     await hub.wait_recorded()
@@ -62,8 +64,8 @@ async def test_they_outlive_connections_and_the_core(tmp_path: Path) -> None:
 async def test_messages_in_another_order_lose_no_tool() -> None:
     hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
-    agent.begin("a", kind="tool_invocation", name="cat", seams=say("ls", "cat"))
-    agent.begin("b", kind="tool_invocation", name="ls", seams=say("ls"))
+    agent.begin("a", kind="tool_invocation", name="cat", seams=make_seams("ls", "cat"))
+    agent.begin("b", kind="tool_invocation", name="ls", seams=make_seams("ls"))
     assert names(hub) == ["ls", "cat"]
     await hub.close()
 
@@ -72,7 +74,7 @@ async def test_headers_stay_small() -> None:
     hub, agent = await open_hub(), ScriptedAgent()
     await agent.connect(hub)
     tools = ["x" * 1000, *(f"tool {number}" for number in range(500))]
-    agent.begin("a", kind="debug_message", data="Halting", seams=say(*tools, libraries=500))
+    agent.begin("a", kind="debug_message", data="Halting", seams=make_seams(*tools, libraries=500))
     seams = seams_of(hub.run("r"))
     assert (len(seams.seams), len(seams.tools)) == (MAX_SEAMS, MAX_FOUND_TOOLS)
     assert seams.tools[0].name == "x" * 199 + "…"

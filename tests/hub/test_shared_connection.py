@@ -16,7 +16,7 @@ def give(agent: ScriptedAgent, name: str, type: str, n: int, **body: Json) -> No
     agent.session.receive(json.dumps({"n": n, "type": type, "run": name, "body": body}))
 
 
-def greet(agent: ScriptedAgent, run: str, **fields: Json) -> None:
+def send_hello(agent: ScriptedAgent, run: str, **fields: Json) -> None:
     give(agent, run, "hello", 1, **agent.hello | {"run": run, "shares": True} | fields)
 
 
@@ -31,7 +31,7 @@ def debug_message(n: int, id: str, data: str) -> Json:
     return {"n": n, "type": "event", "body": event}
 
 
-async def said(hub: Hub, run: str) -> list[str]:
+async def list_contents(hub: Hub, run: str) -> list[str]:
     """The debug messages that are kept of a run."""
     await hub.wait_recorded()
     history = await hub.store.history(run)
@@ -42,35 +42,35 @@ async def said(hub: Hub, run: str) -> list[str]:
 async def test_each_run_hears_and_says_its_own() -> None:
     hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     assert (await agent.connect(hub))["shares"] is True
-    greet(agent, "b")
+    send_hello(agent, "b")
     assert (await agent.connection.receive("welcome", run="b"))["shares"] is True
     for part in (sent := parts(debug_message(2, "e", "in parts"), 3)):
         give(agent, "b", "part", 2, text=part, last=part is sent[-1])
         if part is not sent[-1]:  # the other run speaks between
             agent.begin(f"e{len(agent.sent_texts)}", kind="debug_message", data="meanwhile")
-    assert await said(hub, "b") == ["in parts"]
-    assert await said(hub, "a") == ["meanwhile", "meanwhile"]
+    assert await list_contents(hub, "b") == ["in parts"]
+    assert await list_contents(hub, "a") == ["meanwhile", "meanwhile"]
     await hub.close()
 
 
 async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
     hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     await agent.connect(hub)
-    greet(agent, "b")
+    send_hello(agent, "b")
     await agent.connection.receive("welcome", run="b")
     give(agent, "b", "leave", 1)
     assert agent.connection.closed_with is None
-    greet(agent, "b", sent=1)
+    send_hello(agent, "b", sent=1)
     await agent.connection.receive("welcome", run="b")
     agent.begin("e", kind="debug_message", data="still here")
-    assert await said(hub, "a") == ["still here"]
+    assert await list_contents(hub, "a") == ["still here"]
     await hub.close()
 
 
 async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
     hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
     await agent.connect(hub)
-    greet(agent, "b")
+    send_hello(agent, "b")
     await agent.connection.receive("welcome", run="b")
     first, second, _ = parts(debug_message(2, "e", "told again"), 3)
     give(agent, "b", "part", 2, text=first, last=False)
@@ -79,10 +79,10 @@ async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
     await agent.connection.receive("closed")
     assert agent.connection.closed_with is None  # the other run has it still
     give(agent, "b", "part", 2, text=second, last=False)  # was on its way
-    greet(agent, "b", sent=2)
+    send_hello(agent, "b", sent=2)
     await agent.connection.receive("welcome", run="b")
     sent = parts(debug_message(2, "e", "told again"), 2)
     for part in sent:
         give(agent, "b", "part", 2, text=part, last=part is sent[-1])
-    assert await said(hub, "b") == ["told again"]
+    assert await list_contents(hub, "b") == ["told again"]
     await hub.close()

@@ -82,18 +82,18 @@ class SlowStoreHarness:
         return self.hub.connect_view(line, version, AccessRights(control)), line
 
 
-async def heard(line: RecordingConnection, id: str) -> None:
+async def wait_for_answer(line: RecordingConnection, id: str) -> None:
     """Wait for a command's answer."""
     while not any(message.get("id") == id for message in line.sent):
         await asyncio.sleep(0)
 
 
-def say(session: PeerSession, type: str, id: str | None = None, **body: Json) -> None:
+def send_message(session: PeerSession, type: str, id: str | None = None, **body: Json) -> None:
     named = {} if id is None else {"id": id}
     session.receive(json.dumps({"n": 1, "type": type, "body": body} | named))
 
 
-def words(sent: list[Json]) -> list[str]:
+def list_types(sent: list[Json]) -> list[str]:
     return [message.get("event") or message["type"] for message in sent]
 
 
@@ -107,7 +107,7 @@ async def test_version_1_gets_its_snapshot_before_all_else() -> None:
     (run,) = snapshot["content"]["runs"]
     assert [message["summary"] for message in run["messages"]] == ["before", "between"]
     harness.post("after")
-    assert words(line.take_bodies()) == ["new_message"]
+    assert list_types(line.take_bodies()) == ["new_message"]
 
 
 async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
@@ -124,7 +124,7 @@ async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
     snapshot, *told = line.take_bodies()
     (run,) = snapshot["content"]["runs"]
     assert [message["summary"] for message in run["messages"]] == ["before"]
-    assert words(told) == ["new_message", "new_message", "update_run_state"]
+    assert list_types(told) == ["new_message", "new_message", "update_run_state"]
     assert told[-1]["content"]["haltedAt"] == "b"
 
 
@@ -140,26 +140,26 @@ async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     await settle()
     snapshot, *told = line.take_bodies()
     shown = [run["programName"] for run in snapshot["content"]["runs"]]
-    assert (words([snapshot]), shown) == (["init_app_state"], ["P", "P", "Q"])
+    assert (list_types([snapshot]), shown) == (["init_app_state"], ["P", "P", "Q"])
     assert [len(run["commits"]) for run in snapshot["content"]["runs"]] == [1, 1, 0]
-    assert set(words(told)) == {"update_run_state"}
+    assert set(list_types(told)) == {"update_run_state"}
 
 
 async def test_a_run_that_version_2_opens_is_told_without_a_gap() -> None:
     harness = SlowStoreHarness()
     harness.post("before")
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
     harness.store.may_read.clear()
-    say(session, "open_run", "c1", run=harness.run)
+    send_message(session, "open_run", "c1", run=harness.run)
     await settle()
     harness.post("meanwhile")
     harness.reach("b")
-    say(session, "close_run", "c2", run="other")
-    assert words(line.take_bodies()) == ["ok"]  # other commands don't wait
+    send_message(session, "close_run", "c2", run="other")
+    assert list_types(line.take_bodies()) == ["ok"]  # other commands don't wait
     harness.store.may_read.set()
-    await heard(line, "c1")
+    await wait_for_answer(line, "c1")
     opened, *told = line.take_bodies()
     assert (opened["type"], opened["id"]) == ("run_opened", "c1")
     assert [row["summary"] for row in opened["body"]["rows"]] == ["before"]
@@ -174,19 +174,19 @@ async def test_a_step_is_answered_while_something_is_read() -> None:
     harness = SlowStoreHarness()
     harness.reach("b")
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
     harness.store.may_read.clear()
-    say(session, "open_run", "c1", run=harness.run)
+    send_message(session, "open_run", "c1", run=harness.run)
     await settle()
-    say(session, "step", "c2", run=harness.run)
-    assert words(line.take_bodies()) == ["ok"]
+    send_message(session, "step", "c2", run=harness.run)
+    assert list_types(line.take_bodies()) == ["ok"]
     agent = harness.agent.connection
     assert isinstance(agent, RecordingConnection)
     assert [message["data"]["uuid"] for message in agent.take_bodies()] == ["b"]
     harness.store.may_read.set()
-    await heard(line, "c1")
-    assert words(line.take_bodies()) == ["run_opened", "row", "run"]
+    await wait_for_answer(line, "c1")
+    assert list_types(line.take_bodies()) == ["run_opened", "row", "run"]
 
 
 async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
@@ -196,8 +196,8 @@ async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
     for version in (1, 2):
         session, line = harness.connect(version)
         if version == 2:
-            say(session, "hello", version=2, client="test")
-            say(session, "open_run", run=harness.run)
+            send_message(session, "hello", version=2, client="test")
+            send_message(session, "open_run", run=harness.run)
         await settle()
         line.take_bodies()
         session.on_closed()
@@ -213,14 +213,14 @@ async def test_a_run_deleted_while_it_is_opened() -> None:
     harness = SlowStoreHarness()
     harness.agent.on_closed()
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
     harness.store.may_read.clear()
-    say(session, "open_run", "c1", run=harness.run)
+    send_message(session, "open_run", "c1", run=harness.run)
     await settle()
     harness.hub.delete(harness.run)
     harness.store.may_read.set()
-    await heard(line, "c1")
+    await wait_for_answer(line, "c1")
     told, refused = line.take_bodies()
     assert told["type"] == "run_gone"
     assert (refused["id"], refused["body"]["code"]) == ("c1", "unknown_run")
@@ -263,7 +263,7 @@ async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
     await settle()
     line.take_bodies()
     harness.reach("b")
-    assert words(line.take_bodies()) == ["new_message", "update_run_state"]
+    assert list_types(line.take_bodies()) == ["new_message", "update_run_state"]
     harness.send("event", {"uuid": "next", "type": "LLM_QUERY"})
     assert harness.hub.run(harness.run).pending == ("b",)
 
@@ -283,9 +283,9 @@ class FailingStore(SlowStore):
 async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
     harness = SlowStoreHarness(FailingStore)
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
-    say(session, "open_run", "c1", run=harness.run)
+    send_message(session, "open_run", "c1", run=harness.run)
     await settle()
     (refused,) = line.take_bodies()
     failed = {
@@ -305,7 +305,7 @@ async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() ->
     harness = SlowStoreHarness()
     harness.reach("b")
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
     await harness.hub.close()
     (run,) = harness.hub.runs()
@@ -316,7 +316,7 @@ async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() ->
     assert isinstance(agent, RecordingConnection)
     assert agent.closed_with == (1011, "The Core is stopping.")
     assert line.closed_with == (1001, "The Core is stopping.")
-    assert words(line.take_bodies()) == ["run"]
+    assert list_types(line.take_bodies()) == ["run"]
     harness.agent.on_closed()
     session.on_closed()
     await harness.hub.close()
@@ -336,14 +336,14 @@ async def test_questions_that_take_time_are_answered_in_their_order() -> None:
     harness.reach("b")
     _, exported = await harness.hub.export(harness.run)
     session, line = harness.connect(2)
-    say(session, "hello", version=2, client="test")
+    send_message(session, "hello", version=2, client="test")
     line.take_bodies()
-    say(session, "import_run", "c1", data=exported.decode())
-    say(session, "import_run", "c2", data="damaged")
-    say(session, "open_run", "c3", run=harness.run)
-    say(session, "get_message", "c4", run=harness.run, message="b")
+    send_message(session, "import_run", "c1", data=exported.decode())
+    send_message(session, "import_run", "c2", data="damaged")
+    send_message(session, "open_run", "c3", run=harness.run)
+    send_message(session, "get_message", "c4", run=harness.run, message="b")
     harness.post("meanwhile")
-    await heard(line, "c4")
+    await wait_for_answer(line, "c4")
     answers = [message for message in line.take_bodies() if "id" in message]
-    assert words(answers) == ["run_imported", "error", "run_opened", "message"]
+    assert list_types(answers) == ["run_imported", "error", "run_opened", "message"]
     assert [row["summary"] for row in answers[2]["body"]["rows"]] == ["b", "meanwhile"]

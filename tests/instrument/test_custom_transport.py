@@ -53,12 +53,12 @@ def post(server: ScriptedServer, body: Any) -> Any:
         raise
 
 
-def ask(server: ScriptedServer) -> str:
+def query_model(server: ScriptedServer) -> str:
     answer = trace_request(BODY, partial(post, server), api="chat_completions")
     return str(answer["choices"][0]["message"]["content"])
 
 
-def ask_async(server: ScriptedServer) -> str:
+def query_model_async(server: ScriptedServer) -> str:
     async def run() -> str:
         send = partial(asyncio.to_thread, post, server)
         answer = await trace_request_async(BODY, send)
@@ -67,7 +67,7 @@ def ask_async(server: ScriptedServer) -> str:
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("ask", [ask, ask_async])
+@pytest.mark.parametrize("ask", [query_model, query_model_async])
 def test_it_is_edited_before_and_after(
     ask: Callable[[ScriptedServer], str],
     dbg: AgentStepper,
@@ -83,7 +83,7 @@ def test_it_is_edited_before_and_after(
     assert [row.name for row in list_queries(person)] == ["m", "m"]
 
 
-@pytest.mark.parametrize("ask", [ask, ask_async])
+@pytest.mark.parametrize("ask", [query_model, query_model_async])
 def test_a_denied_query_is_not_sent(
     ask: Callable[[ScriptedServer], str],
     dbg: AgentStepper,
@@ -99,7 +99,7 @@ def test_a_denied_query_is_not_sent(
     assert server.exchanges == []
 
 
-@pytest.mark.parametrize("ask", [ask, ask_async])
+@pytest.mark.parametrize("ask", [query_model, query_model_async])
 def test_outside_of_a_run_it_is_sent(
     ask: Callable[[ScriptedServer], str], server: ScriptedServer
 ) -> None:
@@ -109,7 +109,7 @@ def test_outside_of_a_run_it_is_sent(
 def test_what_is_no_request_is_refused(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(ask, server)
+    asking = pool.submit(query_model, server)
     person.wait_until_halted()
     with pytest.raises(AssertionError, match='is a JSON object with "messages"'):
         person.step({"model": "m"})
@@ -121,11 +121,11 @@ def test_a_failure_can_be_mended(dbg: AgentStepper, person: LiveView, pool: Pool
     rule = ScriptRule(always, say(TEXT), ErrorFault(500, times=None))
     answer = {"choices": [{"message": {"content": "mended"}}]}
     with ScriptedServer(Script("broken", [rule])) as server:
-        asking = pool.submit(ask, server)
+        asking = pool.submit(query_model, server)
         person.step()
         person.step(answer)
         assert asking.result(TIMEOUT_S) == "mended"
-        failing = pool.submit(ask, server)
+        failing = pool.submit(query_model, server)
         person.step()
         person.resume()
         with pytest.raises(urllib.error.HTTPError):
@@ -136,7 +136,7 @@ def test_a_failure_can_be_mended(dbg: AgentStepper, person: LiveView, pool: Pool
 def test_an_event_of_the_agents_own_is_the_query(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(dbg.traced_llm(lambda prompt: ask(server)), "hello")
+    asking = pool.submit(dbg.traced_llm(lambda prompt: query_model(server)), "hello")
     person.step()
     person.step()
     assert asking.result(TIMEOUT_S) == TEXT

@@ -49,7 +49,7 @@ TOOLS: Any = [tool_spec("add", "a", "b"), tool_spec("search", "text")]
 # ---- agents, as their authors would write them -------------------------------------------------------
 
 
-def ask(client: OpenAI, messages: list[Any]) -> Any:
+def query_model(client: OpenAI, messages: list[Any]) -> Any:
     return client.chat.completions.create(model="m", messages=messages, tools=TOOLS)
 
 
@@ -57,7 +57,7 @@ def loop(server: ScriptedServer, text: str, tools: dict[str, Callable[..., Any]]
     messages: list[Any] = [{"role": "user", "content": text}]
     with OpenAI(base_url=server.base_url, api_key="any") as client:
         while True:
-            message = ask(client, messages).choices[0].message
+            message = query_model(client, messages).choices[0].message
             messages.append(message)
             if not message.tool_calls:
                 return str(message.content)
@@ -109,7 +109,7 @@ def loop_in_threads(server: ScriptedServer, text: str) -> str:
     with OpenAI(base_url=server.base_url, api_key="any") as client, Pool(2) as pool:
         messages: list[Any] = [{"role": "user", "content": text}]
         while True:
-            message = ask(client, messages).choices[0].message
+            message = query_model(client, messages).choices[0].message
             messages.append(message)
             if not message.tool_calls:
                 return str(message.content)

@@ -40,7 +40,7 @@ def discovering(seams: None) -> None:
 
 
 @pytest.fixture
-def said() -> Iterator[list[str]]:
+def notices() -> Iterator[list[str]]:
     """What the program's person read."""
     lines: list[str] = []
     announcement.set_output(lines.append)
@@ -162,13 +162,13 @@ def test_the_first_query_says_where_the_run_halts_and_nothing_is_said_twice(
     discovering: None,
     server: ScriptedServer,
     person: LiveView,
-    said: list[str],
+    notices: list[str],
 ) -> None:
     with open_run(live):
-        assert said == []
+        assert notices == []
         assert loop(server, "add", make_tools()) == "The tools say: 5"
     person.wait_until_ended()
-    (line,) = said
+    (line,) = notices
     assert line.startswith("Halting at queries of ")
     assert HTTPX in line
     assert line.endswith("; also halting at: add, search (discovered).")
@@ -186,37 +186,37 @@ def test_tools_that_are_discovered_later_are_added_by_a_line(
     discovering: None,
     server: ScriptedServer,
     person: LiveView,
-    said: list[str],
+    notices: list[str],
 ) -> None:
     with open_run(live):
         ask_chat(server)
         loop(server, "add", make_tools())
     person.wait_until_ended()
-    assert len(said) == 2
-    assert "also" not in said[0]
-    assert said[1] == "Also halting at: add, search (discovered)."
-    assert list_messages(person) == said
+    assert len(notices) == 2
+    assert "also" not in notices[0]
+    assert notices[1] == "Also halting at: add, search (discovered)."
+    assert list_messages(person) == notices
 
 
 def test_the_next_run_says_it_again(
-    live: AgentStepperCore, seams: None, server: ScriptedServer, said: list[str]
+    live: AgentStepperCore, seams: None, server: ScriptedServer, notices: list[str]
 ) -> None:
     for _ in range(2):
         with open_run(live):
             ask_chat(server)
-    assert len(said) == 2
-    assert said[0] == said[1]
+    assert len(notices) == 2
+    assert notices[0] == notices[1]
 
 
 def test_a_tool_call_alone_says_it_too(
-    live: AgentStepperCore, seams: None, person: LiveView, said: list[str]
+    live: AgentStepperCore, seams: None, person: LiveView, notices: list[str]
 ) -> None:
     with open_run(live):
         multiply.call({"a": 2, "b": 3})
     person.wait_until_ended()
-    assert len(said) == 1
-    assert f"; tools of anthropic {version('anthropic')}" in said[0]
-    assert list_messages(person) == said
+    assert len(notices) == 1
+    assert f"; tools of anthropic {version('anthropic')}" in notices[0]
+    assert list_messages(person) == notices
 
 
 def test_an_output_that_fails_fails_no_query(
@@ -241,12 +241,12 @@ def test_an_output_that_fails_fails_no_query(
 
 
 def test_a_run_that_is_traced_by_hand_alone_says_nothing(
-    live: AgentStepperCore, seams: None, person: LiveView, said: list[str]
+    live: AgentStepperCore, seams: None, person: LiveView, notices: list[str]
 ) -> None:
     with open_run(live) as dbg, dbg.llm("hello") as query:
         query.response = "hi"
     person.wait_until_ended()
-    assert (said, list_messages(person)) == ([], [])
+    assert (notices, list_messages(person)) == ([], [])
 
 
 # ---- what the run records ----------------------------------------------------------------------------

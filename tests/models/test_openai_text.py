@@ -36,7 +36,7 @@ def serving(reply: ScriptedReply | ScriptedCall, fault: Fault | None = None) -> 
     return ScriptedServer(Script("s", [ScriptRule(always, reply, fault)]))
 
 
-def asked(url: str, timeout: float = 30.0) -> str:
+def query_text(url: str, timeout: float = 30.0) -> str:
     """What a model there says, its client opened and closed."""
 
     async def ask() -> str:
@@ -51,7 +51,7 @@ def asked(url: str, timeout: float = 30.0) -> str:
 
 def test_a_text() -> None:
     with serving(say("It   is fine.\n")) as server:
-        assert asked(server.base_url) == "It   is fine.\n"
+        assert query_text(server.base_url) == "It   is fine.\n"
         (exchange,) = server.exchanges
     assert exchange.json == {
         "model": "some-model",
@@ -69,12 +69,12 @@ def test_it_isnt_what_an_agent_has_traced(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(AsyncCompletions, "create", traced)
     with serving(say("Fine.")) as server:
-        assert asked(server.base_url) == "Fine."
+        assert query_text(server.base_url) == "Fine."
 
 
 def test_a_busy_endpoint_is_asked_again_once() -> None:
     with serving(say("Fine."), ErrorFault(503, times=1)) as server:
-        assert asked(server.base_url) == "Fine."
+        assert query_text(server.base_url) == "Fine."
         assert [exchange.status for exchange in server.exchanges] == [503, 200]
 
 
@@ -92,7 +92,7 @@ def test_a_busy_endpoint_is_asked_again_once() -> None:
 )
 def test_an_endpoint_that_fails(reply: ScriptedReply, fault: Fault, kind: str, why: str) -> None:
     with serving(reply, fault) as server, pytest.raises(ModelError, match=why) as caught:
-        asked(server.base_url)
+        query_text(server.base_url)
     assert caught.value.kind == kind
     assert str(caught.value).startswith("The model some-model at http://127.0.0.1:")
 
@@ -100,7 +100,7 @@ def test_an_endpoint_that_fails(reply: ScriptedReply, fault: Fault, kind: str, w
 def test_an_endpoint_that_takes_too_long() -> None:
     with serving(say("x"), PauseFault("forever")) as server:
         with pytest.raises(ModelError, match="didn't answer in time") as caught:
-            asked(server.base_url, timeout=0.05)
+            query_text(server.base_url, timeout=0.05)
     assert caught.value.kind == "timeout"
 
 
@@ -108,7 +108,7 @@ def test_nobody_there() -> None:
     with serving(say("x")) as server:
         url = server.base_url
     with pytest.raises(ModelError, match="can't be reached") as caught:
-        asked(url)
+        query_text(url)
     assert caught.value.kind == "unreachable"
 
 
@@ -154,14 +154,14 @@ def choice(content: object) -> bytes:
 def test_rubbish(rubbish: ThreadingHTTPServer, kind: str, body: bytes) -> None:
     rubbish.rubbish = (kind, body)  # type: ignore[attr-defined]
     with pytest.raises(ModelError) as caught:
-        asked(f"http://127.0.0.1:{rubbish.server_port}/v1")
+        query_text(f"http://127.0.0.1:{rubbish.server_port}/v1")
     assert caught.value.kind == "invalid"
 
 
 @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/v1"])
 def test_an_address_that_cannot_be(url: str) -> None:
     with pytest.raises(ModelError):
-        asked(url)
+        query_text(url)
 
 
 def test_an_address_that_no_client_takes() -> None:

@@ -58,15 +58,15 @@ def request(text: str = "Fix it.", *more: Any) -> ModelRequest:
     return ModelRequest(model="m", messages=(UserMessage(content=text), *more), max_tokens=50)
 
 
-async def heard(provider: ScriptedProvider, asked: ModelRequest) -> list[AgentEvent]:
+async def list_events(provider: ScriptedProvider, asked: ModelRequest) -> list[AgentEvent]:
     return [event async for event in provider.stream(asked)]
 
 
-def told(script: Script, asked: ModelRequest, api: ModelApiName) -> list[AgentEvent]:
+def query_script(script: Script, asked: ModelRequest, api: ModelApiName) -> list[AgentEvent]:
     async def ask() -> list[AgentEvent]:
         provider = ScriptedProvider(script, api)
         try:
-            return await heard(provider, asked)
+            return await list_events(provider, asked)
         finally:
             await provider.close()
 
@@ -75,7 +75,7 @@ def told(script: Script, asked: ModelRequest, api: ModelApiName) -> list[AgentEv
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_and_calls(api: ModelApiName) -> None:
-    events = told(SCRIPT, request(), api)
+    events = query_script(SCRIPT, request(), api)
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Let me look."
     started = [event for event in events if isinstance(event, ToolCallStarted)]
     assert [event.name for event in started] == ["look", "run"]
@@ -91,13 +91,13 @@ def test_a_text_and_calls(api: ModelApiName) -> None:
 
 def test_all_apis_give_the_same_events() -> None:
     # Chat completions alone don't say where a call ends: there all are ready at the end.
-    first, *others = (sorted(told(SCRIPT, request(), api), key=str) for api in APIS)
+    first, *others = (sorted(query_script(SCRIPT, request(), api), key=str) for api in APIS)
     assert others == [first, first]
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_malformed_arguments(api: ModelApiName) -> None:
-    *_, ready, end = told(SCRIPT, request("half"), api)
+    *_, ready, end = query_script(SCRIPT, request("half"), api)
     assert isinstance(ready, ToolCallReady) and ready.args_json == '{"path": "ca'
     assert isinstance(end, ResponseCompleted) and end.reason == "tool_calls"
 
@@ -108,14 +108,14 @@ def test_what_was_said_before_reaches_the_rules(api: ModelApiName) -> None:
         AssistantMessage(tool_calls=(ToolCall(call_id="1", name="look", args_json='{"a": 1}'),)),
         ToolResultMessage(call_id="1", content="x = 1"),
     )
-    events = told(SCRIPT, request("Fix it.", *said), api)
+    events = query_script(SCRIPT, request("Fix it.", *said), api)
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "I see."
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_refusal_is_tried_again(api: ModelApiName) -> None:
     script = Script("s", [ScriptRule(always, say("x"), ErrorFault(503, times=2))])
-    assert told(script, request(), api)[0] == TextDelta("x")
+    assert query_script(script, request(), api)[0] == TextDelta("x")
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -129,14 +129,14 @@ def test_a_stream_that_breaks_off(api: ModelApiName, clean: bool) -> None:
             )
         ],
     )
-    *_, trace, end = told(script, request(), api)
+    *_, trace, end = query_script(script, request(), api)
     assert isinstance(trace, TraceEvent) and trace.kind == "error"
     assert end == ResponseCompleted("error", None)
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_script_that_says_nothing_to_this(api: ModelApiName) -> None:
-    trace, end = told(Script("short", []), request(), api)
+    trace, end = query_script(Script("short", []), request(), api)
     assert isinstance(trace, TraceEvent) and "'short' matches turn 0" in trace.data["message"]
     assert trace.data["status"] == 400
     assert end == ResponseCompleted("error", None)
@@ -150,7 +150,7 @@ def test_who_stops_reading_and_closes_leaves_no_thread(api: ModelApiName) -> Non
 
     async def give_up() -> None:
         provider = ScriptedProvider(script, api)
-        reading = asyncio.create_task(heard(provider, request()))
+        reading = asyncio.create_task(list_events(provider, request()))
         await asyncio.to_thread(provider.server.gate("middle").wait_reached)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -174,7 +174,7 @@ def test_by_the_names_of_provider_and_script(tmp_path: Path) -> None:
 
     async def ask() -> list[AgentEvent]:
         try:
-            return await heard(provider, request())
+            return await list_events(provider, request())
         finally:
             await provider.close()
             await provider.close()
@@ -194,5 +194,7 @@ def test_what_is_no_script_says_so(tmp_path: Path) -> None:
 def test_pieces_of_arguments_come_as_they_are_written() -> None:
     script = Script("s", [ScriptRule(always, ScriptedCall("look", {"path": "a" * 40}))])
     for api in APIS:
-        pieces = [e for e in told(script, request(), api) if isinstance(e, ToolCallArgsDelta)]
+        pieces = [
+            e for e in query_script(script, request(), api) if isinstance(e, ToolCallArgsDelta)
+        ]
         assert len(pieces) > 2

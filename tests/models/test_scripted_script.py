@@ -37,7 +37,7 @@ def called(id: str, tool: str) -> ChatCompletionMessage:
     )
 
 
-def told(id: str, text: str) -> ChatCompletionMessage:
+def make_tool_result(id: str, text: str) -> ChatCompletionMessage:
     return ChatCompletionMessage("tool", text, tool_call_id=id)
 
 
@@ -47,9 +47,9 @@ TALK = ChatCompletionRequest(
         ChatCompletionMessage("system", "You are careful."),
         ChatCompletionMessage("user", "Fix it"),
         called("1", "run"),
-        told("1", "2 failed"),
+        make_tool_result("1", "2 failed"),
         called("2", "read"),
-        told("2", "x = 1"),
+        make_tool_result("2", "x = 1"),
         ChatCompletionMessage("user", "Go on"),
     ),
 )
@@ -106,7 +106,9 @@ def test_conditions_on_a_conversation_that_is_empty() -> None:
 
 
 def test_the_newest_result_of_a_tool() -> None:
-    again = ChatCompletionRequest("m", (*TALK.messages, called("3", "run"), told("3", "3 passed")))
+    again = ChatCompletionRequest(
+        "m", (*TALK.messages, called("3", "run"), make_tool_result("3", "3 passed"))
+    )
     assert find_last_tool_result(TALK, "run") == "2 failed"
     assert find_last_tool_result(again, "run") == "3 passed"
     assert find_last_tool_result(again, "write") is None

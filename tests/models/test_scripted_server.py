@@ -36,7 +36,7 @@ SCRIPT = Script(
 TOOLS: Any = [{"type": "function", "function": {"name": "read_file", "parameters": {}}}]
 
 
-def ask(text: str, turns: int = 0) -> dict[str, Any]:
+def make_request(text: str, turns: int = 0) -> dict[str, Any]:
     messages = [{"role": "user", "content": text}]
     messages += [{"role": "assistant", "content": "hm"}] * turns
     return {"model": "some-model", "messages": messages}
@@ -55,7 +55,7 @@ def client(server: ScriptedServer) -> Iterator[OpenAI]:
 
 
 def test_a_text_with_a_tool_call(client: OpenAI) -> None:
-    completion = client.chat.completions.create(**ask("hello"))
+    completion = client.chat.completions.create(**make_request("hello"))
     (choice,) = completion.choices
     assert choice.message.model_dump(exclude_none=True) == {
         "role": "assistant",
@@ -73,23 +73,23 @@ def test_a_text_with_a_tool_call(client: OpenAI) -> None:
 
 
 def test_the_turn_is_counted_in_the_request(client: OpenAI) -> None:
-    (choice,) = client.chat.completions.create(**ask("hello", turns=1)).choices
+    (choice,) = client.chat.completions.create(**make_request("hello", turns=1)).choices
     assert choice.message.content == "It is   fine,\nI think."
     assert choice.message.tool_calls is None
     assert choice.finish_reason == "stop"
 
 
 def test_usage_is_computed(client: OpenAI) -> None:
-    usage = client.chat.completions.create(**ask("one two", turns=1)).usage
+    usage = client.chat.completions.create(**make_request("one two", turns=1)).usage
     assert usage is not None
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (3, 7, 10)
-    offered = client.chat.completions.create(**ask("one two", turns=1), tools=TOOLS).usage
+    offered = client.chat.completions.create(**make_request("one two", turns=1), tools=TOOLS).usage
     assert offered is not None
     assert offered.prompt_tokens > usage.prompt_tokens
 
 
 def test_calls_without_a_text(client: OpenAI) -> None:
-    message = client.chat.completions.create(**ask("both")).choices[0].message
+    message = client.chat.completions.create(**make_request("both")).choices[0].message
     assert message.content is None
     assert [call.to_dict()["function"] for call in message.tool_calls or ()] == [
         {"name": "read_file", "arguments": '{"path": "cart.py"}'},
@@ -99,16 +99,16 @@ def test_calls_without_a_text(client: OpenAI) -> None:
 
 
 def test_malformed_arguments_arrive_as_they_are(client: OpenAI) -> None:
-    (call,) = calls_of(client.chat.completions.create(**ask("half")))
+    (call,) = calls_of(client.chat.completions.create(**make_request("half")))
     assert call[1:] == ("read_file", '{"path": "ca')
 
 
 @pytest.mark.parametrize("text", ["hello", "both", "half"])
 @pytest.mark.parametrize("turns", [0, 1])
 def test_a_stream_gives_what_the_whole_answer_gives(client: OpenAI, text: str, turns: int) -> None:
-    whole = client.chat.completions.create(**ask(text, turns))
+    whole = client.chat.completions.create(**make_request(text, turns))
     options: Any = {"stream_options": {"include_usage": True}}
-    with client.chat.completions.stream(**ask(text, turns), **options) as stream:
+    with client.chat.completions.stream(**make_request(text, turns), **options) as stream:
         streamed = stream.get_final_completion()
     assert streamed.id == whole.id
     assert streamed.usage == whole.usage
@@ -126,11 +126,11 @@ def calls_of(completion: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_stream_speaks_of_usage_only_when_asked(client: OpenAI) -> None:
-    plain = list(client.chat.completions.create(**ask("hello"), stream=True))
+    plain = list(client.chat.completions.create(**make_request("hello"), stream=True))
     assert all("usage" not in chunk.model_fields_set for chunk in plain)
     options: Any = {"include_usage": True}
     *others, last = client.chat.completions.create(
-        **ask("hello"), stream=True, stream_options=options
+        **make_request("hello"), stream=True, stream_options=options
     )
     assert last.choices == []
     assert last.usage is not None
@@ -144,7 +144,7 @@ def test_the_models(client: OpenAI) -> None:
 
 def test_where_no_rule_matches_a_400_names_the_turn(client: OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(**ask("hello", turns=7))
+        client.chat.completions.create(**make_request("hello", turns=7))
     assert caught.value.code == "no_rule_matches"
     assert caught.value.param == "messages"
     assert caught.value.type == "invalid_request_error"
@@ -154,7 +154,7 @@ def test_where_no_rule_matches_a_400_names_the_turn(client: OpenAI) -> None:
 
 def test_a_stream_is_refused_the_same_way(client: OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="turn 7"):
-        client.chat.completions.create(**ask("hello", turns=7), stream=True)
+        client.chat.completions.create(**make_request("hello", turns=7), stream=True)
 
 
 def test_a_script_that_fails_is_a_500_that_no_client_tries_again(
@@ -166,7 +166,7 @@ def test_a_script_that_fails_is_a_500_that_no_client_tries_again(
             openai.InternalServerError, match="'talk' failed: ZeroDivisionError"
         ) as caught,
     ):
-        client.chat.completions.create(**ask("fail"))
+        client.chat.completions.create(**make_request("fail"))
     assert caught.value.code == "script_failed"
     assert len(server.exchanges) == 1
     assert "ZeroDivisionError" in caplog.text
@@ -174,15 +174,15 @@ def test_a_script_that_fails_is_a_500_that_no_client_tries_again(
 
 def test_more_than_one_answer_is_refused_by_name(client: OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match=r"\$\.n"):
-        client.chat.completions.create(**ask("hello"), n=2)
+        client.chat.completions.create(**make_request("hello"), n=2)
 
 
 def test_requests_are_kept(server: ScriptedServer, client: OpenAI) -> None:
-    client.chat.completions.create(**ask("hello"), temperature=0.5)
+    client.chat.completions.create(**make_request("hello"), temperature=0.5)
     with pytest.raises(openai.BadRequestError):
-        client.chat.completions.create(**ask("hello", turns=7))
+        client.chat.completions.create(**make_request("hello", turns=7))
     first, second = server.exchanges
-    assert first.json == {**ask("hello"), "temperature": 0.5}
+    assert first.json == {**make_request("hello"), "temperature": 0.5}
     assert (first.status, second.status) == (200, 400)
 
 
@@ -190,7 +190,7 @@ def test_fifty_at_once_get_the_same_bytes(server: ScriptedServer) -> None:
     async def race() -> set[str]:
         async with AsyncOpenAI(base_url=server.base_url, api_key="any") as client:
             create = client.chat.completions.with_raw_response.create
-            answers = await asyncio.gather(*(create(**ask("hello")) for _ in range(50)))
+            answers = await asyncio.gather(*(create(**make_request("hello")) for _ in range(50)))
         return {answer.text for answer in answers}
 
     assert len(asyncio.run(race())) == 1
@@ -199,7 +199,10 @@ def test_fifty_at_once_get_the_same_bytes(server: ScriptedServer) -> None:
 def test_fifty_streams_at_once_are_the_same(server: ScriptedServer, client: OpenAI) -> None:
     def stream(_: int) -> str:
         return json.dumps(
-            [c.to_dict() for c in client.chat.completions.create(**ask("both"), stream=True)]
+            [
+                c.to_dict()
+                for c in client.chat.completions.create(**make_request("both"), stream=True)
+            ]
         )
 
     with ThreadPoolExecutor(50) as pool:
@@ -207,23 +210,25 @@ def test_fifty_streams_at_once_are_the_same(server: ScriptedServer, client: Open
 
 
 def test_another_server_gives_the_same_answer(client: OpenAI) -> None:
-    here = client.chat.completions.create(**ask("hello"))
+    here = client.chat.completions.create(**make_request("hello"))
     with (
         ScriptedServer(SCRIPT) as other,
         OpenAI(base_url=other.base_url, api_key="other") as second,
     ):
-        assert second.chat.completions.create(**ask("hello")) == here
+        assert second.chat.completions.create(**make_request("hello")) == here
 
 
 def test_another_question_has_another_id(client: OpenAI) -> None:
-    ids = {client.chat.completions.create(**ask(text)).id for text in ("a", "b", "a")}
+    ids = {client.chat.completions.create(**make_request(text)).id for text in ("a", "b", "a")}
     assert len(ids) == 2
 
 
 def test_an_async_stream(server: ScriptedServer) -> None:
     async def read() -> str:
         async with AsyncOpenAI(base_url=server.base_url, api_key="any") as client:
-            stream = await client.chat.completions.create(**ask("hi", turns=1), stream=True)
+            stream = await client.chat.completions.create(
+                **make_request("hi", turns=1), stream=True
+            )
             return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
 
     assert asyncio.run(read()) == "It is   fine,\nI think."
@@ -233,7 +238,7 @@ def test_threads_end_with_the_server() -> None:
     before = set(threading.enumerate())
     server = ScriptedServer(Script("s", [ScriptRule(always, say("hi"))])).start()
     with OpenAI(base_url=server.base_url, api_key="any") as client:
-        client.chat.completions.create(**ask("a"))
+        client.chat.completions.create(**make_request("a"))
         assert set(threading.enumerate()) > before  # the connection is kept alive
         server.close()
         assert set(threading.enumerate()) == before

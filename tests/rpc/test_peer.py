@@ -126,7 +126,7 @@ def test_what_is_open_is_bounded(pair: PeerPair) -> None:
     assert worker_messages.decode(told)[1].code == "too_many"  # type: ignore[attr-defined]
 
 
-def said(peer: Peer, text: str) -> tuple[PeerEvent | None, str | None, RpcFailure]:
+def receive_bad_message(peer: Peer, text: str) -> tuple[PeerEvent | None, str | None, RpcFailure]:
     """What a bad message means, and the answer with the id that it is under."""
     happening = peer.receive(text)
     (told,) = peer.drain()
@@ -159,17 +159,20 @@ def said(peer: Peer, text: str) -> tuple[PeerEvent | None, str | None, RpcFailur
 )
 def test_what_is_not_understood_is_said(text: str, id: str | None, code: str) -> None:
     peer = Peer()
-    happening, under, failed = said(peer, text)
+    happening, under, failed = receive_bad_message(peer, text)
     assert isinstance(happening, MessageRejected)
     assert (under, failed.code) == (id, code)
 
 
 def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: PeerPair) -> None:
     hello = WorkerHello(version=1, worker="w", pid=1, services=())
-    assert said(pair.there, worker_messages.encode(hello, 1, "x"))[2].code == "already_open"
+    assert (
+        receive_bad_message(pair.there, worker_messages.encode(hello, 1, "x"))[2].code
+        == "already_open"
+    )
     id = pair.requests()
     again = worker_messages.encode(RpcRequest(service="coding", method="list"), 1, id)
-    assert said(pair.there, again)[1:] == (
+    assert receive_bad_message(pair.there, again)[1:] == (
         None,
         RpcFailure(code="duplicate", message=f"A request with the id {id} is open already."),
     )
@@ -179,7 +182,9 @@ def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: PeerPair
 
 def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: PeerPair) -> None:
     id = pair.requests()
-    happening, under, _ = said(pair.here, f'{{"n": 1, "type": "result", "id": "{id}", "body": 7}}')
+    happening, under, _ = receive_bad_message(
+        pair.here, f'{{"n": 1, "type": "result", "id": "{id}", "body": 7}}'
+    )
     assert isinstance(happening, RequestFailed)
     assert (happening.id, happening.code, under) == (id, "invalid_message", None)
 

@@ -130,14 +130,14 @@ def all_owned(states: dict[str, AgentState]) -> bool:
     return list(owners.values()) == [MOST, MOST]
 
 
-def say(process: Process, word: str) -> None:
+def write_line(process: Process, word: str) -> None:
     """Say a line to a process."""
     assert process.stdin is not None
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
 
 
-async def hear(process: Process) -> str:
+async def read_line(process: Process) -> str:
     """The next line that a process says."""
     assert process.stdout is not None
     return (await asyncio.to_thread(process.stdout.readline)).strip()
@@ -148,7 +148,7 @@ async def survive_a_kill(folder: Path, each: int) -> None:
     async with AsyncExitStack() as stack:
         client, *both = await shift.begin(stack)
         for process in both:
-            say(process, "go")
+            write_line(process, "go")
         await shift.wait_until(client, 0.6)  # more than one of them can do alone
         first, _ = both
         kill(first)
@@ -176,16 +176,16 @@ def test_what_a_dispatcher_writes_after_its_leases_is_refused(tmp_path: Path) ->
             hold = shift.folder / f"hold.{first.pid}"
             hold.touch()
             for process in (first, second):
-                say(process, "go")
+                write_line(process, "go")
             for _ in range(MOST):
-                assert await hear(first) == "held"
+                assert await read_line(first) == "held"
             first.send_signal(signal.SIGSTOP)
             await shift.wait_until(client, 1)
             hold.unlink()
-            say(first, "on")
+            write_line(first, "on")
             first.send_signal(signal.SIGCONT)
             for _ in range(MOST):
-                assert await hear(first) == "stale_epoch"
+                assert await read_line(first) == "stale_epoch"
             await shift.check(client, first)
 
     run(test)

@@ -96,7 +96,7 @@ def test_what_waits_is_known_though_it_is_in_pieces() -> None:
     assert dialect.is_waiting("w", 7)
 
 
-def kept(buffer: ResendBuffer, data: Any) -> DeltaMessage:
+def add_encoded(buffer: ResendBuffer, data: Any) -> DeltaMessage:
     parted = WireVersion2().encode(reached(data), 2)
     assert isinstance(parted, DeltaMessage)
     buffer.add(parted)
@@ -114,7 +114,7 @@ def unacknowledged_bytes(buffer: ResendBuffer, written: int) -> int:
 def test_what_messages_have_in_common_is_held_once() -> None:
     buffer = ResendBuffer()
     for count in range(10, 60):
-        kept(buffer, prompt(count))
+        add_encoded(buffer, prompt(count))
     assert buffer.size < 3 * len(json.dumps(prompt(60)))
     buffer.add(b"more")
     assert unacknowledged_bytes(buffer, buffer.last - 1) > 20 * len(json.dumps(prompt(60)))
@@ -124,10 +124,10 @@ def test_what_messages_have_in_common_is_held_once() -> None:
 def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
     buffer, fresh = ResendBuffer(), ResendBuffer()
     for count in counts:
-        kept(buffer, prompt(count))
+        add_encoded(buffer, prompt(count))
     buffer.acknowledge(until)
     for count in counts[until - 1 :]:
-        kept(fresh, prompt(count))
+        add_encoded(fresh, prompt(count))
     assert buffer.size == fresh.size
     written, written_fresh = buffer.last, fresh.last
     buffer.add(b"more")

@@ -138,7 +138,7 @@ class SharedConnection(RuleBasedStateMachine):
             effect()
 
     @rule(name=st.sampled_from(NAMES), is_long=st.booleans())
-    def say(self, name: str, is_long: bool) -> None:
+    def send_debug_message(self, name: str, is_long: bool) -> None:
         id = f"{name} {len(self.sent[name])}"
         self.sent[name].append(id)
         data = LONG if is_long else Raw(b"null")

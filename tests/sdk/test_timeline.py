@@ -25,7 +25,7 @@ TIMELINE = Timeline(run=Run(id="r", name="n", program="P", started_at=1.0), rows
 
 
 @pytest.fixture
-def told() -> Iterator[list[tuple[BaseStepper, Bye]]]:
+def closed_steppers() -> Iterator[list[tuple[BaseStepper, Bye]]]:
     """Who closed, and how, as a callback hears it."""
     heard: list[tuple[BaseStepper, Bye]] = []
     take_back = on_closing(lambda stepper_kind, bye: heard.append((stepper_kind, bye)))
@@ -164,11 +164,11 @@ def end(core: ScriptedCore, stepper_kind: str, error: BaseException | None) -> N
     asyncio.run(main())
 
 
-def test_stop_is_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:
+def test_stop_is_told(core: ScriptedCore, closed_steppers: list[tuple[BaseStepper, Bye]]) -> None:
     core.policy = ScriptedAnswers(StopAnswer())
     with pytest.raises(AgentStopped):
         AgentStepper("P", "127.0.0.1", core.port)
-    assert [bye for _, bye in told] == [Bye(ending=RunEnding.STOPPED)]
+    assert [bye for _, bye in closed_steppers] == [Bye(ending=RunEnding.STOPPED)]
 
 
 def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
@@ -191,7 +191,7 @@ def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
 def test_one_that_fails_breaks_nothing(
     core: ScriptedCore,
     stepper_kind: str,
-    told: list[tuple[BaseStepper, Bye]],
+    closed_steppers: list[tuple[BaseStepper, Bye]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     take_back = on_closing(lambda stepper_kind, bye: 1 / 0)
@@ -203,7 +203,7 @@ def test_one_that_fails_breaks_nothing(
         take_back()
         take_back_second()
     assert "ZeroDivisionError" in caplog.text
-    assert len(told) == len(second) == 1
+    assert len(closed_steppers) == len(second) == 1
     assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
@@ -222,22 +222,24 @@ def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, stepper_k
 
 
 def test_each_run_once_and_by_whom_it_belongs_to(
-    core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]
+    core: ScriptedCore, closed_steppers: list[tuple[BaseStepper, Bye]]
 ) -> None:
     with AgentStepper("P", "127.0.0.1", core.port) as dbg:
         with set_current_stepper(dbg), AgentStepper("inner") as inner:
             assert inner.run_id == dbg.run_id
-        assert told == []
+        assert closed_steppers == []
     dbg.close()
-    assert [stepper_kind for stepper_kind, _ in told] == [dbg]
+    assert [stepper_kind for stepper_kind, _ in closed_steppers] == [dbg]
 
 
-def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:
+def test_garbage_is_not_told(
+    core: ScriptedCore, closed_steppers: list[tuple[BaseStepper, Bye]]
+) -> None:
     dbg = AgentStepper("P", "127.0.0.1", core.port)
     del dbg
     gc.collect()
     assert core.wait_for_peer().wait_until_gone() == Bye(ending=RunEnding.FINISHED)
-    assert told == []
+    assert closed_steppers == []
 
 
 def test_the_interpreters_exit_is_not_told(core: ScriptedCore) -> None:

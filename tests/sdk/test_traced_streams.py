@@ -349,7 +349,7 @@ def read_text(item: Any) -> str:
     return str(item.delta.text) if is_text else ""
 
 
-def ask(
+def query_model(
     dbg: AgentStepper,
     server: ScriptedServer,
     api: str,
@@ -406,7 +406,7 @@ def test_a_client_s_stream_is_one_answer_whose_edit_comes_as_its_own_events(
     person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
-    asking = pool.submit(ask, agent, server, api, is_async)
+    asking = pool.submit(query_model, agent, server, api, is_async)
     begin = person.wait_until_halted()
     person.step()
     person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)
@@ -430,7 +430,7 @@ def test_a_client_s_stream_is_live_and_closed_early(
     person: LiveView,
     pool: ThreadPoolExecutor,
 ) -> None:
-    asking = pool.submit(ask, agent, server, api, is_async, lambda text: "one" in text)
+    asking = pool.submit(query_model, agent, server, api, is_async, lambda text: "one" in text)
     person.wait_until_halted()
     person.resume()
     text = asking.result(TIMEOUT_S)
@@ -442,7 +442,7 @@ def test_a_client_s_stream_is_live_and_closed_early(
 def test_an_edit_that_needs_an_event_of_a_new_type_is_refused(
     agent: AgentStepper, server: ScriptedServer, person: LiveView, pool: ThreadPoolExecutor
 ) -> None:
-    asking = pool.submit(ask, agent, server, "responses", False)
+    asking = pool.submit(query_model, agent, server, "responses", False)
     begin = person.wait_until_halted()
     person.step()
     person.wait_until(lambda run: bool(run.pending) and run.pending[0] != begin)

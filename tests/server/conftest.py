@@ -116,7 +116,7 @@ def new_agent(connect: Connect) -> Callable[[], Awaitable[SocketAgent]]:
 
     async def new_agent() -> SocketAgent:
         agent = SocketAgent(await connect("agent", {"Authorization": f"Bearer {AGENT_TOKEN}"}))
-        await agent.hello()
+        await agent.exchange_hello()
         return agent
 
     return new_agent

@@ -23,7 +23,7 @@ SCRIPT = """
 from agentstepper_nb.models.scripted import ScriptedCall, PauseFault, ScriptRule, Script, say, where
 
 
-def told(word):
+def starts_with(word):
     def starts(request):
         newest = request.messages[-1]
         return newest.role == "user" and newest.text.startswith(word)
@@ -35,18 +35,18 @@ def command(request):
     return say("I run it.", ScriptedCall("run_command", {"command": request.messages[-1].text[4:]}))
 
 
-def said(request):
+def report(request):
     return say("It said: " + request.messages[-1].text)
 
 
 script = Script(
     "obedient",
     [
-        ScriptRule(where("answered", lambda request: request.messages[-1].role == "tool"), said),
-        ScriptRule(told("run "), command),
-        ScriptRule(told("count"), lambda request: say(f"{len(request.messages)} messages.")),
-        ScriptRule(told("hang"), say("I begin to think."), PauseFault("never", pieces_sent=2)),
-        ScriptRule(told("hello"), say("Hello to you.")),
+        ScriptRule(where("answered", lambda request: request.messages[-1].role == "tool"), report),
+        ScriptRule(starts_with("run "), command),
+        ScriptRule(starts_with("count"), lambda request: say(f"{len(request.messages)} messages.")),
+        ScriptRule(starts_with("hang"), say("I begin to think."), PauseFault("never", pieces_sent=2)),
+        ScriptRule(starts_with("hello"), say("Hello to you.")),
     ],
 )
 """
@@ -86,7 +86,7 @@ class LiveServer:
             f"{address}?token={self.jupyter.token}", subprotocols=["agentstepper.v2"]
         )
         view = SocketView(socket)
-        await view.hello()
+        await view.exchange_hello()
         return view
 
     async def run_of(self, session: str) -> str:

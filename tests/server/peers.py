@@ -70,7 +70,7 @@ class SocketAgent(SocketPeer):
         super().__init__(socket, agent_wire.from_agent, agent_wire.to_agent)
         self.run = str(uuid.uuid4())
 
-    async def hello(self, program: str = "test") -> None:
+    async def exchange_hello(self, program: str = "test") -> None:
         await self.send(
             agent_wire.Hello(
                 version=VERSION,
@@ -85,7 +85,7 @@ class SocketAgent(SocketPeer):
         )
         await self.expect(agent_wire.Welcome)
 
-    async def ask(self, prompt: object = "Hi") -> str:
+    async def begin_query(self, prompt: object = "Hi") -> str:
         """Begin an LLM query and reach its halt point, which waits."""
         event, halt_point = str(uuid.uuid4()), str(uuid.uuid4())
         await self.send(
@@ -104,7 +104,7 @@ class SocketAgent(SocketPeer):
         )
         return halt_point
 
-    async def bye(self) -> None:
+    async def send_bye(self) -> None:
         await self.send(agent_wire.Bye(ending=RunEnding.FINISHED))
 
 
@@ -114,11 +114,11 @@ class SocketView(SocketPeer):
     def __init__(self, socket: WebSocketClientConnection) -> None:
         super().__init__(socket, ui_wire.from_ui, ui_wire.to_ui)
 
-    async def hello(self) -> ui_wire.CoreHello:
+    async def exchange_hello(self) -> ui_wire.CoreHello:
         await self.send(ui_wire.UiHello(version=VERSION, client="test"))
         return await self.expect(ui_wire.CoreHello)
 
-    async def pending(self, halt_point: str) -> None:
+    async def wait_until_pending(self, halt_point: str) -> None:
         """Wait until the Core says that this halt point waits."""
         while halt_point not in (await self.expect(ui_wire.RunChanged)).run.pending:
             pass

@@ -77,7 +77,7 @@ async def test_stopping_closes_every_socket(
     extension: Any, jp_serverapp: Any, new_agent: Any, new_ui: Any
 ) -> None:
     agent, ui = await new_agent(), await new_ui()
-    await ui.hello()
+    await ui.exchange_hello()
     await jp_serverapp.extension_manager.stop_all_extensions()
     while await agent.socket.read_message() is not None:
         pass
@@ -97,8 +97,8 @@ async def test_ended_runs_are_kept(
     extension: Any, new_agent: Any, new_ui: Any, tmp_path: Path
 ) -> None:
     agent, ui = await new_agent(), await new_ui()
-    await ui.hello()
-    await agent.bye()
+    await ui.exchange_hello()
+    await agent.send_bye()
     while (await ui.expect(ui_wire.RunChanged)).run.live:
         pass
     await extension.stop_extension()

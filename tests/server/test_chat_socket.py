@@ -20,7 +20,7 @@ from tests.chat.remote_harness import RemoteHarness, no_core, remote_harness
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 from tests.server.peers import SocketClosed
 from tests.server.test_runtime_sockets import RuntimeSocket
-from tests.server.test_sockets import refused
+from tests.server.test_sockets import fetch_refusal
 
 Chat = Callable[[], AbstractAsyncContextManager[RemoteHarness]]
 
@@ -28,7 +28,7 @@ NOBODYS = "chat/0123456789abcdefghijkl"
 
 
 @pytest.fixture(autouse=True)
-def nobody_starts_workers(extension: AgentStepperExtension) -> None:
+def no_worker_starts(extension: AgentStepperExtension) -> None:
     extension.host.runtime.on_worker_needed = lambda: None
 
 
@@ -86,13 +86,13 @@ async def test_who_has_no_token_of_the_chats(
         no_token = [{}, dict(jp_auth_header), {"Authorization": f"Basic {token}"}]
         others = [bearing(each) for each in (AGENT_TOKEN, CONTROL_TOKEN, extension.tokens.worker)]
         for headers in (*no_token, *others):
-            assert await refused(connect, path(harness), headers) == (401, "invalid_token")
-        assert await refused(connect, f"{path(harness)}?token={token}", {}) == (
+            assert await fetch_refusal(connect, path(harness), headers) == (401, "invalid_token")
+        assert await fetch_refusal(connect, f"{path(harness)}?token={token}", {}) == (
             401,
             "invalid_token",
         )
         harness.tokens.revoke(token)
-        assert await refused(connect, path(harness), bearing(token)) == (401, "invalid_token")
+        assert await fetch_refusal(connect, path(harness), bearing(token)) == (401, "invalid_token")
         for socket in ("agent", "worker", "runtime", "ui"):
             with pytest.raises(HTTPClientError) as caught:
                 await connect(socket, bearing(harness.tokens.issue(harness.session)))
@@ -102,7 +102,7 @@ async def test_who_has_no_token_of_the_chats(
 async def test_a_chat_that_isnt_there(chat: Chat, connect: Any) -> None:
     async with chat() as harness:
         token = harness.tokens.issue(harness.session)
-        assert await refused(connect, NOBODYS, bearing(token)) == (404, "unknown_service")
+        assert await fetch_refusal(connect, NOBODYS, bearing(token)) == (404, "unknown_service")
         address = await harness.remote_access.open()
         await harness.remote_access.close()
         with pytest.raises(
@@ -117,7 +117,7 @@ async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_cli
         own = f"http://127.0.0.1:{http_server_client.get_http_port()}"
         for origin in (own, "http://evil.example", "null"):
             headers = {**bearing(token), "Origin": origin}
-            assert await refused(connect, path(harness), headers) == (403, "foreign_origin")
+            assert await fetch_refusal(connect, path(harness), headers) == (403, "foreign_origin")
 
 
 async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.Mo
         monkeypatch.setattr(chat_registry, "MAX_CLIENTS", 1)
         client = await harness.client("talk")
         headers = bearing(harness.tokens.issue(harness.session))
-        assert await refused(connect, path(harness), headers) == (429, "too_many")
+        assert await fetch_refusal(connect, path(harness), headers) == (429, "too_many")
         await client.close()
 
 

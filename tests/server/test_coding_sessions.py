@@ -14,14 +14,14 @@ from tests.coding.scripted_parts import FakeProvider, make_text_answer, make_too
 from tests.server.coding import CodingApi, opened
 from tests.server.coding_worker import SocketWorker
 
-Keep = Callable[..., Awaitable[str]]
+StoreSession = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
-def keep(extension: Any, root: Path) -> Keep:
+def store_session(extension: Any, root: Path) -> StoreSession:
     """Keeps a session: one that was opened, answered a prompt, and closed, as a terminal does."""
 
-    async def keep(prompt: str = "Look.", folder: Path | None = None) -> str:
+    async def store_session(prompt: str = "Look.", folder: Path | None = None) -> str:
         workspace = folder or root / "repo"
         workspace.mkdir(exist_ok=True)
         async with await CodingSession.create(
@@ -37,7 +37,7 @@ def keep(extension: Any, root: Path) -> Keep:
             await session.run(prompt)
         return session.id
 
-    return keep
+    return store_session
 
 
 async def listed(api: CodingApi, **query: str) -> list[dict[str, Any]]:
@@ -46,9 +46,9 @@ async def listed(api: CodingApi, **query: str) -> list[dict[str, Any]]:
 
 
 async def test_open_and_kept_sessions(
-    api: CodingApi, worker: SocketWorker, keep: Keep, how: Any, root: Path
+    api: CodingApi, worker: SocketWorker, store_session: StoreSession, how: Any, root: Path
 ) -> None:
-    first, second = await keep("Look."), await keep("Look again.")
+    first, second = await store_session("Look."), await store_session("Look again.")
     id = await opened(api, how)
     here, newest, oldest = await listed(api)
     assert (here["id"], here["state"], here["resumable"]) == (id, "open", False)
@@ -77,9 +77,9 @@ async def test_open_and_kept_sessions(
 
 
 async def test_what_cant_be_resumed_says_why(
-    api: CodingApi, worker: SocketWorker, keep: Keep, extension: Any, root: Path
+    api: CodingApi, worker: SocketWorker, store_session: StoreSession, extension: Any, root: Path
 ) -> None:
-    id = await keep(folder=root / "gone")
+    id = await store_session(folder=root / "gone")
     (root / "gone").rmdir()
     (gone,) = await listed(api)
     assert (gone["id"], gone["resumable"]) == (id, False)
@@ -100,9 +100,9 @@ async def test_what_cant_be_resumed_says_why(
 
 
 async def test_a_conversation_is_shown_before_it_is_resumed_and_after(
-    api: CodingApi, worker: SocketWorker, keep: Keep, how: Any
+    api: CodingApi, worker: SocketWorker, store_session: StoreSession, how: Any
 ) -> None:
-    id = await keep()
+    id = await store_session()
     shown = json.loads((await api("GET", id)).body)
     assert shown["session"]["id"] == id
     assert shown["session"]["state"] == "kept"
@@ -125,16 +125,18 @@ async def test_a_conversation_is_shown_before_it_is_resumed_and_after(
     assert now["session"]["prompt"] == "say Hello"
 
 
-async def test_no_session_of_this_id(api: CodingApi, worker: SocketWorker, keep: Keep) -> None:
-    await keep()
+async def test_no_session_of_this_id(
+    api: CodingApi, worker: SocketWorker, store_session: StoreSession
+) -> None:
+    await store_session()
     for id in ("never", "-bad", "a.b", "x" * 200):
         assert await api.expect_refusal("GET", id) == (404, "unknown_session"), id
 
 
 async def test_sessions_of_other_folders_are_not_seen(
-    api: CodingApi, worker: SocketWorker, keep: Keep, tmp_path: Path
+    api: CodingApi, worker: SocketWorker, store_session: StoreSession, tmp_path: Path
 ) -> None:
-    id = await keep(folder=tmp_path / "outside")
+    id = await store_session(folder=tmp_path / "outside")
     assert await listed(api) == []
     assert await api.expect_refusal("GET", id) == (403, "outside_roots")
 

@@ -35,7 +35,7 @@ class RunsApi:
         parts = ("agentstepper", "api", "runs", *path)
         return await self._fetch(*parts, method=method, **kwargs)
 
-    async def refused(self, method: str, *path: str, **kwargs: Any) -> tuple[int, str]:
+    async def fetch_refusal(self, method: str, *path: str, **kwargs: Any) -> tuple[int, str]:
         """The status and code of a refusal, whose text says something."""
         with pytest.raises(HTTPClientError) as caught:
             await self(method, *path, **kwargs)
@@ -72,8 +72,8 @@ async def test_the_list_by_pages(api: RunsApi) -> None:
     assert last == {"runs": runs[1:], "more": 1}
     first = json.loads((await api("GET", params={"before": runs[1]["id"]})).body)
     assert first == {"runs": runs[:1], "more": 0}
-    assert await api.refused("GET", params={"before": ABSENT}) == (404, "unknown_run")
-    assert await api.refused("GET", params={"limit": 0}) == (400, "invalid_message")
+    assert await api.fetch_refusal("GET", params={"before": ABSENT}) == (404, "unknown_run")
+    assert await api.fetch_refusal("GET", params={"limit": 0}) == (400, "invalid_message")
 
 
 async def test_rows_by_pages(api: RunsApi) -> None:
@@ -90,9 +90,9 @@ async def test_rows_by_pages(api: RunsApi) -> None:
     assert await rows(first=3) == whole[2:]
     assert await rows(last=3, around=whole[4]["id"]) == whole[3:6]
     for params in ({"last": 501}, {"first": -1}, {"first": "x"}):
-        refused = await api.refused("GET", run["id"], "rows", params=params)
+        refused = await api.fetch_refusal("GET", run["id"], "rows", params=params)
         assert refused == (400, "invalid_message")
-    refused = await api.refused("GET", run["id"], "rows", params={"around": ABSENT})
+    refused = await api.fetch_refusal("GET", run["id"], "rows", params={"around": ABSENT})
     assert refused == (404, "unknown_content")
 
 
@@ -128,27 +128,27 @@ async def test_rename(api: RunsApi) -> None:
 )
 async def test_rename_with_a_bad_body(api: RunsApi, body: str | bytes, code: str) -> None:
     run = await imported(api)
-    assert await api.refused("PATCH", run["id"], body=body) == (400, code)
+    assert await api.fetch_refusal("PATCH", run["id"], body=body) == (400, code)
 
 
 async def test_delete(api: RunsApi) -> None:
     run = await imported(api)
     assert (await api("DELETE", run["id"])).code == 204
-    assert await api.refused("GET", run["id"]) == (404, "unknown_run")
+    assert await api.fetch_refusal("GET", run["id"]) == (404, "unknown_run")
 
 
 async def test_a_live_run_is_not_deleted(api: RunsApi, new_agent: Any) -> None:
     agent = await new_agent()
-    assert await api.refused("DELETE", agent.run) == (409, "run_is_live")
+    assert await api.fetch_refusal("DELETE", agent.run) == (409, "run_is_live")
 
 
 @pytest.mark.parametrize("run", [ABSENT, "%2e%2e", "a%00b", "%F0%9F%98%80"])
 async def test_unknown_runs(api: RunsApi, run: str) -> None:
     body = json.dumps({"name": "x"})
-    assert await api.refused("GET", run) == (404, "unknown_run")
-    assert await api.refused("PATCH", run, body=body) == (404, "unknown_run")
-    assert await api.refused("DELETE", run) == (404, "unknown_run")
-    assert await api.refused("GET", run, "export") == (404, "unknown_run")
+    assert await api.fetch_refusal("GET", run) == (404, "unknown_run")
+    assert await api.fetch_refusal("PATCH", run, body=body) == (404, "unknown_run")
+    assert await api.fetch_refusal("DELETE", run) == (404, "unknown_run")
+    assert await api.fetch_refusal("GET", run, "export") == (404, "unknown_run")
 
 
 async def test_export_and_import_again(api: RunsApi) -> None:
@@ -181,7 +181,7 @@ def run_file(value: object) -> bytes:
     ],
 )
 async def test_import_of_no_run_file(api: RunsApi, body: bytes, code: str) -> None:
-    assert await api.refused("POST", "import", body=body) == (400, code)
+    assert await api.fetch_refusal("POST", "import", body=body) == (400, code)
 
 
 async def test_an_import_ends_with_its_connection(
@@ -202,20 +202,20 @@ async def test_an_import_ends_with_its_connection(
 async def test_import_of_a_newer_file(api: RunsApi) -> None:
     file = json.loads(zlib.decompress(base64.b64decode(RECORDED.read_bytes())))
     file["server_version"] = "999.0.0"
-    assert await api.refused("POST", "import", body=run_file(file)) == (400, "newer_import")
+    assert await api.fetch_refusal("POST", "import", body=run_file(file)) == (400, "newer_import")
 
 
 async def test_import_of_json_that_lacks_the_file(api: RunsApi) -> None:
     headers = {"Content-Type": "application/json"}
-    refusal = await api.refused("POST", "import", body="{}", headers=headers)
+    refusal = await api.fetch_refusal("POST", "import", body="{}", headers=headers)
     assert refusal == (400, "invalid_message")
 
 
 @pytest.mark.parametrize("max_message_bytes", [1024])
 async def test_oversized_bodies(api: RunsApi) -> None:
-    assert await api.refused("POST", "import", body=b"x" * 1025) == (413, "too_large")
-    assert await api.refused("PATCH", ABSENT, body=b"x" * 1025) == (413, "too_large")
-    assert await api.refused("POST", "import", body=b"x" * 1024) == (400, "corrupt_import")
+    assert await api.fetch_refusal("POST", "import", body=b"x" * 1025) == (413, "too_large")
+    assert await api.fetch_refusal("PATCH", ABSENT, body=b"x" * 1025) == (413, "too_large")
+    assert await api.fetch_refusal("POST", "import", body=b"x" * 1024) == (400, "corrupt_import")
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", ABSENT), ("POST", ABSENT), ("GET", "import")])
@@ -240,14 +240,14 @@ ROUTES = [
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 async def test_without_a_login(api: RunsApi, method: str, path: tuple[str, ...]) -> None:
     headers = {"Authorization": "token wrong"}
-    status, code = await api.refused(method, *path, headers=headers)
+    status, code = await api.fetch_refusal(method, *path, headers=headers)
     assert (status, code) in {(403, "unauthorized"), (403, "foreign_origin")}
 
 
 @pytest.mark.parametrize("granted", [set()])
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 async def test_without_any_right(api: RunsApi, method: str, path: tuple[str, ...]) -> None:
-    assert await api.refused(method, *path) == (403, "watch_only")
+    assert await api.fetch_refusal(method, *path) == (403, "watch_only")
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
@@ -258,9 +258,9 @@ async def test_with_the_right_to_watch(
     for path in ((), (run,), (run, "export")):
         assert (await api("GET", *path)).code == 200
     body = json.dumps({"name": "x"})
-    assert await api.refused("PATCH", run, body=body) == (403, "watch_only")
-    assert await api.refused("DELETE", run) == (403, "watch_only")
-    refusal = await api.refused("POST", "import", body=RECORDED.read_bytes())
+    assert await api.fetch_refusal("PATCH", run, body=body) == (403, "watch_only")
+    assert await api.fetch_refusal("DELETE", run) == (403, "watch_only")
+    refusal = await api.fetch_refusal("POST", "import", body=RECORDED.read_bytes())
     assert refusal == (403, "watch_only")
     assert extension.hub.run(run).name != "x"
 
@@ -271,7 +271,7 @@ async def test_a_cookie_alone_changes_nothing(api: RunsApi, jp_fetch: Any) -> No
     cookie = "; ".join(each.partition(";")[0] for each in login.headers.get_list("Set-Cookie"))
     headers = {"Cookie": cookie, "Authorization": "none"}
     assert (await api("GET", headers=dict(headers))).code == 200
-    refusal = await api.refused("DELETE", ABSENT, headers=dict(headers))
+    refusal = await api.fetch_refusal("DELETE", ABSENT, headers=dict(headers))
     assert refusal == (403, "foreign_origin")
 
 
@@ -305,15 +305,15 @@ async def test_internal_errors_say_nothing_of_the_inside(
         raise RuntimeError("secret")
 
     monkeypatch.setattr(extension.hub, "runs", broken)
-    assert await api.refused("GET") == (500, "internal")
+    assert await api.fetch_refusal("GET") == (500, "internal")
 
 
 async def test_a_run_can_be_exported_while_it_lives(
     api: RunsApi, new_agent: Any, new_ui: Any
 ) -> None:
     agent, ui = await new_agent(), await new_ui()
-    await ui.hello()
-    await ui.pending(await agent.ask())
+    await ui.exchange_hello()
+    await ui.wait_until_pending(await agent.begin_query())
     exported = await api("GET", agent.run, "export")
     assert (await api("POST", "import", body=exported.body)).code == 201
 
@@ -330,7 +330,7 @@ async def test_tags(api: RunsApi) -> None:
     assert (told["tags"], told["name"]) == ([], "other")
     for tags in ([""], ["t"] * 21, "slow"):
         body = json.dumps({"tags": tags})
-        assert await api.refused("PATCH", run["id"], body=body) == (400, "invalid_message")
+        assert await api.fetch_refusal("PATCH", run["id"], body=body) == (400, "invalid_message")
 
 
 async def test_an_archive_comes_back_whole(api: RunsApi) -> None:
@@ -345,7 +345,7 @@ async def test_an_archive_comes_back_whole(api: RunsApi) -> None:
         run["rows"],
         False,
     )
-    refused = await api.refused("GET", run["id"], "export", params={"format": "pickle"})
+    refused = await api.fetch_refusal("GET", run["id"], "export", params={"format": "pickle"})
     assert refused == (400, "invalid_message")
 
 

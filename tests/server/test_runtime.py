@@ -177,7 +177,7 @@ async def test_odd_ids(agents: RuntimeApi, manual_sessions: ManualSessions) -> N
 # ---- steps -----------------------------------------------------------------------------------------
 
 
-async def tell(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
+async def create_two_sessions(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
     """Two sessions of one agent: s1 with ten steps that were kept out of order, s2 with two."""
     await agents.create("a1", "s1")
     state = await manual_sessions.begin("s1")
@@ -194,7 +194,7 @@ async def listed(agents: RuntimeApi, **query: Any) -> list[int]:
 
 
 async def test_steps_come_by_iteration(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
-    await tell(agents, manual_sessions)
+    await create_two_sessions(agents, manual_sessions)
     assert await listed(agents, session_id="s1") == list(range(10))
     assert await listed(agents, agent_id="a1") == [*range(10), 0, 1]
     assert await listed(agents) == [*range(10), 0, 1]
@@ -203,7 +203,7 @@ async def test_steps_come_by_iteration(agents: RuntimeApi, manual_sessions: Manu
 async def test_pages_of_steps_are_the_whole(
     agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
-    await tell(agents, manual_sessions)
+    await create_two_sessions(agents, manual_sessions)
     pages = [
         await listed(agents, session_id="s1", limit=4, offset=offset) for offset in (0, 4, 8, 12)
     ]
@@ -232,7 +232,7 @@ FOUND: list[tuple[Any, list[int]]] = [
 
 
 async def test_steps_are_found(agents: RuntimeApi, manual_sessions: ManualSessions) -> None:
-    await tell(agents, manual_sessions)
+    await create_two_sessions(agents, manual_sessions)
     for query, expected in FOUND:
         assert await listed(agents, session_id="s1", **query) == expected, query
 
@@ -240,7 +240,7 @@ async def test_steps_are_found(agents: RuntimeApi, manual_sessions: ManualSessio
 async def test_the_latest_steps_of_an_agents_sessions(
     agents: RuntimeApi, manual_sessions: ManualSessions
 ) -> None:
-    await tell(agents, manual_sessions)
+    await create_two_sessions(agents, manual_sessions)
     steps = (await agents("GET", "agent-steps", agent_id="a1", latest="true"))["steps"]
     assert [(each["session_id"], each["iteration"]) for each in steps] == [("s1", 9), ("s2", 1)]
 

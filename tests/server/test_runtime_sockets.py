@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.worker import (
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 from tests.server.peers import SocketClosed
-from tests.server.test_sockets import refused
+from tests.server.test_sockets import fetch_refusal
 
 CONTROL = {"Authorization": f"Bearer {CONTROL_TOKEN}"}
 ASKS = {
@@ -34,7 +34,7 @@ ASKS = {
 
 
 @pytest.fixture(autouse=True)
-def nobody_starts_workers(extension: AgentStepperExtension) -> None:
+def no_worker_starts(extension: AgentStepperExtension) -> None:
     extension.host.runtime.on_worker_needed = lambda: None
 
 
@@ -110,7 +110,7 @@ async def test_the_workers_token_works(connect: Any, extension: AgentStepperExte
     workers = {"Authorization": f"Bearer {extension.tokens.worker}"}
     line = await greeted(connect, "worker", workers)
     assert await line.is_allowed() == {"watch", "control", "work"}
-    assert await refused(connect, "runtime", workers) == (403, "unauthorized")
+    assert await fetch_refusal(connect, "runtime", workers) == (403, "unauthorized")
 
 
 async def test_a_page_of_the_server_with_a_login(
@@ -127,19 +127,19 @@ async def test_a_page_of_the_server_with_a_login(
 @pytest.mark.parametrize("path", ["runtime", "worker"])
 async def test_the_agents_token_opens_neither(connect: Any, path: str) -> None:
     agents = {"Authorization": f"Bearer {AGENT_TOKEN}"}
-    assert await refused(connect, path, agents) == (401, "unauthorized")
+    assert await fetch_refusal(connect, path, agents) == (401, "unauthorized")
 
 
 @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer wrong", f"Basic {CONTROL_TOKEN}"])
 async def test_without_login_and_token(connect: Any, authorization: str) -> None:
     headers = {"Authorization": authorization} if authorization else {}
-    assert await refused(connect, "runtime", headers) == (403, "unauthorized")
-    assert await refused(connect, "worker", headers) == (401, "unauthorized")
+    assert await fetch_refusal(connect, "runtime", headers) == (403, "unauthorized")
+    assert await fetch_refusal(connect, "worker", headers) == (401, "unauthorized")
 
 
 @pytest.mark.parametrize("granted", [{"execute"}])
 async def test_a_login_that_may_not_watch(connect: Any, jp_auth_header: dict[str, str]) -> None:
-    assert await refused(connect, "runtime", dict(jp_auth_header)) == (403, "watch_only")
+    assert await fetch_refusal(connect, "runtime", dict(jp_auth_header)) == (403, "watch_only")
 
 
 async def test_a_web_page_with_a_token(
@@ -153,7 +153,7 @@ async def test_a_web_page_with_a_token(
             await connect("runtime", headers)
         assert caught.value.code == 403
     workers = {"Authorization": f"Bearer {extension.tokens.worker}", "Origin": own}
-    assert await refused(connect, "worker", workers) == (403, "foreign_origin")
+    assert await fetch_refusal(connect, "worker", workers) == (403, "foreign_origin")
 
 
 async def test_a_foreign_page_with_a_login(connect: Any, jp_fetch: Any) -> None:

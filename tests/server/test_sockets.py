@@ -21,7 +21,7 @@ from tests.server.peers import SocketClosed
 BEARER = {"Authorization": f"Bearer {AGENT_TOKEN}"}
 
 
-async def refused(connect: Any, path: str, headers: dict[str, str]) -> tuple[int, str]:
+async def fetch_refusal(connect: Any, path: str, headers: dict[str, str]) -> tuple[int, str]:
     """The status and code that a handshake is refused with."""
     with pytest.raises(HTTPClientError) as caught:
         await connect(path, headers)
@@ -39,26 +39,26 @@ async def refused(connect: Any, path: str, headers: dict[str, str]) -> tuple[int
 )
 async def test_agent_without_its_token(connect: Any, authorization: str) -> None:
     headers = {"Authorization": authorization} if authorization else {}
-    assert await refused(connect, "agent", headers) == (401, "unauthorized")
+    assert await fetch_refusal(connect, "agent", headers) == (401, "unauthorized")
 
 
 async def test_agent_with_jupyters_token(connect: Any, jp_auth_header: dict[str, str]) -> None:
-    assert await refused(connect, "agent", jp_auth_header) == (401, "unauthorized")
+    assert await fetch_refusal(connect, "agent", jp_auth_header) == (401, "unauthorized")
 
 
 async def test_agent_from_a_web_page(connect: Any, http_server_client: Any) -> None:
     own = f"http://127.0.0.1:{http_server_client.get_http_port()}"
     for origin in ("http://evil.example", own, "null"):
         headers = {**BEARER, "Origin": origin}
-        assert await refused(connect, "agent", headers) == (403, "foreign_origin")
+        assert await fetch_refusal(connect, "agent", headers) == (403, "foreign_origin")
 
 
 async def test_ui_without_login(connect: Any) -> None:
-    assert await refused(connect, "ui", {}) == (403, "unauthorized")
+    assert await fetch_refusal(connect, "ui", {}) == (403, "unauthorized")
 
 
 async def test_agents_token_opens_no_other_door(connect: Any, jp_fetch: Any) -> None:
-    assert await refused(connect, "ui", BEARER) == (403, "unauthorized")
+    assert await fetch_refusal(connect, "ui", BEARER) == (403, "unauthorized")
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("agentstepper", "api", "runs", headers=dict(BEARER))
     assert caught.value.code == 403
@@ -75,7 +75,7 @@ async def test_ui_from_a_foreign_page(jp_serverapp: Any, connect: Any, jp_fetch:
 
 @pytest.mark.parametrize("granted", [set(), {"execute"}])
 async def test_ui_without_the_right_to_read(connect: Any, jp_auth_header: dict[str, str]) -> None:
-    assert await refused(connect, "ui", jp_auth_header) == (403, "watch_only")
+    assert await fetch_refusal(connect, "ui", jp_auth_header) == (403, "watch_only")
 
 
 # ---- what they do ----------------------------------------------------------------------------------
@@ -83,12 +83,12 @@ async def test_ui_without_the_right_to_read(connect: Any, jp_auth_header: dict[s
 
 async def test_a_step_with_an_edit(new_agent: Any, new_ui: Any) -> None:
     ui, agent = await new_ui(), await new_agent()
-    hello = await ui.hello()
+    hello = await ui.exchange_hello()
     assert hello.control
     assert [run.id for run in hello.runs] == [agent.run]
 
-    halt_point = await agent.ask({"n": 10**30})
-    await ui.pending(halt_point)
+    halt_point = await agent.begin_query({"n": 10**30})
+    await ui.wait_until_pending(halt_point)
     await ui.send(
         ui_wire.StepRun(run=agent.run, halt_point=halt_point, revision=1, edit='{"n": 1.0}'), "c1"
     )
@@ -101,8 +101,8 @@ async def test_a_step_with_an_edit(new_agent: Any, new_ui: Any) -> None:
 @pytest.mark.parametrize("granted", [{"read"}])
 async def test_a_login_that_may_only_watch(new_agent: Any, new_ui: Any) -> None:
     ui, agent = await new_ui(), await new_agent()
-    assert not (await ui.hello()).control
-    await agent.ask()
+    assert not (await ui.exchange_hello()).control
+    await agent.begin_query()
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
     await ui.send(ui_wire.StepRun(run=agent.run))
@@ -124,10 +124,10 @@ async def test_many_of_both(new_agent: Any, new_ui: Any) -> None:
     agents = [await new_agent() for _ in range(3)]
     uis = [await new_ui() for _ in range(3)]
     for ui in uis:
-        assert len((await ui.hello()).runs) == 3
+        assert len((await ui.exchange_hello()).runs) == 3
     for ui, agent in zip(uis, agents, strict=True):
-        halt_point = await agent.ask()
-        await ui.pending(halt_point)
+        halt_point = await agent.begin_query()
+        await ui.wait_until_pending(halt_point)
         await ui.send(ui_wire.StepRun(run=agent.run))
         assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point
 
@@ -136,7 +136,7 @@ async def test_an_agent_that_hangs_up_may_come_back(
     new_agent: Any, new_ui: Any, extension: Any
 ) -> None:
     ui, agent = await new_ui(), await new_agent()
-    await ui.hello()
+    await ui.exchange_hello()
     agent.socket.close()
     while (await ui.expect(ui_wire.RunChanged)).run.state is not RunState.DETACHED:
         pass
@@ -151,14 +151,14 @@ async def test_bad_messages_are_answered_and_all_goes_on(
     new_agent: Any, new_ui: Any, bad: str | bytes
 ) -> None:
     ui, agent = await new_ui(), await new_agent()
-    await ui.hello()
+    await ui.exchange_hello()
     await agent.socket.write_message(bad, binary=isinstance(bad, bytes))
     assert await agent.expect(agent_wire.AgentError)
     await ui.socket.write_message(bad, binary=isinstance(bad, bytes))
     assert await ui.expect(ui_wire.UiError)
 
-    halt_point = await agent.ask()
-    await ui.pending(halt_point)
+    halt_point = await agent.begin_query()
+    await ui.wait_until_pending(halt_point)
     await ui.send(ui_wire.StepRun(run=agent.run))
     assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point
 
@@ -187,7 +187,7 @@ async def test_oversized_messages_close_with_1009(
     new_agent: Any, new_ui: Any, max_message_bytes: int
 ) -> None:
     ui, agent, other = await new_ui(), await new_agent(), await new_agent()
-    await ui.hello()
+    await ui.exchange_hello()
     await agent.socket.write_message("x" * max_message_bytes)
     assert await agent.expect(agent_wire.AgentError)  # at the limit: read, and no message
     for peer in (agent, ui):
@@ -196,9 +196,9 @@ async def test_oversized_messages_close_with_1009(
             await peer.expect(type(None))
         assert caught.value.code == 1009
         assert f"limit of {max_message_bytes} bytes" in (caught.value.reason or "")
-    await other.ask()  # everyone else goes on
+    await other.begin_query()  # everyone else goes on
     other_ui = await new_ui()
-    assert len((await other_ui.hello()).runs) == 2
+    assert len((await other_ui.exchange_hello()).runs) == 2
 
 
 @pytest.mark.parametrize("max_message_bytes", [10_000])
@@ -227,10 +227,10 @@ async def test_large_messages_pass_uncompressed(
     new_agent: Any, new_ui: Any, jp_serverapp: Any
 ) -> None:
     ui, agent = await new_ui(), await new_agent()
-    await ui.hello()
+    await ui.exchange_hello()
     prompt = "x" * (20 * 1024 * 1024)  # above tornado's own limit of 10 MiB
-    halt_point = await agent.ask(prompt)
-    await ui.pending(halt_point)
+    halt_point = await agent.begin_query(prompt)
+    await ui.wait_until_pending(halt_point)
     assert "Sec-Websocket-Extensions" not in ui.socket.headers
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
@@ -242,19 +242,19 @@ async def test_a_ui_that_does_not_read_is_let_go(
     new_agent: Any, new_ui: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ui, agent = await new_ui(), await new_agent()
-    await ui.hello()
+    await ui.exchange_hello()
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
     monkeypatch.setattr(
         socket_outbox.SocketOutbox, "waiting_bytes", socket_outbox.MAX_PENDING_BYTES
     )  # as if so much did
-    halt_point = await agent.ask()
+    halt_point = await agent.begin_query()
     with pytest.raises(SocketClosed) as caught:
         await ui.expect(type(None))
     assert caught.value.code == 1013
 
     monkeypatch.undo()
     other = await new_ui()
-    await other.hello()
+    await other.exchange_hello()
     await other.send(ui_wire.StepRun(run=agent.run))
     assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point

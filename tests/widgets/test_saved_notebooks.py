@@ -193,7 +193,7 @@ def execute(
     return run
 
 
-def kept(path: Path) -> str:
+def read_saved_page(path: Path) -> str:
     """The page in a saved notebook."""
     (page,) = [
         "".join(output["data"]["text/html"])
@@ -215,14 +215,14 @@ def test_a_saved_notebook_has_the_timeline_and_no_widget_state(
     execute: Callable[[str], Path],
 ) -> None:
     path = execute(AGENT)
-    assert "of tidy: ✓ finished" in Page(kept(path)).text
+    assert "of tidy: ✓ finished" in Page(read_saved_page(path)).text
     assert path.stat().st_size < 20_000
     assert "widgets" not in json.loads(path.read_text())["metadata"]
 
 
 def test_an_export_shows_the_timeline(execute: Callable[[str], Path]) -> None:
     path = execute(AGENT)
-    page = kept(path)
+    page = read_saved_page(path)
     web, _ = HTMLExporter().from_filename(str(path))
     assert exported(web).rows == Page(page).rows
     assert WIDGET not in web
@@ -234,7 +234,7 @@ def test_an_export_shows_the_timeline(execute: Callable[[str], Path]) -> None:
 
 def test_a_hostile_run_is_harmless(execute: Callable[[str], Path]) -> None:
     path = execute(hostile.CELL)
-    made = kept(path)
+    made = read_saved_page(path)
     page = Page(made)
     assert page.found == []
     assert "window.hacked" in page.text, "it is read"

@@ -24,7 +24,7 @@ def refused(code: str) -> Any:
     return pytest.raises(CommandError, check=lambda error: error.code == code)
 
 
-async def told(workers: Workers, method: str, said: str = "hello") -> Any:
+async def call_echo(workers: Workers, method: str, said: str = "hello") -> Any:
     return await workers.call("echo", method, EchoedText(said), EchoedText)
 
 
@@ -32,19 +32,19 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         workers = Workers(LOG)
         with refused("unknown_service"):
-            await told(workers, "echo")
+            await call_echo(workers, "echo")
         WorkerConnection(workers, {"echo": EchoService()})
         assert workers.is_serving("echo")
-        assert await told(workers, "echo") == EchoedText("hello")
+        assert await call_echo(workers, "echo") == EchoedText("hello")
         assert await workers.call("echo", "nothing", None, type(None)) is None
         with refused("unknown_run"):
-            await told(workers, "refuse")
+            await call_echo(workers, "refuse")
         with refused("unknown_service"):
-            await told(workers, "dance")
+            await call_echo(workers, "dance")
         with refused("too_large"):
-            await told(workers, "echo", "x" * (64 << 20))
+            await call_echo(workers, "echo", "x" * (64 << 20))
         with refused("internal") as caught:
-            await told(workers, "fail")
+            await call_echo(workers, "fail")
         assert "ZeroDivisionError" in caught.value.message
         assert "a bug" not in caught.value.message  # that is for the log
 
@@ -69,14 +69,14 @@ async def test_workers_of_two_hosts_may_have_one_pid() -> None:
 async def test_answers_may_overtake_each_other() -> None:
     workers, echo = Workers(LOG), EchoService()
     WorkerConnection(workers, {"echo": echo})
-    slow = asyncio.create_task(told(workers, "never"))
+    slow = asyncio.create_task(call_echo(workers, "never"))
     await echo.reached.wait()
-    said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
+    said = await asyncio.gather(*(call_echo(workers, "echo", str(n)) for n in range(100)))
     assert said == [EchoedText(str(n)) for n in range(100)]
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await slow
-    assert await told(workers, "echo")  # by then the worker has heard
+    assert await call_echo(workers, "echo")  # by then the worker has heard
     assert echo.cancelled == 1
 
 
@@ -90,7 +90,7 @@ async def test_streams() -> None:
     assert await items(workers.stream("echo", "three", None, EchoedText)) == ["0", "1", "2"]
     with refused("unknown_run"):
         await items(workers.stream("echo", "refuse", None, EchoedText))
-    assert await told(workers, "echo")
+    assert await call_echo(workers, "echo")
 
 
 async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
@@ -106,14 +106,14 @@ async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
         for _ in range(10 * WINDOW_ITEMS):
             await asyncio.sleep(0)
         assert echo.given <= 4 * WINDOW_ITEMS
-    assert await told(workers, "echo")  # by then the worker has heard
+    assert await call_echo(workers, "echo")  # by then the worker has heard
     assert echo.cancelled == 1
 
 
 async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
     workers, echo = Workers(LOG), EchoService()
     wire = WorkerConnection(workers, {"echo": echo})
-    call = asyncio.create_task(told(workers, "never"))
+    call = asyncio.create_task(call_echo(workers, "never"))
     await echo.reached.wait()
     stream = workers.stream("echo", "endless", None, EchoedText)
     await anext(stream)
@@ -123,7 +123,7 @@ async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
     with refused("worker_lost"):
         await items(stream)
     with refused("unknown_service"):
-        await told(workers, "echo")
+        await call_echo(workers, "echo")
     await asyncio.sleep(0)
     assert echo.cancelled == 2
 
@@ -132,12 +132,12 @@ async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> Non
     workers, first, second = Workers(LOG), EchoService(), EchoService()
     one = WorkerConnection(workers, {"echo": first}, pid=1)
     WorkerConnection(workers, {"echo": second}, pid=2)
-    call = asyncio.create_task(told(workers, "never"))
+    call = asyncio.create_task(call_echo(workers, "never"))
     await first.reached.wait()
     one.break_off()
     with refused("worker_lost"):
         await call
-    call = asyncio.create_task(told(workers, "never"))
+    call = asyncio.create_task(call_echo(workers, "never"))
     await second.reached.wait()
     call.cancel()
 
@@ -145,13 +145,13 @@ async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> Non
 async def test_a_process_that_connects_again_is_asked_there() -> None:
     workers, echo = Workers(LOG), EchoService()
     one = WorkerConnection(workers, {"echo": echo})
-    call = asyncio.create_task(told(workers, "never"))
+    call = asyncio.create_task(call_echo(workers, "never"))
     await echo.reached.wait()
     WorkerConnection(workers, {"echo": echo})
     with refused("worker_lost"):
         await call
     assert one.closed_with is not None
-    assert await told(workers, "echo")
+    assert await call_echo(workers, "echo")
     workers.close()
 
 
@@ -182,7 +182,7 @@ async def test_a_worker_is_started_by_who_asks() -> None:
     starter = FakeWorkerStart()
     starter.workers = workers = Workers(LOG, starter)
     assert not workers.is_serving("echo")
-    said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
+    said = await asyncio.gather(*(call_echo(workers, "echo") for _ in range(5)))
     assert said == [EchoedText("hello")] * 5
 
 
@@ -191,11 +191,11 @@ async def test_a_worker_that_does_not_start_is_said() -> None:
     workers = Workers(LOG, starter)
     starter.fails = OSError("no such file")
     with refused("worker_failed") as caught:
-        await told(workers, "echo")
+        await call_echo(workers, "echo")
     assert "no such file" in caught.value.message
     starter.fails, starter.dies = None, True
     with refused("worker_failed") as caught:
-        await told(workers, "echo")
+        await call_echo(workers, "echo")
     assert "exited with 3" in caught.value.message
 
 
@@ -234,7 +234,7 @@ async def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -
     starter = FakeWorkerStart()
     starter.workers = workers = Workers(LOG, starter)
     starter.dies = True
-    asking = asyncio.create_task(told(workers, "echo"))
+    asking = asyncio.create_task(call_echo(workers, "echo"))
     while not starter.started:
         await asyncio.sleep(0)
     starter.dies, starter.started = False, 0

@@ -303,7 +303,7 @@ export class SessionsModel {
     const finished = changed.filter(({ status }) => status === "done" || status === "failed");
     this.actions.markSettled(finished.map(({ session_id }) => session_id));
     const failed = changed.findLast(
-      ({ status, id }) => status === "failed" && !this.actions.awaits(id), // else it is told there
+      ({ status, id }) => status === "failed" && !this.actions.isAwaiting(id), // else it is told there
     );
     if (failed) this.actions.fail(`${failed.agent_id}: ${failed.error ?? "an action failed"}`);
   }

@@ -108,7 +108,7 @@ export class SessionActions {
   }
 
   /** Whether this view sent this action, and shows its end here. */
-  awaits(action: string): boolean {
+  isAwaiting(action: string): boolean {
     return this.#actionOutcomes.has(action);
   }
 

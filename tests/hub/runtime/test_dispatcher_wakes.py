@@ -175,7 +175,7 @@ def test_a_worker_on_two_connections_is_there_until_both_are_gone() -> None:
 # ---- leases ----------------------------------------------------------------------------------------
 
 
-async def taken(harness: RuntimeHarness) -> None:
+async def begin_session(harness: RuntimeHarness) -> None:
     """The session `s` is `w`'s, for ten seconds."""
     await harness.create("s")
     await harness.begin("s")
@@ -189,7 +189,7 @@ async def adopt(harness: RuntimeHarness, owner: str = "other") -> list[str]:
 
 def test_a_worker_that_is_dead_has_nothing() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await taken(harness)
+        await begin_session(harness)
         assert await adopt(harness) == []
         await harness.runtime.worker_disconnected("w", is_dead=True)
         assert await adopt(harness) == ["s"]
@@ -202,7 +202,7 @@ def test_a_worker_that_is_dead_has_nothing() -> None:
 
 def test_a_worker_whose_connection_broke_has_what_it_has_for_two_seconds() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await taken(harness)
+        await begin_session(harness)
         await harness.runtime.worker_disconnected("w", is_dead=False)
         harness.clock.now += 1.5
         assert await adopt(harness) == []
@@ -214,7 +214,7 @@ def test_a_worker_whose_connection_broke_has_what_it_has_for_two_seconds() -> No
 
 def test_a_worker_that_is_back_keeps_what_it_has() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await taken(harness)
+        await begin_session(harness)
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
             await harness.runtime.worker_disconnected("w", is_dead=False)
@@ -255,7 +255,7 @@ def one(action: Action | None) -> Action:
 
 def test_who_adopts_is_seen() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await taken(harness)
+        await begin_session(harness)
         await harness.runtime.worker_disconnected("w", is_dead=True)
         async with aclosing(harness.watch("session:s")) as notices:
             await anext(notices)

@@ -25,7 +25,7 @@ PLAUSIBLE: tuple[Any, ...] = (
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> tuple[str, bytes]:
+def plausible_requests(draw: st.DrawFn) -> tuple[str, bytes]:
     """A method, and parameters with fields that it knows."""
     method = draw(st.sampled_from(sorted(METHODS)))
     fields = METHODS[method].request.__struct_fields__ or ("none",)
@@ -34,7 +34,7 @@ def asked(draw: st.DrawFn) -> tuple[str, bytes]:
     return method, json.dumps(params).encode()
 
 
-async def ask(service: RuntimeService, method: str, params: Raw) -> None:
+async def call_method(service: RuntimeService, method: str, params: Raw) -> None:
     try:
         if method in STREAMS:
             items = service.stream(method, params)
@@ -52,12 +52,12 @@ async def still_well(harness: RuntimeHarness) -> None:
     await harness.conversation("after")
 
 
-@given(asks=st.lists(asked(), min_size=5, max_size=20))
+@given(asks=st.lists(plausible_requests(), min_size=5, max_size=20))
 async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
     async with open_harness() as harness:
         await harness.create("s")
         await harness.conversation("c")
         service = RuntimeService(harness.runtime, MethodRight.WORK)
         for method, params in asks:
-            await ask(service, method, Raw(params))
+            await call_method(service, method, Raw(params))
         await still_well(harness)

@@ -49,7 +49,7 @@ TALK = (
 )
 
 
-def ask(**changed: Any) -> ModelRequest:
+def make_request(**changed: Any) -> ModelRequest:
     return ModelRequest(**{"model": "m", "messages": TALK, "tools": (WRITE, LOOK), **changed})
 
 
@@ -74,7 +74,7 @@ TEXT = {"text": "Done."}
     ],
 )
 def test_an_answer_fits_what_may_be_chosen(choice: str | None, allowed: list[object]) -> None:
-    schema = constrain_request(ask(tool_choice=choice)).schema
+    schema = constrain_request(make_request(tool_choice=choice)).schema
     assert [a for a in (CALL_WRITE, CALL_LOOK, TEXT) if fits(schema, a)] == allowed
     for wrong in (
         {"tool": "write_file", "arguments": {}},
@@ -89,7 +89,7 @@ def test_an_answer_fits_what_may_be_chosen(choice: str | None, allowed: list[obj
 
 @pytest.mark.parametrize("changed", [{"tool_choice": "none"}, {"tools": ()}])
 def test_without_tools_an_answer_is_free(changed: dict[str, Any]) -> None:
-    asked = constrain_request(ask(system="Be brief.", **changed))
+    asked = constrain_request(make_request(system="Be brief.", **changed))
     assert asked.schema is None
     assert asked.request.system == "Be brief."
     assert asked.request.messages[-1] == AssistantMessage(content="Done.")
@@ -97,11 +97,11 @@ def test_without_tools_an_answer_is_free(changed: dict[str, Any]) -> None:
 
 def test_a_tool_that_isnt_there_can_not_be_chosen() -> None:
     with pytest.raises(ValueError, match="'gone'"):
-        constrain_request(ask(tool_choice="gone"))
+        constrain_request(make_request(tool_choice="gone"))
 
 
 def test_the_conversation_is_told_in_turns_of_text() -> None:
-    asked = constrain_request(ask(system="Be brief."))
+    asked = constrain_request(make_request(system="Be brief."))
     assert asked.request.tools == ()
     assert asked.request.tool_choice is None
     assert asked.request.messages == (
@@ -123,18 +123,18 @@ def test_the_conversation_is_told_in_turns_of_text() -> None:
 
 
 def test_who_must_call_is_not_told_of_texts() -> None:
-    asked = constrain_request(ask(tool_choice="look"))
+    asked = constrain_request(make_request(tool_choice="look"))
     assert asked.request.system is not None
     assert "write_file" not in asked.request.system
     assert '"text"' not in asked.request.system
 
 
 def test_limits_where_the_request_has_none() -> None:
-    asked = constrain_request(ask()).request
+    asked = constrain_request(make_request()).request
     assert (asked.max_tokens, asked.temperature) == (MAX_TOKENS, 0.0)
-    asked = constrain_request(ask(max_tokens=40, temperature=0.7)).request
+    asked = constrain_request(make_request(max_tokens=40, temperature=0.7)).request
     assert (asked.max_tokens, asked.temperature) == (40, 0.7)
-    assert not fits(constrain_request(ask(max_tokens=40)).schema, {"text": "x" * 41})
+    assert not fits(constrain_request(make_request(max_tokens=40)).schema, {"text": "x" * 41})
 
 
 def test_every_text_and_list_has_an_end() -> None:
@@ -187,7 +187,9 @@ def test_tools_that_call_different_things_the_same() -> None:
         }
         return ToolSpec(name=name, description="", input_schema=schema)
 
-    schema = constrain_request(ask(tools=(tool("a", "integer"), tool("b", "boolean")))).schema
+    schema = constrain_request(
+        make_request(tools=(tool("a", "integer"), tool("b", "boolean")))
+    ).schema
     assert fits(schema, {"tool": "a", "arguments": {"x": 1}})
     assert fits(schema, {"tool": "b", "arguments": {"x": True}})
     assert not fits(schema, {"tool": "b", "arguments": {"x": 1}})

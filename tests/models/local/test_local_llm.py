@@ -89,14 +89,14 @@ async def a_provider() -> AsyncIterator[LocalProvider]:
         await provider.close()
 
 
-async def heard(provider: LocalProvider, asked: ModelRequest) -> list[AgentEvent]:
+async def list_events(provider: LocalProvider, asked: ModelRequest) -> list[AgentEvent]:
     return [event async for event in provider.stream(asked)]
 
 
-def told(*asked: ModelRequest) -> list[list[AgentEvent]]:
+def query_local(*asked: ModelRequest) -> list[list[AgentEvent]]:
     async def ask() -> list[list[AgentEvent]]:
         async with a_provider() as provider:
-            return [await heard(provider, one) for one in asked]
+            return [await list_events(provider, one) for one in asked]
 
     return asyncio.run(ask())
 
@@ -123,40 +123,40 @@ def checked(events: list[AgentEvent]) -> tuple[str, Any]:
 
 
 def test_a_named_tool_is_called_as_its_schema_says() -> None:
-    for events in told(*(request(task, tool_choice="write_file") for task in TASKS)):
+    for events in query_local(*(request(task, tool_choice="write_file") for task in TASKS)):
         name, arguments = checked(events)
         assert name == "write_file" and set(arguments) == {"path", "content"}
 
 
 def test_a_schema_with_lists_choices_and_references_is_kept_to() -> None:
     asked = [request(task, tools=(WRITE, LOOK), tool_choice="look_at") for task in TASKS]
-    assert [checked(events)[0] for events in told(*asked)] == ["look_at"] * len(TASKS)
+    assert [checked(events)[0] for events in query_local(*asked)] == ["look_at"] * len(TASKS)
 
 
 def test_some_tool_is_called_where_one_has_to_be() -> None:
     asked = [request(task, tools=(LOOK, WRITE), tool_choice="required") for task in TASKS]
-    assert {checked(events)[0] for events in told(*asked)} <= set(TOOLS)
+    assert {checked(events)[0] for events in query_local(*asked)} <= set(TOOLS)
 
 
 def test_left_free_it_calls_a_tool_or_speaks() -> None:
     asked = [request(task, tools=(LOOK, WRITE)) for task in TASKS]
-    assert {checked(events)[0] for events in told(*asked)} <= {*TOOLS, "text"}
+    assert {checked(events)[0] for events in query_local(*asked)} <= {*TOOLS, "text"}
 
 
 def test_without_tools_it_speaks() -> None:
     asked = ModelRequest(
         model="local", messages=(UserMessage(content="Count to three."),), max_tokens=20
     )
-    ((kind, said),) = [checked(events) for events in told(asked)]
+    ((kind, said),) = [checked(events) for events in query_local(asked)]
     assert kind == "text" and said.strip()
 
 
 def test_the_same_question_gets_the_same_answer() -> None:
     """Whatever was asked before, and in another process."""
     first, second = (request(task, tool_choice="write_file") for task in TASKS[:2])
-    here = told(first, second, first)
+    here = query_local(first, second, first)
     assert here[0] == here[2]
-    assert told(second, first) == [here[1], here[0]]
+    assert query_local(second, first) == [here[1], here[0]]
 
 
 def test_who_gives_up_in_the_middle_gets_the_next_answer() -> None:
@@ -164,7 +164,7 @@ def test_who_gives_up_in_the_middle_gets_the_next_answer() -> None:
         async with a_provider() as provider:
             async with aclosing(provider.stream(request(TASKS[0], tools=()))) as events:
                 assert isinstance(await anext(events), TextDelta)
-            return await heard(provider, request(TASKS[0], tool_choice="write_file"))
+            return await list_events(provider, request(TASKS[0], tool_choice="write_file"))
 
     assert checked(asyncio.run(ask()))[0] == "write_file"
 

@@ -33,15 +33,15 @@ def request(text: str, tools: tuple[ToolSpec, ...] = (LOOK,), **more: str) -> Mo
     return ModelRequest(model="m", messages=(UserMessage(content=text),), tools=tools, **more)  # type: ignore[arg-type]
 
 
-async def heard(provider: LocalProvider, asked: ModelRequest) -> list[AgentEvent]:
+async def list_events(provider: LocalProvider, asked: ModelRequest) -> list[AgentEvent]:
     return [event async for event in provider.stream(asked)]
 
 
-def told(model: str | None, *asked: ModelRequest) -> list[list[AgentEvent]]:
+def query_local(model: str | None, *asked: ModelRequest) -> list[list[AgentEvent]]:
     async def ask() -> list[list[AgentEvent]]:
         provider = LocalProvider(model)
         try:
-            return [await heard(provider, one) for one in asked]
+            return [await list_events(provider, one) for one in asked]
         finally:
             await provider.close()
 
@@ -55,7 +55,7 @@ def ended(events: list[AgentEvent]) -> str:
 
 
 def test_a_call_a_text_and_a_free_text_from_one_process(weights: Path) -> None:
-    call, text, free = told(
+    call, text, free = query_local(
         str(weights), request("call it"), request("hello"), request("hello", tools=())
     )
     (ready,) = [event for event in call if isinstance(event, ToolCallReady)]
@@ -70,7 +70,7 @@ def test_what_a_server_of_ones_own_is_asked(runtime: None, monkeypatch: pytest.M
     script = Script("s", [ScriptRule(always, say('{"tool": "look", "arguments": {}}'))])
     with ScriptedServer(script) as server:
         monkeypatch.setenv("AGENTSTEPPER_LOCAL_URL", server.base_url)
-        (events,) = told("big-one", request("hello", tool_choice="look"))
+        (events,) = query_local("big-one", request("hello", tool_choice="look"))
         body = server.exchanges[0].json
     assert ended(events) == "tool_calls"
     assert "tools" not in body and "tool_choice" not in body
@@ -85,14 +85,14 @@ def test_a_choice_that_cant_be_made_is_an_error(
     runtime: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTSTEPPER_LOCAL_URL", "http://127.0.0.1:9/v1")
-    ((trace, end),) = told(None, request("hello", tool_choice="gone"))
+    ((trace, end),) = query_local(None, request("hello", tool_choice="gone"))
     assert isinstance(trace, TraceEvent) and "'gone'" in trace.data["message"]
     assert end == ResponseCompleted("error", None)
 
 
 def test_a_model_that_cant_be_loaded_is_an_error(weights: Path) -> None:
     weights.write_text("")
-    ((trace, end),) = told(str(weights), request("hello"))
+    ((trace, end),) = query_local(str(weights), request("hello"))
     assert isinstance(trace, TraceEvent) and trace.kind == "error"
     assert "can't be served" in trace.data["message"]
     assert end == ResponseCompleted("error", None)
@@ -107,13 +107,13 @@ def test_a_process_that_ended_is_started_again(weights: Path) -> None:
     async def ask() -> list[AgentEvent]:
         provider = LocalProvider(str(weights))
         try:
-            await heard(provider, request("hello"))
+            await list_events(provider, request("hello"))
             process = provider._process
             assert process is not None and process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
             while process.is_running:
                 await asyncio.sleep(0.001)
-            return await heard(provider, request("hello"))
+            return await list_events(provider, request("hello"))
         finally:
             await provider.close()
 
@@ -124,13 +124,13 @@ def test_who_gives_up_while_it_loads_may_ask_again(weights: Path) -> None:
     async def ask() -> list[AgentEvent]:
         provider = LocalProvider(str(weights))
         try:
-            reading = asyncio.create_task(heard(provider, request("hello")))
+            reading = asyncio.create_task(list_events(provider, request("hello")))
             while not (provider._process and provider._process.is_running):
                 await asyncio.sleep(0)
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            return await heard(provider, request("hello"))
+            return await list_events(provider, request("hello"))
         finally:
             await provider.close()
 

@@ -28,7 +28,7 @@ from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, make_edit_answer
 CONTINUE_LEASE = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 
 
-async def ask(dbg: Any, prompt: Any) -> None:
+async def query_model(dbg: Any, prompt: Any) -> None:
     await dbg.begin_llm_query_breakpoint(prompt)
     await dbg.end_llm_query_breakpoint("r")
 
@@ -48,10 +48,10 @@ def test_the_lease_outlives_its_connection(
     core.lease = CONTINUE_LEASE
 
     async def scenario(dbg: Any) -> None:
-        await ask(dbg, "before")
+        await query_model(dbg, "before")
         await agent.wait_for_step(0)
         for n in range(20):
-            await ask(dbg, n)
+            await query_model(dbg, n)
         core.start()
 
     working = agent.run(scenario, stop_on_entry=True, on_disconnect=policy)
@@ -79,7 +79,7 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: ThreadAgent, core: Scri
     async def scenario(dbg: Any) -> Any:
         await agent.wait_for_step(0)
         for n in range(5):
-            await ask(dbg, n)
+            await query_model(dbg, n)
             ahead.append(n)
         agent.release_step()
         return await dbg.begin_tool_invocation_breakpoint("t", 1)

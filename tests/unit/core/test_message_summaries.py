@@ -25,7 +25,7 @@ BODIES: Final = json.loads(
 QUERY, TOOL = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION
 
 
-def said(kind: EventKind, side: EventSide, value: Any) -> str:
+def summarize_value(kind: EventKind, side: EventSide, value: Any) -> str:
     return summarize(
         HaltPoint(
             id="b", run="r", event="e", seq=1, side=side, kind=kind, at=0.0, data=json.dumps(value)
@@ -33,16 +33,16 @@ def said(kind: EventKind, side: EventSide, value: Any) -> str:
     )
 
 
-def asked(value: Any) -> str:
-    return said(QUERY, EventSide.BEGIN, value)
+def summarize_query(value: Any) -> str:
+    return summarize_value(QUERY, EventSide.BEGIN, value)
 
 
-def answered(value: Any) -> str:
-    return said(QUERY, EventSide.END, value)
+def summarize_answer(value: Any) -> str:
+    return summarize_value(QUERY, EventSide.END, value)
 
 
 def given_back(value: Any) -> str:
-    return said(TOOL, EventSide.END, value)
+    return summarize_value(TOOL, EventSide.END, value)
 
 
 BOTH = "Returns 2 tools' results: add → 5, search → found boats"
@@ -59,31 +59,35 @@ CALLS = "Calls add(a=2, b=3), search(boats)"
 )
 def test_a_body_of_each_api(api: str, prompt: str, answer: str, last: str) -> None:
     bodies = BODIES[api]
-    assert asked(bodies["prompt"]) == prompt
-    assert answered(bodies["answer"]) == answer
-    assert answered(bodies["last"]) == last
+    assert summarize_query(bodies["prompt"]) == prompt
+    assert summarize_answer(bodies["answer"]) == answer
+    assert summarize_answer(bodies["last"]) == last
 
 
 def test_messages_with_thoughts_images_and_results() -> None:
     body = BODIES["messages"]["prompt"]
-    assert asked(body) == "Returns 2 tools' results: add → 5, search → No boats."
+    assert summarize_query(body) == "Returns 2 tools' results: add → 5, search → No boats."
     messages = body["messages"]
-    assert asked({**body, "messages": messages[:1]}) == "What is 2+3, and where are boats?"
+    assert (
+        summarize_query({**body, "messages": messages[:1]}) == "What is 2+3, and where are boats?"
+    )
     image = {"role": "user", "content": messages[0]["content"][:1]}
-    assert asked({**body, "messages": [image]}) == "Sends an image"
-    assert answered(BODIES["messages"]["answer"]) == "Calls add(a=2, b=3)"
+    assert summarize_query({**body, "messages": [image]}) == "Sends an image"
+    assert summarize_answer(BODIES["messages"]["answer"]) == "Calls add(a=2, b=3)"
     thought = BODIES["messages"]["answer"]["content"][:1]
-    assert answered({"role": "assistant", "content": thought}) == "Answers with nothing"
+    assert summarize_answer({"role": "assistant", "content": thought}) == "Answers with nothing"
 
 
 def test_what_a_framework_puts_ahead_stands_with_what_the_user_says() -> None:
-    assert asked(BODIES["smolagents"]["first"]) == "New task: both"
-    assert asked(BODIES["smolagents"]["prompt"]) == "Observation: 5"
-    assert asked(BODIES["crewai"]["first"]) == "Current Task: please add"
-    assert asked("Thought:\nCode:\n\n  x = 1\ny = 2") == "Thought: Code: x = 1"
-    assert asked("Done:\n") == "Done:"
-    assert asked(f"{'word ' * 10}:\nnot a label") == f"{'word ' * 10}:"
-    assert asked(BODIES["mini_swe_agent"]["prompt"]) == "Returns a tool's result: 4 lines: 5"
+    assert summarize_query(BODIES["smolagents"]["first"]) == "New task: both"
+    assert summarize_query(BODIES["smolagents"]["prompt"]) == "Observation: 5"
+    assert summarize_query(BODIES["crewai"]["first"]) == "Current Task: please add"
+    assert summarize_query("Thought:\nCode:\n\n  x = 1\ny = 2") == "Thought: Code: x = 1"
+    assert summarize_query("Done:\n") == "Done:"
+    assert summarize_query(f"{'word ' * 10}:\nnot a label") == f"{'word ' * 10}:"
+    assert (
+        summarize_query(BODIES["mini_swe_agent"]["prompt"]) == "Returns a tool's result: 4 lines: 5"
+    )
 
 
 LANGCHAIN = ("dumped", "messages", "as_dicts")
@@ -92,11 +96,11 @@ LANGCHAIN = ("dumped", "messages", "as_dicts")
 @pytest.mark.parametrize("form", LANGCHAIN)
 def test_langchains_messages_however_they_are_dumped(form: str) -> None:
     messages = BODIES["langchain"][form]
-    assert asked(messages[:2]) == "What is 2+3?"
-    assert asked(messages[:3]) == "Asks to go on after: Calls add(a=2, b=3)"
-    assert asked(messages[:4]) == "Returns a tool's result: 5"
-    assert asked({"messages": messages[:4], "step": 1}) == "Returns a tool's result: 5"
-    assert [answered(message) for message in messages[2:]] == [
+    assert summarize_query(messages[:2]) == "What is 2+3?"
+    assert summarize_query(messages[:3]) == "Asks to go on after: Calls add(a=2, b=3)"
+    assert summarize_query(messages[:4]) == "Returns a tool's result: 5"
+    assert summarize_query({"messages": messages[:4], "step": 1}) == "Returns a tool's result: 5"
+    assert [summarize_answer(message) for message in messages[2:]] == [
         "Calls add(a=2, b=3)",
         "5",
         "It is 5.",
@@ -106,7 +110,7 @@ def test_langchains_messages_however_they_are_dumped(form: str) -> None:
         "5",
         "It is 5.",
     ]
-    assert answered({"messages": messages}) == "It is 5."
+    assert summarize_answer({"messages": messages}) == "It is 5."
     assert given_back({"messages": messages}) == "It is 5."
 
 
@@ -120,25 +124,33 @@ def test_a_graphs_command_says_what_its_tool_gave() -> None:
 def test_a_conversation_among_arguments_is_counted() -> None:
     state, messages = BODIES["langchain"]["state"], BODIES["langchain"]["messages"]
     call = {"Tool": "node", "Argument": {"state": state, "step": 3}}
-    assert said(TOOL, EventSide.BEGIN, call) == "node(state=5 messages, step=3)"
+    assert summarize_value(TOOL, EventSide.BEGIN, call) == "node(state=5 messages, step=3)"
     call = {"Tool": "node", "Argument": {"messages": messages[:1], "to": ["a"]}}
-    assert said(TOOL, EventSide.BEGIN, call) == 'node(messages=1 message, to=["a"])'
+    assert summarize_value(TOOL, EventSide.BEGIN, call) == 'node(messages=1 message, to=["a"])'
 
 
 def test_a_call_that_stands_twice_in_a_message_is_said_once() -> None:
     call = {"name": "ls", "args": {"path": "."}, "id": "c1", "type": "tool_call"}
     block = {"type": "tool_use", "id": "c1", "name": "ls", "input": {"path": "."}}
     message = {"type": "ai", "content": [block], "tool_calls": [call], "additional_kwargs": {}}
-    assert answered(message) == "Calls ls(.)"
-    assert answered({**message, "type": "AIMessageChunk", "tool_call_chunks": []}) == "Calls ls(.)"
+    assert summarize_answer(message) == "Calls ls(.)"
+    assert (
+        summarize_answer({**message, "type": "AIMessageChunk", "tool_call_chunks": []})
+        == "Calls ls(.)"
+    )
 
 
 def test_pydantic_ais_messages() -> None:
     messages = BODIES["pydantic_ai"]["messages"]
-    assert [asked(messages[:1]), asked(messages[:4])] == ["What is 2+3?", "Please return text."]
-    assert asked(messages[:3]).startswith("Returns 3 tools' results: add → 5, add → a is missing, ")
-    assert asked(messages) == "Look"
-    assert [answered(messages[1]), answered(messages[4])] == [
+    assert [summarize_query(messages[:1]), summarize_query(messages[:4])] == [
+        "What is 2+3?",
+        "Please return text.",
+    ]
+    assert summarize_query(messages[:3]).startswith(
+        "Returns 3 tools' results: add → 5, add → a is missing, "
+    )
+    assert summarize_query(messages) == "Look"
+    assert [summarize_answer(messages[1]), summarize_answer(messages[4])] == [
         "Calls add(a=2, b=3), add(1)",
         "5",
     ]
@@ -155,7 +167,7 @@ def test_pydantic_ais_messages() -> None:
     ],
 )
 def test_calls_of_the_services_own_tools(item: dict[str, Any], line: str) -> None:
-    assert answered({"object": "response", "output": [item]}) == line
+    assert summarize_answer({"object": "response", "output": [item]}) == line
 
 
 @pytest.mark.parametrize(
@@ -169,7 +181,7 @@ def test_calls_of_the_services_own_tools(item: dict[str, Any], line: str) -> Non
     ids=str,
 )
 def test_a_prompt_that_ends_with_a_result_of_any_kind(result: dict[str, Any]) -> None:
-    assert asked({"input": [{"role": "user", "content": "Go"}, result]}) == (
+    assert summarize_query({"input": [{"role": "user", "content": "Go"}, result]}) == (
         "Returns a tool's result: ok"
     )
 
@@ -177,15 +189,18 @@ def test_a_prompt_that_ends_with_a_result_of_any_kind(result: dict[str, Any]) ->
 def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
     result = {"type": "tool_result", "tool_use_id": "t", "content": "5"}
     text = {"type": "text", "text": "And now?"}
-    assert asked([{"role": "user", "content": [result, text]}]) == "And now?"
-    assert asked([{"role": "user", "content": [result]}, {"role": "user", "content": "So?"}]) == (
-        "So?"
-    )
+    assert summarize_query([{"role": "user", "content": [result, text]}]) == "And now?"
+    assert summarize_query(
+        [{"role": "user", "content": [result]}, {"role": "user", "content": "So?"}]
+    ) == ("So?")
     reminder = {"role": "system", "content": "Be brief."}
-    assert asked([{"role": "user", "content": [result]}, reminder]) == "Returns a tool's result: 5"
-    assert asked([{"role": "user", "content": ""}]) == "Asks with an empty prompt"
+    assert (
+        summarize_query([{"role": "user", "content": [result]}, reminder])
+        == "Returns a tool's result: 5"
+    )
+    assert summarize_query([{"role": "user", "content": ""}]) == "Asks with an empty prompt"
     nothing = {"role": "assistant", "content": None}
-    assert asked([{"role": "user", "content": "Go"}, nothing]) == "Asks to go on"
+    assert summarize_query([{"role": "user", "content": "Go"}, nothing]) == "Asks to go on"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +215,7 @@ def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
     ids=str,
 )
 def test_answers_of_other_forms(answer: dict[str, Any], line: str) -> None:
-    assert answered(answer) == line
+    assert summarize_answer(answer) == line
 
 
 def test_results_of_mcp_are_their_texts() -> None:
@@ -264,6 +279,8 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_whatever_the_members_are_there_is_a_line(value: Any) -> None:
-    for say in (asked, answered, given_back):
+    for say in (summarize_query, summarize_answer, given_back):
         assert say(value)
-    assert said(TOOL, EventSide.BEGIN, {"Tool": "f", "Argument": {"x": value}}).startswith("f(")
+    assert summarize_value(
+        TOOL, EventSide.BEGIN, {"Tool": "f", "Argument": {"x": value}}
+    ).startswith("f(")

@@ -170,7 +170,7 @@ class RandomDebugging(RuleBasedStateMachine):
         leased=st.booleans(),
         risk=st.sampled_from(Risk),
     )
-    def ask(self, run: str, waits: int, leased: bool, risk: Risk) -> Named:
+    def request_approval(self, run: str, waits: int, leased: bool, risk: Risk) -> Named:
         """A call that asks for an approval."""
         event = self.tries(self.harness.begin, EventKind.TOOL_INVOCATION, run)
         said = {
@@ -206,7 +206,7 @@ class RandomDebugging(RuleBasedStateMachine):
         self.tries(self.harness.commit, run, f"c{number}")
 
     @rule(run=runs, n=few)
-    def hear(self, run: str, n: int) -> None:
+    def acknowledge(self, run: str, n: int) -> None:
         self.tries(self.harness.acknowledge, n, run)
 
     @rule(run=runs)

@@ -44,7 +44,7 @@ def point(where: Where, data: str, **fields: Any) -> HaltPoint:
     )
 
 
-def said(where: Where, value: Any, **fields: Any) -> str:
+def summarize_point(where: Where, value: Any, **fields: Any) -> str:
     return summarize(point(where, json.dumps(value), **fields))
 
 
@@ -204,7 +204,7 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
     ids=str,
 )
 def test_what_a_line_says(where: Where, value: Any, line: str) -> None:
-    assert said(where, value) == line
+    assert summarize_point(where, value) == line
 
 
 PYTEST = """\
@@ -274,8 +274,8 @@ exit code 1
 def test_a_results_row_and_the_next_prompts_row_show_the_line_that_failed(
     text: str, line: str
 ) -> None:
-    assert said(RESULT, text) == line
-    assert said(ASK, chat(USER, {"role": "tool", "content": text})) == (
+    assert summarize_point(RESULT, text) == line
+    assert summarize_point(ASK, chat(USER, {"role": "tool", "content": text})) == (
         f"Returns a tool's result: {line}"
     )
 
@@ -285,21 +285,24 @@ def test_a_results_row_and_the_next_prompts_row_show_the_line_that_failed(
 )
 def test_any_results_line_is_found_in_time_that_grows_with_it(unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
-    assert len(said(RESULT, text)) <= MAX_SUMMARY_CHARS
-    assert len(said(ASK, text)) <= MAX_SUMMARY_CHARS
+    assert len(summarize_point(RESULT, text)) <= MAX_SUMMARY_CHARS
+    assert len(summarize_point(ASK, text)) <= MAX_SUMMARY_CHARS
 
 
 def test_the_agents_own_summary_counts_before_the_rules() -> None:
-    assert said(ASK, "x", summary="Agent program started.") == "Agent program started"
-    assert said(ASK, "x", summary=" \n.") == "x"
-    assert said(ASK, "x", summary="") == "x"
-    assert said(ASK, "x", summary=" ") == "x"
+    assert summarize_point(ASK, "x", summary="Agent program started.") == "Agent program started"
+    assert summarize_point(ASK, "x", summary=" \n.") == "x"
+    assert summarize_point(ASK, "x", summary="") == "x"
+    assert summarize_point(ASK, "x", summary=" ") == "x"
 
 
 def test_a_failure_counts_before_all() -> None:
     failure = Failure(type="TimeoutError", message="60 s\npassed")
-    assert said(RESULT, None, failure=failure, summary="Ran it") == "Failed: TimeoutError: 60 s"
-    assert said(RESULT, None, outcome=EventOutcome.STOPPED) == "Stopped"
+    assert (
+        summarize_point(RESULT, None, failure=failure, summary="Ran it")
+        == "Failed: TimeoutError: 60 s"
+    )
+    assert summarize_point(RESULT, None, outcome=EventOutcome.STOPPED) == "Stopped"
 
 
 @pytest.mark.parametrize("answer", [None, AnswerKind.RESUME])
@@ -330,19 +333,19 @@ def test_an_exception_stays_where_the_agent_never_got_its_replacement(answer: An
 )
 def test_what_was_stopped_has_not_failed(order: str) -> None:
     failure = Failure(type=order, message="")
-    assert said(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure) == "Stopped"
+    assert summarize_point(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure) == "Stopped"
 
 
 def test_what_left_the_program_by_itself_says_so() -> None:
     failure = Failure(type="SystemExit", message="2")
     assert (
-        said(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure)
+        summarize_point(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure)
         == "Stopped: SystemExit: 2"
     )
 
 
 def test_the_edit_is_what_counts() -> None:
-    assert said(ASK, "before", edit='"after"') == "after"
+    assert summarize_point(ASK, "before", edit='"after"') == "after"
 
 
 @pytest.mark.parametrize("where", [ASK, ANSWER, CALL, RESULT])
@@ -388,7 +391,7 @@ values = st.recursive(
 @settings(derandomize=True)
 @given(where=st.sampled_from([ASK, ANSWER, CALL, RESULT]), value=values)
 def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
-    line = said(where, value)
+    line = summarize_point(where, value)
     assert len(line) <= MAX_SUMMARY_CHARS
     assert line.splitlines() in ([], [line])
     assert all(c.isprintable() or c in "\u200c\u200d" for c in line)

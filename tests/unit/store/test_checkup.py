@@ -68,7 +68,7 @@ def run_row(folder: Path, run: str) -> RunRow:
         )
 
 
-def told(folder: Path) -> str:
+def read_repair_report(folder: Path) -> str:
     return "\n".join(repair_folder(folder))
 
 
@@ -170,13 +170,13 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
     (hurt,) = examine_folder(folder).damaged
     if damage == "its header is lost":
         assert hurt.damage == damage
-        said = told(folder)
+        said = read_repair_report(folder)
         assert examine_folder(folder).damaged_store is False
         assert {*others(folder, FIRST)} >= {*RUNS} - {FIRST}
         return
     assert (hurt.id, hurt.name) == (FIRST, built.histories[FIRST].run.name)
     assert damage in hurt.damage
-    said = told(folder)
+    said = read_repair_report(folder)
     assert f"({FIRST}) is restored, without " in said
     assert "4 runs are restored whole from store.sqlite.damaged-" in said
     assert others(folder, FIRST) == {r: h for r, h in built.histories.items() if r != FIRST}
@@ -193,7 +193,7 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
 
 def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
-    told(folder)
+    read_repair_report(folder)
     back, truth = histories(folder)[FIRST], built.histories[FIRST]
     kept = {point.id for point in back.halt_points}
     lost = {point.seq for point in truth.halt_points if point.id not in kept}
@@ -207,7 +207,7 @@ def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, fold
 
 def test_a_lost_content_is_replaced_by_words(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "UPDATE blobs SET bytes = x'00' WHERE run = ?", number(folder, FIRST))
-    said = told(folder)
+    said = read_repair_report(folder)
     back, truth = histories(folder)[FIRST], built.histories[FIRST]
     pairs = list(zip(back.halt_points, truth.halt_points, strict=True))
     assert any(point.data == LOST_CONTENT for point, _ in pairs)
@@ -219,7 +219,7 @@ def test_a_lost_event_is_made_again_of_its_breakpoints(
     built: CoreFolderFiles, folder: Path
 ) -> None:
     harm(folder, "DELETE FROM events WHERE run = ?", number(folder, FIRST))
-    told(folder)
+    read_repair_report(folder)
     back, truth = histories(folder)[FIRST], built.histories[FIRST]
     known = {event.id: event.kind for event in truth.events}
     of_rows = {point.event for point in back.halt_points}
@@ -231,7 +231,7 @@ def test_a_live_run_stays_live_and_its_agent_finds_it(built: CoreFolderFiles, fo
     (run, *_) = LIVE
     was = run_row(folder, run)
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", was.n)
-    told(folder)
+    read_repair_report(folder)
     back, truth = histories(folder)[run], built.histories[run]
     assert (back.run.state, back.run.pending) == (truth.run.state, truth.run.pending)
     assert back.run.state is RunState.HALTED
@@ -253,7 +253,7 @@ def test_what_a_model_said_and_which_files_were_taken_in_come_along(
             tables.note_imported_file("old.run", FIRST)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", number(folder, "third"))
-    told(folder)
+    read_repair_report(folder)
     with contextlib.closing(StoreReader(folder / "store.sqlite")) as reader:
         assert reader.find_model_summary("key") == "It asks."
         assert reader.list_imported_files() == {"old.run"}
@@ -268,10 +268,10 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     database.open_writer(path).close()  # what a Core does
     (aside,) = examine_folder(folder).set_aside_stores
     assert (aside.intact_runs, aside.damaged, aside.problem) == (5, (), "")
-    said = told(folder)
+    said = read_repair_report(folder)
     assert "5 runs are restored whole from store.sqlite.damaged-" in said
     assert histories(folder) == built.histories
-    assert told(folder) == ""  # and nothing is left to do
+    assert read_repair_report(folder) == ""  # and nothing is left to do
 
 
 def test_damaged_breakpoints_are_named_and_the_others_come_back(
@@ -280,7 +280,7 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
     about = examine_folder(folder)
     assert (about.damaged_config_rows, about.damaged, about.damaged_store) == (1, (), True)
-    assert "5 runs are restored whole" in told(folder)
+    assert "5 runs are restored whole" in read_repair_report(folder)
     assert histories(folder) == built.histories
     first, _, third, prices = built.rules
     assert read_config(folder) == (first, third, prices)
@@ -299,7 +299,7 @@ def test_what_was_set_since_stays_where_breakpoints_come_back(
             for record in since:
                 tables.write_record(record)
             tables.finish()
-    told(folder)
+    read_repair_report(folder)
     first, _, third, _ = built.rules
     assert read_config(folder) == (*since, first, third)
 
@@ -309,7 +309,7 @@ def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     about = examine_folder(folder)
     assert about.unopenable_store is not None
     assert about.unopenable_store.problem
-    assert "contains no readable run. The file stays where it is." in told(folder)
+    assert "contains no readable run. The file stays where it is." in read_repair_report(folder)
     (aside,) = examine_folder(folder).set_aside_stores
     assert aside.problem
 
@@ -327,7 +327,7 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(
         "gone": "run gone is lost whole",
     }
     assert list_named_runs(about) == {FIRST, "gone"}
-    assert "Repair can't undo that run gone is lost whole" in told(folder)
+    assert "Repair can't undo that run gone is lost whole" in read_repair_report(folder)
     assert histories(folder)[FIRST].run.tags == (*built.histories[FIRST].run.tags, DAMAGED_TAG)
     assert examine_folder(folder).missing == ()
 
@@ -400,7 +400,7 @@ def test_other_files_are_looked_at_and_put_right(
     assert not getattr(examine_folder(folder), field)
     spoil(folder)
     assert getattr(examine_folder(folder), field)
-    assert told(folder)
+    assert read_repair_report(folder)
     assert not getattr(examine_folder(folder), field)
     assert histories(folder) == built.histories
     assert stat.S_IMODE((folder / "store.sqlite").stat().st_mode) == 0o600

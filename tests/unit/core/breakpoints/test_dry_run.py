@@ -125,7 +125,7 @@ def test_what_cannot_be_set_cannot_be_tried(fields: dict[str, Any], why: str) ->
         dry_run(breakpoint(**fields), history())
     assert refused.value.code == "invalid_stop"
     assert (
-        not told([STARTED, call(), RESULT], [breakpoint(**fields)]).verdicts
+        not run_live([STARTED, call(), RESULT], [breakpoint(**fields)]).verdicts
         or "condition" in fields
     )
 
@@ -227,7 +227,7 @@ class LiveRun:
         return history(*self.halt_points, commits=tuple(self.commits))
 
 
-def told(steps: list[Any], breakpoints: list[BreakpointRule]) -> LiveRun:
+def run_live(steps: list[Any], breakpoints: list[BreakpointRule]) -> LiveRun:
     live = LiveRun(BreakpointEngine("coder", breakpoints))
     for step in steps:
         live.apply(step)
@@ -236,11 +236,11 @@ def told(steps: list[Any], breakpoints: list[BreakpointRule]) -> LiveRun:
 
 def check_hits(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     """Live, on the recorded run, and where the breakpoints come again on the way: the same hits."""
-    live = told(steps[:cut], [one])
+    live = run_live(steps[:cut], [one])
     live.breakpoints.set([replace(one)])
     for step in steps[cut:]:
         live.apply(step)
-    assert live.verdicts == told(steps, [one]).verdicts
+    assert live.verdicts == run_live(steps, [one]).verdicts
     trial = dry_run(one, live.history())
     where = [seq for seq, _, _ in live.verdicts]
     assert list(trial.hits) == where[: trial.total]
@@ -266,11 +266,11 @@ def test_setting_the_same_breakpoints_again_changes_nothing(
     steps: list[Any], breakpoints: list[BreakpointRule], cut: int
 ) -> None:
     """As where the lease comes again after the Core was away."""
-    live = told(steps[:cut], breakpoints)
+    live = run_live(steps[:cut], breakpoints)
     live.breakpoints.set([replace(each) for each in breakpoints])
     for step in steps[cut:]:
         live.apply(step)
-    assert live.verdicts == told(steps, breakpoints).verdicts
+    assert live.verdicts == run_live(steps, breakpoints).verdicts
 
 
 @given(runs, several, several, st.integers(0, 30))
@@ -279,7 +279,7 @@ def test_breakpoints_do_not_know_of_each_other(
 ) -> None:
     """Each hits as it would alone, whatever others come and go."""
     more = [replace(each, id=f"more {each.id}") for each in more]
-    live = told(steps[:cut], [*breakpoints, *more])
+    live = run_live(steps[:cut], [*breakpoints, *more])
     live.breakpoints.set(breakpoints)
     for step in steps[cut:]:
         live.apply(step)
@@ -288,7 +288,7 @@ def test_breakpoints_do_not_know_of_each_other(
     alone = {
         (seq, id)
         for each in breakpoints
-        for seq, hits, _ in told(steps, [each]).verdicts
+        for seq, hits, _ in run_live(steps, [each]).verdicts
         for id in hits
     }
     assert together == alone
@@ -297,7 +297,7 @@ def test_breakpoints_do_not_know_of_each_other(
 @given(runs, some_stop)
 def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: BreakpointRule) -> None:
     """However they are given, as long as the commits of one row keep theirs."""
-    run = told(steps, []).history()
+    run = run_live(steps, []).history()
     commits = tuple(sorted(run.commits, key=lambda each: -each.seq))
     shuffled = history(*reversed(run.halt_points), commits=commits)
     assert dry_run(one, shuffled) == dry_run(one, run)

@@ -34,7 +34,7 @@ def ids(found: list[Changes]) -> list[str]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def journal_folder(tmp_path: Path) -> Path:
     """A folder whose journal has a head and three changes."""
     journal, header, found = Journal.open(tmp_path)
     assert (header, found) == (None, [])
@@ -45,58 +45,58 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_was_appended_is_read_again(kept: Path) -> None:
-    journal, header, found = Journal.open(kept)
+def test_what_was_appended_is_read_again(journal_folder: Path) -> None:
+    journal, header, found = Journal.open(journal_folder)
     assert header == JournalHeader(last_number=7, versions={"actions": 3})
     assert ids(found) == ["one", "two", "three"]
     assert journal.entries == 3
     journal.close()
 
 
-def test_wherever_the_end_is_torn_the_lines_before_it_hold(kept: Path) -> None:
-    data = (kept / JOURNAL).read_bytes()
+def test_wherever_the_end_is_torn_the_lines_before_it_hold(journal_folder: Path) -> None:
+    data = (journal_folder / JOURNAL).read_bytes()
     ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
     for length in range(ends[0], len(data)):
-        (kept / JOURNAL).write_bytes(data[:length])
-        journal, _, found = Journal.open(kept)
+        (journal_folder / JOURNAL).write_bytes(data[:length])
+        journal, _, found = Journal.open(journal_folder)
         assert len(found) == sum(end <= length for end in ends) - 1
         journal.append(change("next"))
         journal.close()
-        again, _, found = Journal.open(kept)
+        again, _, found = Journal.open(journal_folder)
         again.close()
         assert ids(found)[-1] == "next"
 
 
-def test_zeros_at_the_end_are_a_torn_line(kept: Path) -> None:
-    with (kept / JOURNAL).open("ab") as file:
+def test_zeros_at_the_end_are_a_torn_line(journal_folder: Path) -> None:
+    with (journal_folder / JOURNAL).open("ab") as file:
         file.write(bytes(4096))
-    journal, _, found = Journal.open(kept)
+    journal, _, found = Journal.open(journal_folder)
     journal.close()
     assert ids(found) == ["one", "two", "three"]
 
 
-def test_a_flipped_byte_before_the_end_is_told(kept: Path) -> None:
-    data = (kept / JOURNAL).read_bytes()
+def test_a_flipped_byte_before_the_end_is_told(journal_folder: Path) -> None:
+    data = (journal_folder / JOURNAL).read_bytes()
     last = data.rindex(b"\n", 0, -1) + 1
     for at in range(0, last, 7):
         hurt = data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
-        (kept / JOURNAL).write_bytes(hurt)
+        (journal_folder / JOURNAL).write_bytes(hurt)
         with pytest.raises(StoreError, match=r"is damaged: .* Restore a copy"):
-            Journal.open(kept)
+            Journal.open(journal_folder)
 
 
-def test_a_newer_form_is_refused(kept: Path) -> None:
-    journal, _, _ = Journal.open(kept)
+def test_a_newer_form_is_refused(journal_folder: Path) -> None:
+    journal, _, _ = Journal.open(journal_folder)
     journal.restart(JournalHeader(format=module.FORMAT + 1))
     journal.close()
     with pytest.raises(NewerStoreError, match="upgrade this one"):
-        Journal.open(kept)
+        Journal.open(journal_folder)
 
 
 def test_a_full_disk_keeps_nothing_of_a_change_and_the_next_is_kept(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
+    journal_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal, _, _ = Journal.open(kept)
+    journal, _, _ = Journal.open(journal_folder)
 
     def half(file: int, data: bytes) -> None:
         os.write(file, data[: len(data) // 2])
@@ -108,15 +108,15 @@ def test_a_full_disk_keeps_nothing_of_a_change_and_the_next_is_kept(
             journal.append(change("lost"))
     journal.append(change("four"))
     journal.close()
-    again, _, found = Journal.open(kept)
+    again, _, found = Journal.open(journal_folder)
     again.close()
     assert ids(found) == ["one", "two", "three", "four"]
 
 
 def test_after_a_failed_sync_nothing_more_is_promised(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
+    journal_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal, _, _ = Journal.open(kept)
+    journal, _, _ = Journal.open(journal_folder)
 
     def fail(file: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -130,9 +130,9 @@ def test_after_a_failed_sync_nothing_more_is_promised(
     journal.close()
 
 
-def test_who_lost_the_folder_to_another_keeps_nothing_more(kept: Path) -> None:
-    first, _, _ = Journal.open(kept)
-    second, header, _ = Journal.open(kept)  # as if somebody had deleted the lock
+def test_who_lost_the_folder_to_another_keeps_nothing_more(journal_folder: Path) -> None:
+    first, _, _ = Journal.open(journal_folder)
+    second, header, _ = Journal.open(journal_folder)  # as if somebody had deleted the lock
     assert header is not None
     second.restart(header)
     with pytest.raises(StoreError, match="Another process took"):
@@ -144,13 +144,13 @@ def test_who_lost_the_folder_to_another_keeps_nothing_more(kept: Path) -> None:
     second.append(change("of the second"))
     first.close()
     second.close()
-    again, _, found = Journal.open(kept)
+    again, _, found = Journal.open(journal_folder)
     again.close()
     assert ids(found) == ["of the second"]
 
 
-def test_what_could_not_be_read_again_is_not_kept(kept: Path) -> None:
-    journal, _, _ = Journal.open(kept)
+def test_what_could_not_be_read_again_is_not_kept(journal_folder: Path) -> None:
+    journal, _, _ = Journal.open(journal_folder)
     for bad in (
         change("x", urgency=2**70),
         change("x", payload="\ud800"),
@@ -159,27 +159,27 @@ def test_what_could_not_be_read_again_is_not_kept(kept: Path) -> None:
         with pytest.raises(ValueError):
             journal.append(bad)
     journal.close()
-    again, _, found = Journal.open(kept)
+    again, _, found = Journal.open(journal_folder)
     again.close()
     assert ids(found) == ["one", "two", "three"]
 
 
-def test_a_new_head_takes_the_place_of_all_before(kept: Path) -> None:
-    journal, _, _ = Journal.open(kept)
+def test_a_new_head_takes_the_place_of_all_before(journal_folder: Path) -> None:
+    journal, _, _ = Journal.open(journal_folder)
     journal.restart(JournalHeader(last_number=9))
-    assert (journal.entries, journal.size) == (0, (kept / JOURNAL).stat().st_size)
+    assert (journal.entries, journal.size) == (0, (journal_folder / JOURNAL).stat().st_size)
     journal.append(change("four"))
     journal.close()
-    again, header, found = Journal.open(kept)
+    again, header, found = Journal.open(journal_folder)
     again.close()
     assert (header, ids(found)) == (JournalHeader(last_number=9), ["four"])
-    assert os.listdir(kept) == [JOURNAL]
+    assert os.listdir(journal_folder) == [JOURNAL]
 
 
 def test_a_new_head_that_cannot_be_written_leaves_the_old_one(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
+    journal_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal, _, _ = Journal.open(kept)
+    journal, _, _ = Journal.open(journal_folder)
 
     def full(file: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -190,7 +190,7 @@ def test_a_new_head_that_cannot_be_written_leaves_the_old_one(
             journal.restart(JournalHeader(last_number=9))
     journal.append(change("four"))
     journal.close()
-    again, header, found = Journal.open(kept)
+    again, header, found = Journal.open(journal_folder)
     again.close()
     assert header == JournalHeader(last_number=7, versions={"actions": 3})
     assert ids(found) == ["one", "two", "three", "four"]

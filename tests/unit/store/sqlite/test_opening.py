@@ -33,7 +33,7 @@ def fill(path: Path, *names: str) -> None:
             connection.execute("INSERT INTO files VALUES (?, 1)", (name,))
 
 
-def kept(path: Path) -> list[str]:
+def list_files(path: Path) -> list[str]:
     with closing(database.open_writer(path)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM files ORDER BY name")]
 
@@ -78,7 +78,7 @@ def test_a_new_store(path: Path) -> None:
 def test_it_opens_again_and_others_rights_are_taken_away(path: Path) -> None:
     fill(path, "a")
     path.chmod(0o644)
-    assert kept(path) == ["a"]
+    assert list_files(path) == ["a"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert aside(path) == []
 
@@ -146,13 +146,13 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_a_new_one_begins(
     path.write_bytes(hurt)
     path.with_name("marks").write_bytes(b"marks")
     with caplog.at_level(logging.ERROR, LOGGER):
-        assert kept(path) == []
+        assert list_files(path) == []
     (name, marks) = aside(path)
     assert (path.parent / name).read_bytes() == hurt
     assert marks == f"{name}-marks"
     assert f"It is saved as {name}, and a new store begins." in caplog.text
     assert f"doctor --data {path.parent} --repair` restores" in caplog.text
-    assert kept(path) == []  # and that one opens
+    assert list_files(path) == []  # and that one opens
     assert len(aside(path)) == 2
 
 
@@ -169,7 +169,7 @@ def test_its_journal_goes_with_it(path: Path) -> None:
 def test_a_journal_without_its_store_is_no_new_store_s(path: Path) -> None:
     path.parent.mkdir()
     path.with_name(path.name + "-wal").write_bytes(b"journal")
-    assert kept(path) == []
+    assert list_files(path) == []
     assert [name.endswith("-wal") for name in aside(path)] == [True]
 
 

@@ -118,11 +118,11 @@ class WriterHarness:
 
 
 @pytest.fixture
-def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriterHarness]:
+def manual_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriterHarness]:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 3600.0)  # nothing happens by itself
-    heard = WriterHarness(tmp_path, Durability.DURABLE)
-    yield heard
-    heard.writer.close()
+    manual_writer = WriterHarness(tmp_path, Durability.DURABLE)
+    yield manual_writer
+    manual_writer.writer.close()
 
 
 def run(id: str) -> Record:
@@ -135,43 +135,43 @@ def event(id: str, run: str = "run", data: str | None = None) -> Record:
     )
 
 
-def test_all_that_waits_is_one_transaction(heard: WriterHarness) -> None:
+def test_all_that_waits_is_one_transaction(manual_writer: WriterHarness) -> None:
     def put() -> None:
         for name in "abcd":
-            heard.write(name, [run(name)])
+            manual_writer.write(name, [run(name)])
 
-    heard.write_together(put)
-    heard.settle()
-    since = heard.events_since("before")
+    manual_writer.write_together(put)
+    manual_writer.settle()
+    since = manual_writer.events_since("before")
     assert [said for said in since if said in "abcd"] == [*"abcd"]
     assert since[: since.index("d")].count("commit") == 1
 
 
 def test_what_is_recorded_is_synced_soon_after(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
-    heard.events.clear()
-    heard.write("one", [run("one")])
-    heard.settle(durable=False)
-    assert heard.events == ["normal", "commit", "one", "full", "commit", "one synced"]
+    manual_writer.events.clear()
+    manual_writer.write("one", [run("one")])
+    manual_writer.settle(durable=False)
+    assert manual_writer.events == ["normal", "commit", "one", "full", "commit", "one synced"]
 
 
-def test_what_is_to_be_durable_is_told_when_it_is_synced(heard: WriterHarness) -> None:
-    heard.events.clear()
-    heard.write("one", [run("one")], durable=True)
-    heard.settle()
-    assert heard.events == ["commit", "one", "one synced"]  # it is set to FULL from before
+def test_what_is_to_be_durable_is_told_when_it_is_synced(manual_writer: WriterHarness) -> None:
+    manual_writer.events.clear()
+    manual_writer.write("one", [run("one")], durable=True)
+    manual_writer.settle()
+    assert manual_writer.events == ["commit", "one", "one synced"]  # it is set to FULL from before
 
 
-def test_one_that_is_durable_makes_all_with_it_durable(heard: WriterHarness) -> None:
+def test_one_that_is_durable_makes_all_with_it_durable(manual_writer: WriterHarness) -> None:
     def put() -> None:
-        heard.write("one", [run("one")])
-        heard.write("two", [run("two")], durable=True)
+        manual_writer.write("one", [run("one")])
+        manual_writer.write("two", [run("two")], durable=True)
 
-    heard.write_together(put)
-    heard.settle()
-    assert heard.events_since("before") == [
+    manual_writer.write_together(put)
+    manual_writer.settle()
+    assert manual_writer.events_since("before") == [
         "full",
         "commit",
         "before synced",
@@ -183,173 +183,184 @@ def test_one_that_is_durable_makes_all_with_it_durable(heard: WriterHarness) -> 
 
 
 def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None:
-    heard = WriterHarness(tmp_path, Durability.SYNC)
-    heard.events.clear()
-    heard.write("one", [run("one")])
-    heard.settle()
-    assert heard.events == ["commit", "one", "one synced"]
-    heard.writer.close()
+    manual_writer = WriterHarness(tmp_path, Durability.SYNC)
+    manual_writer.events.clear()
+    manual_writer.write("one", [run("one")])
+    manual_writer.settle()
+    assert manual_writer.events == ["commit", "one", "one synced"]
+    manual_writer.writer.close()
 
 
 def test_an_event_shares_the_transaction_of_its_breakpoint(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "BATCH_WINDOW_S", 3600.0)
-    heard.write("run", [run("run")])
-    heard.settle()
-    heard.events.clear()
-    heard.write("event", [event("e"), MessagesReceived(run="run", n=1)])
-    heard.write("one", [run("one")])
-    heard.settle()
-    assert heard.events[: heard.events.index("one") + 1] == ["commit", "event", "one"]
+    manual_writer.write("run", [run("run")])
+    manual_writer.settle()
+    manual_writer.events.clear()
+    manual_writer.write("event", [event("e"), MessagesReceived(run="run", n=1)])
+    manual_writer.write("one", [run("one")])
+    manual_writer.settle()
+    assert manual_writer.events[: manual_writer.events.index("one") + 1] == [
+        "commit",
+        "event",
+        "one",
+    ]
 
 
-def test_a_lonely_event_waits_shortly(heard: WriterHarness) -> None:
-    heard.write("run", [run("run")])
+def test_a_lonely_event_waits_shortly(manual_writer: WriterHarness) -> None:
+    manual_writer.write("run", [run("run")])
     done = threading.Event()
-    heard.writer.put(AppendRequest([event("e")], done.set))
+    manual_writer.writer.put(AppendRequest([event("e")], done.set))
     assert done.wait(20)
 
 
 def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
-    heard.events.clear()
+    manual_writer.events.clear()
     on_synced = threading.Event()
-    heard.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
+    manual_writer.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
     assert on_synced.wait(20)
-    assert heard.events == ["commit"]  # it is set to FULL from before
+    assert manual_writer.events == ["commit"]  # it is set to FULL from before
 
 
-def test_who_reads_does_not_wait_for_what_is_gathered(heard: WriterHarness) -> None:
-    heard.writer.put(AppendRequest([run("one")]))
+def test_who_reads_does_not_wait_for_what_is_gathered(manual_writer: WriterHarness) -> None:
+    manual_writer.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
-    heard.writer.put(AppendRequest(on_recorded=done.set, has_waiting_reader=True))
+    manual_writer.writer.put(AppendRequest(on_recorded=done.set, has_waiting_reader=True))
     assert done.wait(20)
-    assert heard.history("one") == []
+    assert manual_writer.history("one") == []
 
 
-def test_what_waits_for_nothing_is_told_without_a_transaction(heard: WriterHarness) -> None:
-    heard.events.clear()
-    heard.write("one", [])
-    heard.write("two", [], durable=True)
-    heard.settle()
-    assert [said for said in heard.events if "synced" not in said] == ["one", "two"]
+def test_what_waits_for_nothing_is_told_without_a_transaction(manual_writer: WriterHarness) -> None:
+    manual_writer.events.clear()
+    manual_writer.write("one", [])
+    manual_writer.write("two", [], durable=True)
+    manual_writer.settle()
+    assert [said for said in manual_writer.events if "synced" not in said] == ["one", "two"]
 
 
 def test_the_journal_is_emptied_when_nothing_comes(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.001)
-    heard.write("one", [run("one")])
-    assert heard.emptied.wait(20)
-    assert set(heard.sizes) == {0}
+    manual_writer.write("one", [run("one")])
+    assert manual_writer.emptied.wait(20)
+    assert set(manual_writer.sizes) == {0}
 
 
 def test_a_large_journal_is_emptied_at_once(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 3600.0)
     monkeypatch.setattr(database, "LARGE_JOURNAL_BYTES", 1 << 16)
-    heard.write(
+    manual_writer.write(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
-    assert heard.emptied.wait(20)
+    assert manual_writer.emptied.wait(20)
 
 
-def test_who_reads_only_delays_that(heard: WriterHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_reads_only_delays_that(
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.001)
-    reader = sqlite3.connect(heard.path, isolation_level=None)
+    reader = sqlite3.connect(manual_writer.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM runs").fetchone()
-    heard.write("one", [run("one")])
-    heard.settle()
-    assert not heard.emptied.is_set()
+    manual_writer.write("one", [run("one")])
+    manual_writer.settle()
+    assert not manual_writer.emptied.is_set()
     reader.execute("COMMIT")
-    assert heard.emptied.wait(20)
+    assert manual_writer.emptied.wait(20)
     reader.close()
 
 
-def fill(heard: WriterHarness) -> None:
+def fill(manual_writer: WriterHarness) -> None:
     """Let the disk be as full as the file is now."""
-    ((pages,),) = heard.connection.execute("PRAGMA page_count")
-    heard.connection.execute(f"PRAGMA max_page_count = {pages}")
+    ((pages,),) = manual_writer.connection.execute("PRAGMA page_count")
+    manual_writer.connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(
-    heard: WriterHarness, monkeypatch: pytest.MonkeyPatch
+    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "RETRY_S", 0.001)
-    heard.write("run", [run("run")])
-    heard.settle()
-    fill(heard)
+    manual_writer.write("run", [run("run")])
+    manual_writer.settle()
+    fill(manual_writer)
     told: list[str] = []
 
     def trouble(why: str | None) -> None:
-        told[:] = [said for said in heard.events if said.startswith("big") or said == "small"]
-        if len(heard.troubles) == 1:
-            heard.write("small", [event("small"), MessagesReceived(run="run", n=1)])
-            heard.writer.put(
+        told[:] = [
+            said for said in manual_writer.events if said.startswith("big") or said == "small"
+        ]
+        if len(manual_writer.troubles) == 1:
+            manual_writer.write("small", [event("small"), MessagesReceived(run="run", n=1)])
+            manual_writer.writer.put(
                 AppendRequest(
-                    on_recorded=partial(heard.events.append, "reading"), has_waiting_reader=True
+                    on_recorded=partial(manual_writer.events.append, "reading"),
+                    has_waiting_reader=True,
                 )
             )
-        if "reading" in heard.events and why is not None:
-            heard.connection.execute("PRAGMA max_page_count = 1000000")
+        if "reading" in manual_writer.events and why is not None:
+            manual_writer.connection.execute("PRAGMA max_page_count = 1000000")
 
-    heard.in_trouble = trouble
-    heard.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
-    heard.settle()
-    assert heard.troubles[0] is not None
-    assert "database or disk is full" in heard.troubles[0]
-    assert heard.troubles[-1] is None
+    manual_writer.in_trouble = trouble
+    manual_writer.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    manual_writer.settle()
+    assert manual_writer.troubles[0] is not None
+    assert "database or disk is full" in manual_writer.troubles[0]
+    assert manual_writer.troubles[-1] is None
     assert told == []  # nobody was released before
-    assert heard.events.index("big") < heard.events.index("small")
-    assert heard.history("run") == ["big", "small"]
+    assert manual_writer.events.index("big") < manual_writer.events.index("small")
+    assert manual_writer.history("run") == ["big", "small"]
 
 
 def test_what_cannot_be_kept_does_not_stop_the_others(
-    heard: WriterHarness, caplog: pytest.LogCaptureFixture
+    manual_writer: WriterHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     nothing = HaltPointAnswered(run="run", halt_point="none", answer=AnswerKind.RESUME, at=0)
 
     def put() -> None:
-        heard.write("run", [run("run"), event("one")])
-        heard.write("wrong", [event("lost"), nothing])
-        heard.write("twice", [run("run")])
-        heard.write("other", [event("two")])
+        manual_writer.write("run", [run("run"), event("one")])
+        manual_writer.write("wrong", [event("lost"), nothing])
+        manual_writer.write("twice", [run("run")])
+        manual_writer.write("other", [event("two")])
 
-    heard.write_together(put)
-    heard.settle()
-    assert heard.history("run") == ["one", "two"]
-    assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {*heard.events}
-    assert "wrong synced" not in heard.events
-    assert len(heard.troubles) == 2
-    assert "could not be written" in (heard.troubles[0] or "")
+    manual_writer.write_together(put)
+    manual_writer.settle()
+    assert manual_writer.history("run") == ["one", "two"]
+    assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {
+        *manual_writer.events
+    }
+    assert "wrong synced" not in manual_writer.events
+    assert len(manual_writer.troubles) == 2
+    assert "could not be written" in (manual_writer.troubles[0] or "")
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:
-    heard = WriterHarness(tmp_path, Durability.RELAXED)
-    heard.write("run", [run("run")])
+    manual_writer = WriterHarness(tmp_path, Durability.RELAXED)
+    manual_writer.write("run", [run("run")])
     for number in range(50):
-        heard.write(f"{number}", [event(f"e{number}")])
-    heard.writer.close()
-    heard.writer.close()
-    assert heard.events[-1] == "49 synced"
-    assert not heard.path.with_name(STORE_FILE + "-wal").exists()
-    assert heard.history("run") == [f"e{number}" for number in range(50)]
+        manual_writer.write(f"{number}", [event(f"e{number}")])
+    manual_writer.writer.close()
+    manual_writer.writer.close()
+    assert manual_writer.events[-1] == "49 synced"
+    assert not manual_writer.path.with_name(STORE_FILE + "-wal").exists()
+    assert manual_writer.history("run") == [f"e{number}" for number in range(50)]
 
 
 def test_closing_on_a_full_disk_says_what_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heard = WriterHarness(tmp_path, Durability.DURABLE)
-    heard.write("run", [run("run")])
-    heard.settle()
-    fill(heard)
-    heard.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
-    heard.writer.close()
+    manual_writer = WriterHarness(tmp_path, Durability.DURABLE)
+    manual_writer.write("run", [run("run")])
+    manual_writer.settle()
+    fill(manual_writer)
+    manual_writer.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    manual_writer.writer.close()
     assert "1 records could not be written" in caplog.text
-    assert "big" not in heard.events
+    assert "big" not in manual_writer.events
