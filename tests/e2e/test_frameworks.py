@@ -25,9 +25,9 @@ def model() -> Iterator[ScriptedServer]:
         yield server
 
 
-# Each framework and each manner once; tests/frameworks has all of them each time, in processes.
+# Each framework and each mode once; tests/frameworks has all of them each time, in processes.
 @pytest.mark.parametrize(
-    ("framework", "manner"),
+    ("framework", "mode"),
     [
         ("langgraph", "sync"),
         ("openai-agents", "asynchronous"),
@@ -36,11 +36,11 @@ def model() -> Iterator[ScriptedServer]:
     ],
 )
 def test_an_agent_is_stepped_and_edited(
-    framework: str, manner: str, new_lab: NewLab, model: ScriptedServer, pictures: Pictures
+    framework: str, mode: str, new_lab: NewLab, model: ScriptedServer, pictures: Pictures
 ) -> None:
     file = AGENTS / f"{framework}.py"
     source = file.read_text()
-    is_async = manner == "asynchronous"
+    is_async = mode == "asynchronous"
     call = "print(await agent.asynchronous('add'))" if is_async else "print(agent.sync('add'))"
     # A cell that awaits, and the SDK's run_sync, can't be on the thread that has the kernel's loop. The
     # kernel's main thread is blocked in any case: it waits for the cell.
@@ -65,7 +65,7 @@ def test_an_agent_is_stepped_and_edited(
     view.expect_state("Halted before tool call")
     edit_field(view, "3", "40")
     lab.cell(2).evaluate("node => node.scrollIntoView({block: 'center'})")
-    pictures.take(lab.page, f"{framework}-{manner}")
+    pictures.take(lab.page, f"{framework}-{mode}")
     if AXE.exists():
         expect_clean(lab.page)
     view.press("Step with edit")

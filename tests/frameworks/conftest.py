@@ -9,8 +9,8 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.frameworks.agent_process import SCRIPT, AgentProcess
-from tests.frameworks.halt_edits import AtHalts
-from tests.frameworks.unsupported_rows import NOT_POSSIBLE
+from tests.frameworks.stepped_agent import SteppedAgent
+from tests.frameworks.unsupported_rows import UNSUPPORTED_ROWS
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import LiveView
 
@@ -48,18 +48,18 @@ def process(
 
 
 @pytest.fixture(autouse=True)
-def only_what_is_possible(request: pytest.FixtureRequest) -> None:
+def skip_unsupported_rows(request: pytest.FixtureRequest) -> None:
     """Skip a row that a framework can't have, and say why."""
     call = getattr(request.node, "callspec", None)
     params = {} if call is None else call.params
-    for row in (params.get("manner"), request.node.originalname):
-        if reason := NOT_POSSIBLE.get((params.get("process"), row)):
+    for row in (params.get("mode"), request.node.originalname):
+        if reason := UNSUPPORTED_ROWS.get((params.get("process"), row)):
             pytest.skip(f"{params['process']}, {row}: {reason}")
 
 
 @pytest.fixture
-def halts(
+def stepped_agent(
     process: AgentProcess, model: ScriptedServer, core: AgentStepperCore
-) -> Iterator[AtHalts]:
+) -> Iterator[SteppedAgent]:
     with LiveView(core.ui_port) as person:
-        yield AtHalts(process, person, model)
+        yield SteppedAgent(process, person, model)

@@ -30,7 +30,7 @@ def main() -> None:
         row = json.loads(line)
         try:
             with AgentStepper(row["name"], "127.0.0.1", int(port), stop_on_entry=False):
-                made = getattr(agent, row["manner"])(row["text"])
+                made = getattr(agent, row["mode"])(row["text"])
                 output = runner.run(made) if asyncio.iscoroutine(made) else made
             end = {"output": output}
         except BaseException as error:

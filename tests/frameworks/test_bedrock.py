@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.unsupported_rows import installed_apart
+from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, replace
+from tests.frameworks.unsupported_rows import separately_installed
 
 each = pytest.mark.parametrize(
-    "process", [installed_apart("botocore")], indirect=True, scope="module"
+    "process", [separately_installed("botocore")], indirect=True, scope="module"
 )
 
 
@@ -73,32 +73,34 @@ def bedrock() -> Iterator[tuple[str, list[Any]]]:
 
 @each
 def test_a_query_of_bedrock_is_edited_and_its_attempts_are_one(
-    halts: AtHalts, bedrock: tuple[str, list[Any]]
+    stepped_agent: SteppedAgent, bedrock: tuple[str, list[Any]]
 ) -> None:
     url, requests = bedrock
-    halts.start("sync", url)
-    halts.edit(QUERY, replace("please add", "please, add"))
-    halts.edit(ANSWER, lambda body: json.loads(json.dumps(body).replace('"b": 3', '"b": 10')))
-    halts.edit("add's result", replace("12", "1200"))
-    halts.step(QUERY)
-    halts.edit(ANSWER, replace("The tools say: 1200", "Edited."))
-    assert halts.end() == {"output": "Edited."}
+    stepped_agent.start("sync", url)
+    stepped_agent.edit(QUERY, replace("please add", "please, add"))
+    stepped_agent.edit(
+        ANSWER, lambda body: json.loads(json.dumps(body).replace('"b": 3', '"b": 10'))
+    )
+    stepped_agent.edit("add's result", replace("12", "1200"))
+    stepped_agent.step(QUERY)
+    stepped_agent.edit(ANSWER, replace("The tools say: 1200", "Edited."))
+    assert stepped_agent.end() == {"output": "Edited."}
     assert [body["messages"][0]["content"][0]["text"] for body in requests] == [
         "please, add",
         "please, add",
         "please add",
     ]
-    query = next(row for row in halts.person.list_rows() if row.usage is not None)
+    query = next(row for row in stepped_agent.person.list_rows() if row.usage is not None)
     assert (query.name, query.usage and query.usage.input_tokens) == ("m", 7)
 
 
 @each
 def test_a_denied_query_of_bedrock_is_not_sent(
-    halts: AtHalts, bedrock: tuple[str, list[Any]]
+    stepped_agent: SteppedAgent, bedrock: tuple[str, list[Any]]
 ) -> None:
     url, requests = bedrock
-    halts.start("sync", url)
-    halts.at(QUERY)
-    halts.person.deny("no")
-    assert halts.end() == {"error": "ToolDeniedError", "message": "no"}
+    stepped_agent.start("sync", url)
+    stepped_agent.wait_for_halt(QUERY)
+    stepped_agent.person.deny("no")
+    assert stepped_agent.end() == {"error": "ToolDeniedError", "message": "no"}
     assert requests == []

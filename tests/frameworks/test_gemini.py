@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
-from tests.frameworks.unsupported_rows import installed_apart
+from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, replace
+from tests.frameworks.unsupported_rows import separately_installed
 
 
 class GeminiHandler(BaseHTTPRequestHandler):
@@ -48,13 +48,15 @@ def gemini() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("process", [installed_apart("google-adk")], indirect=True, scope="module")
-def test_a_gemini_model_halts(halts: AtHalts, gemini: str) -> None:
-    halts.start("gemini", gemini)
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    halts.edit("add", lambda call: {**call, "Argument": {"a": 2, "b": 10}})
-    halts.step("add's result")
-    halts.step(QUERY)
-    halts.edit(ANSWER, replace("The tools say: 12", "Edited."))
-    assert halts.end() == {"output": "Edited."}
+@pytest.mark.parametrize(
+    "process", [separately_installed("google-adk")], indirect=True, scope="module"
+)
+def test_a_gemini_model_halts(stepped_agent: SteppedAgent, gemini: str) -> None:
+    stepped_agent.start("gemini", gemini)
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    stepped_agent.edit("add", lambda call: {**call, "Argument": {"a": 2, "b": 10}})
+    stepped_agent.step("add's result")
+    stepped_agent.step(QUERY)
+    stepped_agent.edit(ANSWER, replace("The tools say: 12", "Edited."))
+    assert stepped_agent.end() == {"output": "Edited."}

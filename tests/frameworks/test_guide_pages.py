@@ -15,9 +15,9 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.docs.pages import GUIDE, blocks, write_files
 from tests.frameworks.agent_process import ENVIRONMENTS, HERE, NOTHING_SENT
-from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, replace
+from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, replace
 from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
-from tests.frameworks.unsupported_rows import installed_apart
+from tests.frameworks.unsupported_rows import separately_installed
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
@@ -59,12 +59,12 @@ class PageProcess:
         self._process.kill()  # it may halt yet, where the test failed
         self._process.communicate()
 
-    def start(self, name: str, manner: str, text: str) -> None:
+    def start(self, name: str, mode: str, text: str) -> None:
         """Start it as the page says."""
         cells = [block.text for block in blocks(self._page) if block.text.startswith("%")]
         assert len(cells) == 2
         command: list[str | Path] = [self._bin / "python", HERE / "run_cells.py"]
-        if manner == RUN:
+        if mode == RUN:
             assert any(
                 b.text == "agentstepper run -- python agent.py\n" for b in blocks(self._page)
             )
@@ -91,23 +91,23 @@ class PageProcess:
 @pytest.fixture
 def page(
     framework: str, model: ScriptedServer, core: AgentStepperCore, tmp_path: Path
-) -> Iterator[AtHalts]:
+) -> Iterator[SteppedAgent]:
     with (
         PageProcess(framework, tmp_path, model.base_url) as process,
         LiveView(core.ui_port) as person,
     ):
-        yield AtHalts(process, person, model)
+        yield SteppedAgent(process, person, model)
 
 
-@pytest.mark.parametrize("manner", [RUN, CELLS])
+@pytest.mark.parametrize("mode", [RUN, CELLS])
 @pytest.mark.parametrize(
-    "framework", [*FRAMEWORKS, *map(installed_apart, [*MORE_FRAMEWORKS, "mini-swe-agent"])]
+    "framework", [*FRAMEWORKS, *map(separately_installed, [*MORE_FRAMEWORKS, "mini-swe-agent"])]
 )
-def test_its_agent_is_stepped_and_edited(framework: str, manner: str, page: AtHalts) -> None:
+def test_its_agent_is_stepped_and_edited(framework: str, mode: str, page: SteppedAgent) -> None:
     tool, change, last = "add", add_ten, CODE if framework == "smolagents" else []
     if framework == "mini-swe-agent":
         tool, change, last = BASH
-    page.start(manner, "")
+    page.start(mode, "")
     page.step(QUERY)
     page.step(ANSWER)
     page.edit(tool, change)

@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.halt_edits import ANSWER, QUERY, AtHalts, change_argument, replace
-from tests.frameworks.unsupported_rows import installed_apart
+from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, change_argument, replace
+from tests.frameworks.unsupported_rows import separately_installed
 
 FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
 #: `make frameworks` has these besides.
@@ -29,12 +29,15 @@ SEAMS = {
     "crewai": {"crewai", "httpx"},
     "smolagents": {"smolagents", "httpx2"},
 }
-MANNERS = ("sync", "asynchronous", "stream")
+MODES = ("sync", "asynchronous", "stream")
 
 each_framework = pytest.mark.parametrize(
-    "process", [*FRAMEWORKS, *map(installed_apart, MORE_FRAMEWORKS)], indirect=True, scope="module"
+    "process",
+    [*FRAMEWORKS, *map(separately_installed, MORE_FRAMEWORKS)],
+    indirect=True,
+    scope="module",
 )
-each_manner = pytest.mark.parametrize("manner", MANNERS)
+each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @each_framework
@@ -45,129 +48,129 @@ def test_the_seams_are_active(process: AgentProcess, request: pytest.FixtureRequ
 
 @each_framework
 def test_the_run_records_its_seams_and_how_its_tool_was_found(
-    halts: AtHalts, request: pytest.FixtureRequest
+    stepped_agent: SteppedAgent, request: pytest.FixtureRequest
 ) -> None:
     framework = request.node.callspec.params["process"]
-    halts.start(halts.find_manner("sync", "asynchronous"), "please add")
+    stepped_agent.start(stepped_agent.find_mode("sync", "asynchronous"), "please add")
     for name in (QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
-        halts.step(name)
-    halts.end()
-    seams = halts.person.wait_until_ended().seams
+        stepped_agent.step(name)
+    stepped_agent.end()
+    seams = stepped_agent.person.wait_until_ended().seams
     assert isinstance(seams, RunSeams)
     versions = {seam.library: seam.version for seam in seams.seams if seam.is_active}
     assert SEAMS[framework] <= {library for library, version in versions.items() if version}
     assert seams.tools == (FoundTool(name="add", found_by=FoundBy.ADAPTER),)
-    said = [row for row in halts.person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE]
+    said = [row for row in stepped_agent.person.list_rows() if row.kind is EventKind.DEBUG_MESSAGE]
     assert [row.summary[:22] for row in said] == ["Halting at queries of "]
 
 
-@each_manner
+@each_mode
 @each_framework
-def test_five_edits_take_effect(manner: str, halts: AtHalts) -> None:
-    halts.start(manner, "please add")
-    halts.edit(QUERY, replace("please add", "kindly add"))
-    halts.edit(ANSWER, change_argument("b", 4))
-    halts.edit("add", lambda call: {**call, "Argument": {**call["Argument"], "b": 10}})
-    result = halts.person.get_data(halts.at("add's result"))
+def test_five_edits_take_effect(mode: str, stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(mode, "please add")
+    stepped_agent.edit(QUERY, replace("please add", "kindly add"))
+    stepped_agent.edit(ANSWER, change_argument("b", 4))
+    stepped_agent.edit("add", lambda call: {**call, "Argument": {**call["Argument"], "b": 10}})
+    result = stepped_agent.person.get_data(stepped_agent.wait_for_halt("add's result"))
     assert "12" in json.dumps(result)
-    halts.person.step("99" if isinstance(result, str) else 99)
-    halts.step(QUERY)
-    halts.edit(ANSWER, replace("The tools say: 99", "Edited."))
-    assert halts.end() == {"output": "Edited."}
-    first, second = halts.requests
+    stepped_agent.person.step("99" if isinstance(result, str) else 99)
+    stepped_agent.step(QUERY)
+    stepped_agent.edit(ANSWER, replace("The tools say: 99", "Edited."))
+    assert stepped_agent.end() == {"output": "Edited."}
+    first, second = stepped_agent.requests
     assert "kindly add" in json.dumps(first)
     assert "99" in json.dumps(second)
-    assert halts.names() == [QUERY, ANSWER, "add", "add's result", QUERY, ANSWER]
+    assert stepped_agent.list_halts() == [QUERY, ANSWER, "add", "add's result", QUERY, ANSWER]
 
 
-@each_manner
+@each_mode
 @each_framework
-def test_stop_ends_the_agent(manner: str, halts: AtHalts) -> None:
-    halts.start(manner, "please add")
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    halts.at("add")
-    halts.person.stop()
-    end = halts.end()
+def test_stop_ends_the_agent(mode: str, stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(mode, "please add")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    stepped_agent.wait_for_halt("add")
+    stepped_agent.person.stop()
+    end = stepped_agent.end()
     assert end["error"] in ("AgentStopped", "RepeatedStop")
-    assert len(halts.requests) == 1
+    assert len(stepped_agent.requests) == 1
 
 
-@each_manner
+@each_mode
 @each_framework
-def test_the_model_reads_that_a_tool_was_denied(manner: str, halts: AtHalts) -> None:
-    halts.start(manner, "please add")
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    halts.at("add")
-    halts.person.deny("Too dear.")
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    assert halts.end() == {"output": "The tools say: Too dear."}
+def test_the_model_reads_that_a_tool_was_denied(mode: str, stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(mode, "please add")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    stepped_agent.wait_for_halt("add")
+    stepped_agent.person.deny("Too dear.")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    assert stepped_agent.end() == {"output": "The tools say: Too dear."}
 
 
 @each_framework
-def test_a_denied_query_is_not_repeated(halts: AtHalts) -> None:
-    halts.start("sync", "please add")
-    halts.at(QUERY)
-    halts.person.deny("Not today.")
-    end = halts.end()
+def test_a_denied_query_is_not_repeated(stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start("sync", "please add")
+    stepped_agent.wait_for_halt(QUERY)
+    stepped_agent.person.deny("Not today.")
+    end = stepped_agent.end()
     assert "Not today." in end["message"]
-    assert halts.requests == []
+    assert stepped_agent.requests == []
 
 
-@each_manner
+@each_mode
 @each_framework
-def test_parallel_calls_have_their_names(manner: str, halts: AtHalts) -> None:
-    halts.start(manner, "both")
-    halts.step(QUERY)
-    halts.step(ANSWER)
+def test_parallel_calls_have_their_names(mode: str, stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(mode, "both")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
     ends = ("add", "search", "add's result", "search's result")
     for _ in ends:
-        halts.step(*ends)
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    assert halts.end() == {"output": "The tools say: 5, found boats"}
-    assert sorted(halts.names()[2:6]) == sorted(ends)
+        stepped_agent.step(*ends)
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    assert stepped_agent.end() == {"output": "The tools say: 5, found boats"}
+    assert sorted(stepped_agent.list_halts()[2:6]) == sorted(ends)
 
 
-@each_manner
+@each_mode
 @each_framework
-def test_a_sub_agent_halts_inside_of_its_call(manner: str, halts: AtHalts) -> None:
-    halts.start(manner, "delegate")
+def test_a_sub_agent_halts_inside_of_its_call(mode: str, stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(mode, "delegate")
     for name in (QUERY, ANSWER, "delegate", QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
-        halts.step(name)
-    assert "The tools say: 5" in json.dumps(halts.step("delegate's result"))
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    assert halts.end() == {"output": "The tools say: The tools say: 5"}
-    depths = [row.depth for row in halts.person.list_rows() if row.name == "add"]
+        stepped_agent.step(name)
+    assert "The tools say: 5" in json.dumps(stepped_agent.step("delegate's result"))
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    assert stepped_agent.end() == {"output": "The tools say: The tools say: 5"}
+    depths = [row.depth for row in stepped_agent.person.list_rows() if row.name == "add"]
     assert depths == [1, 1]
 
 
 @each_framework
-def test_a_query_that_the_client_repeats_is_one(halts: AtHalts) -> None:
-    halts.start("sync", "busy")
-    halts.edit(QUERY, replace("busy", "busy, kindly"))
-    halts.step(ANSWER)
-    assert halts.end() == {"output": "Well: busy, kindly"}
-    assert halts.names() == [QUERY, ANSWER]
-    assert all("kindly" in json.dumps(each) for each in halts.requests)
-    assert len(halts.requests) == 2
+def test_a_query_that_the_client_repeats_is_one(stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start("sync", "busy")
+    stepped_agent.edit(QUERY, replace("busy", "busy, kindly"))
+    stepped_agent.step(ANSWER)
+    assert stepped_agent.end() == {"output": "Well: busy, kindly"}
+    assert stepped_agent.list_halts() == [QUERY, ANSWER]
+    assert all("kindly" in json.dumps(each) for each in stepped_agent.requests)
+    assert len(stepped_agent.requests) == 2
 
 
 @each_framework
-def test_the_tools_timer_does_not_count_the_persons_pause(halts: AtHalts) -> None:
-    halts.start(halts.find_manner("asynchronous", "sync"), "work")
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    halts.at("slow")
+def test_the_tools_timer_does_not_count_the_persons_pause(stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start(stepped_agent.find_mode("asynchronous", "sync"), "work")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    stepped_agent.wait_for_halt("slow")
     pause_longer_than_a_second()
-    halts.person.step()
-    assert "worked" in json.dumps(halts.step("slow's result"))
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    assert halts.end() == {"output": "The tools say: worked"}
+    stepped_agent.person.step()
+    assert "worked" in json.dumps(stepped_agent.step("slow's result"))
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    assert stepped_agent.end() == {"output": "The tools say: worked"}
 
 
 def pause_longer_than_a_second() -> None:
@@ -176,21 +179,21 @@ def pause_longer_than_a_second() -> None:
 
 
 @pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
-def test_a_handoff_is_an_event(halts: AtHalts) -> None:
-    halts.start("sync", "expert")
-    halts.step(QUERY)
-    halts.step(ANSWER)
-    halts.step("transfer_to_expert")
-    assert halts.step("transfer_to_expert's result") == {"agent": "expert"}
-    answers: list[Any] = [halts.step(QUERY), halts.step(ANSWER)]
+def test_a_handoff_is_an_event(stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start("sync", "expert")
+    stepped_agent.step(QUERY)
+    stepped_agent.step(ANSWER)
+    stepped_agent.step("transfer_to_expert")
+    assert stepped_agent.step("transfer_to_expert's result") == {"agent": "expert"}
+    answers: list[Any] = [stepped_agent.step(QUERY), stepped_agent.step(ANSWER)]
     assert answers
-    assert "output" in halts.end()
+    assert "output" in stepped_agent.end()
 
 
 @pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
-def test_a_tool_over_mcp_is_one_event(halts: AtHalts) -> None:
-    halts.start("over_mcp", "please add")
+def test_a_tool_over_mcp_is_one_event(stepped_agent: SteppedAgent) -> None:
+    stepped_agent.start("over_mcp", "please add")
     for name in (QUERY, ANSWER, "add", "add's result", QUERY, ANSWER):
-        halts.step(name)
-    assert "5" in halts.end()["output"]
-    assert halts.names() == [QUERY, ANSWER, "add", "add's result", QUERY, ANSWER]
+        stepped_agent.step(name)
+    assert "5" in stepped_agent.end()["output"]
+    assert stepped_agent.list_halts() == [QUERY, ANSWER, "add", "add's result", QUERY, ANSWER]

@@ -15,8 +15,8 @@ _NO_NAMES = "its runner has no agents with names: `with dbg.agent(...)` names on
 _SYNC = "its agents run synchronously alone"
 _DENIED_QUERY = "test_a_denied_query_is_not_repeated"
 
-#: By framework and row: a manner, or a test's name.
-NOT_POSSIBLE = {
+#: By framework and row: a mode, or a test's name.
+UNSUPPORTED_ROWS = {
     ("mcp", _SUB_AGENT): _OTHER_PROGRAM,
     ("crewai", _DENIED_QUERY): "it runs a task that failed again, as often as `max_retry_limit`",
     ("mini-swe-agent", _DENIED_QUERY): "it repeats what litellm makes of status 403; Stop ends it",
@@ -33,6 +33,6 @@ NOT_POSSIBLE = {
 }
 
 
-def installed_apart(framework: str) -> Any:
+def separately_installed(framework: str) -> Any:
     """A framework as a parameter of tests that `make frameworks` runs, and `make test` doesn't."""
     return pytest.param(framework, marks=pytest.mark.frameworks)

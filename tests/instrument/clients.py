@@ -1,4 +1,4 @@
-"""What agents ask by: the vendors' clients, in each of their manners."""
+"""The vendors' clients that agents query models with, in each of their modes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from agentstepper_nb.models.scripted import ScriptedServer
 
 
 @dataclass(frozen=True)
-class Manner:
-    """One manner of asking.
+class ClientMode:
+    """One way in which a client queries a model.
 
     Args:
         api: "chat", "responses" or "messages".
@@ -35,15 +35,15 @@ class Manner:
         words = ("async" if self.is_async else "sync", "stream" if self.is_streamed else "json")
         return "-".join((self.api, *words, self.library.__name__))
 
-    def ask(self, server: ScriptedServer, text: str = "hello", max_retries: int = 2) -> str:
-        """Ask once; gives the text of the answer, as the client's own types have it."""
+    def query(self, server: ScriptedServer, text: str = "hello", max_retries: int = 2) -> str:
+        """Query once; gives the text of the answer, as the client's own types have it."""
         if self.is_async:
-            return asyncio.run(self._ask_async(server, text, max_retries))
+            return asyncio.run(self._query_async(server, text, max_retries))
         with self._client(server, max_retries) as client:
             call, read = _CALLS[self.api, self.is_streamed]
             return "".join(read(each) for each in _each(call(client, text), self.is_streamed))
 
-    async def _ask_async(self, server: ScriptedServer, text: str, max_retries: int) -> str:
+    async def _query_async(self, server: ScriptedServer, text: str, max_retries: int) -> str:
         async with self._client(server, max_retries) as client:
             call, read = _CALLS[self.api, self.is_streamed]
             answer = await call(client, text)
@@ -106,15 +106,15 @@ _CALLS: dict[tuple[str, bool], tuple[Callable[[Any, str], Any], Callable[[Any], 
     ("messages", True): (_messages(True), _read_message_event),
 }
 
-MANNERS = [
+CLIENT_MODES = [
     *(
-        Manner(api, is_async, is_streamed)
+        ClientMode(api, is_async, is_streamed)
         for api in ("chat", "responses", "messages")
         for is_async in (False, True)
         for is_streamed in (False, True)
     ),
     *(
-        Manner("chat", is_async, is_streamed, httpx)
+        ClientMode("chat", is_async, is_streamed, httpx)
         for is_async in (False, True)
         for is_streamed in (False, True)
     ),

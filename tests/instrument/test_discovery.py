@@ -141,7 +141,7 @@ def list_tools(person: LiveView) -> list[TimelineRow]:
     return [row for row in person.list_rows() if row.kind is EventKind.TOOL_INVOCATION]
 
 
-MANNERS: dict[str, Callable[[ScriptedServer], str]] = {
+CALLABLE_KINDS: dict[str, Callable[[ScriptedServer], str]] = {
     "closure": lambda server: loop(server, "add", make_tools(100)),
     "method": lambda server: loop(server, "add", {"add": Toolbox(100).add}),
     "partial": lambda server: loop(
@@ -150,11 +150,11 @@ MANNERS: dict[str, Callable[[ScriptedServer], str]] = {
 }
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("callable_kind", CALLABLE_KINDS)
 def test_a_call_can_be_edited_both_ways(
-    manner: str, stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+    callable_kind: str, stepper: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(MANNERS[manner], server)
+    asking = pool.submit(CALLABLE_KINDS[callable_kind], server)
     step_through(person, 2)
     tool = EventKind.TOOL_INVOCATION
     edit_at(person, tool, lambda call: {**call, "Argument": {"a": 2, "b": 30}})

@@ -21,7 +21,7 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.protocol.answers import Answer, RaiseAnswer, SkipAnswer
 from agentstepper_nb.protocol.data_model import EventKind
-from tests.instrument.clients import MANNERS, Manner
+from tests.instrument.clients import CLIENT_MODES, ClientMode
 from tests.instrument.queries import (
     MESSAGES,
     TEXT,
@@ -60,13 +60,13 @@ def test_nothing_is_asked_after_stop(
     assert server.exchanges == []
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
 def test_attempts_after_a_refusal_are_one_query(
-    manner: Manner, dbg: AgentStepper, person: LiveView, pool: Pool
+    client_mode: ClientMode, dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:
     rule = ScriptRule(always, say(TEXT), ErrorFault(429))
     with ScriptedServer(Script("busy", [rule])) as server:
-        asking = pool.submit(manner.ask, server)
+        asking = pool.submit(client_mode.query, server)
         person.step(replace_text(halted_body(person), "hello", "good day"))
         person.step()
         assert asking.result(TIMEOUT_S) == TEXT

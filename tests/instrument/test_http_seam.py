@@ -30,7 +30,7 @@ from agentstepper_nb.models.scripted import (
     say,
 )
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
-from tests.instrument.clients import MANNERS, Manner
+from tests.instrument.clients import CLIENT_MODES, ClientMode
 from tests.instrument.queries import (
     MESSAGES,
     TEXT,
@@ -46,15 +46,15 @@ from tests.sdk.scripted_core import TIMEOUT_S
 CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
 def test_prompt_and_answer_can_be_edited(
-    manner: Manner,
+    client_mode: ClientMode,
     dbg: AgentStepper,
     server: ScriptedServer,
     person: LiveView,
     pool: Pool,
 ) -> None:
-    asking = pool.submit(manner.ask, server)
+    asking = pool.submit(client_mode.query, server)
     person.step(replace_text(halted_body(person), "hello", "good day"))
     answer = halted_body(person)
     assert TEXT in json.dumps(answer)
@@ -69,18 +69,18 @@ def test_prompt_and_answer_can_be_edited(
 # ---- what the client reads ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
 def test_an_unedited_query_is_the_clients_own(
-    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+    client_mode: ClientMode, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(manner.ask, server)
+    asking = pool.submit(client_mode.query, server)
     person.step()
     person.step()
     assert asking.result(TIMEOUT_S) == TEXT
     assert [exchange.status for exchange in server.exchanges] == [200]
     usage = list_queries(person)[1].usage
     if not (
-        manner.api == "chat" and manner.is_streamed
+        client_mode.api == "chat" and client_mode.is_streamed
     ):  # whose streams tell usage on request only
         assert usage is not None
         assert usage.output_tokens

@@ -13,12 +13,12 @@ from agentstepper_nb import AgentStepper
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.sdk.sticky_edits import StickyEdits
-from tests.instrument.clients import MANNERS, Manner
+from tests.instrument.clients import CLIENT_MODES, ClientMode
 from tests.instrument.queries import TEXT, halted_body, replace_text, wait_for_queries
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
-ASYNC = Manner("chat", is_async=True, is_streamed=True)
+ASYNC = ClientMode("chat", is_async=True, is_streamed=True)
 
 
 def sent(server: ScriptedServer) -> list[str]:
@@ -31,11 +31,13 @@ def stick(person: LiveView, old: str, new: str) -> None:
     person.step(revision=2)
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
 def test_a_sticky_edit_is_made_again(
-    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+    client_mode: ClientMode, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(lambda: [manner.ask(server, "hello"), manner.ask(server, "hello")])
+    asking = pool.submit(
+        lambda: [client_mode.query(server, "hello"), client_mode.query(server, "hello")]
+    )
     stick(person, "hello", "good day")
     person.step()
     assert "good day" in json.dumps(halted_body(person))  # before anybody has done anything
@@ -50,7 +52,7 @@ def test_a_sticky_edit_is_made_again(
 def test_it_holds_where_the_run_does_not_halt(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(3)])
+    asking = pool.submit(lambda: [ASYNC.query(server, "hello") for _ in range(3)])
     stick(person, "hello", "good day")
     person.resume()
     asking.result(TIMEOUT_S)
@@ -60,7 +62,7 @@ def test_it_holds_where_the_run_does_not_halt(
 def test_an_edit_that_is_not_sticky_holds_once(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(2)])
+    asking = pool.submit(lambda: [ASYNC.query(server, "hello") for _ in range(2)])
     person.step(replace_text(halted_body(person), "hello", "good day"))
     person.resume()
     asking.result(TIMEOUT_S)
@@ -70,7 +72,7 @@ def test_an_edit_that_is_not_sticky_holds_once(
 def test_it_can_be_taken_back(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(lambda: [ASYNC.ask(server, "hello") for _ in range(3)])
+    asking = pool.submit(lambda: [ASYNC.query(server, "hello") for _ in range(3)])
     stick(person, "hello", "good day")
     person.step()
     person.step(replace_text(halted_body(person), "good day", "hello"))
@@ -99,7 +101,7 @@ def test_a_prompt_of_a_traced_function_is_edited_again(
 def test_only_a_prompts_edit_can_be_sticky(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:
-    asking = pool.submit(ASYNC.ask, server, "hello")
+    asking = pool.submit(ASYNC.query, server, "hello")
     person.step()
     body = halted_body(person)
     with pytest.raises(AssertionError, match="can't be made in later prompts too"):

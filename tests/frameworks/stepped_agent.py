@@ -9,15 +9,15 @@ from typing import Any
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.unsupported_rows import NOT_POSSIBLE
+from tests.frameworks.unsupported_rows import UNSUPPORTED_ROWS
 from tests.sdk.person import LiveView
 
 #: How a halt is written: what halts, and whether before or after it.
 QUERY, ANSWER = "query", "answer"
 
 
-class AtHalts:
-    """A row under way.
+class SteppedAgent:
+    """An agent that is stepped through one row of the matrix.
 
     Args:
         process: Runs the agent.
@@ -32,16 +32,16 @@ class AtHalts:
         self._before: list[Any] = []
         self._known: set[str] = set()
 
-    def start(self, manner: str, text: str) -> None:
+    def start(self, mode: str, text: str) -> None:
         """Begin a row with what the user says."""
         self._before = self._model.exchanges
         self._known = set(self.person.runs)
-        self._process.start("row", manner, text)
+        self._process.start("row", mode, text)
 
-    def find_manner(self, *manners: str) -> str:
-        """The first of these manners in which the framework can run an agent."""
+    def find_mode(self, *modes: str) -> str:
+        """The first of these modes in which the framework can run an agent."""
         framework = self._process.framework
-        return next(manner for manner in manners if (framework, manner) not in NOT_POSSIBLE)
+        return next(mode for mode in modes if (framework, mode) not in UNSUPPORTED_ROWS)
 
     @property
     def requests(self) -> list[Any]:
@@ -55,7 +55,7 @@ class AtHalts:
         """How the row ended."""
         return self._process.end()
 
-    def at(self, *names: str) -> TimelineRow:
+    def wait_for_halt(self, *names: str) -> TimelineRow:
         """The next halt, of one of these names: `query`, `answer`, `add`, `add's result`."""
         self.person.wait_until(lambda run: run.id not in self._known and bool(run.pending))
         pending = self.person.wait_until_halted()
@@ -65,18 +65,18 @@ class AtHalts:
 
     def step(self, *names: str) -> Any:
         """Step at the next halt, unedited; gives what stood there."""
-        body = self.person.get_data(self.at(*names))
+        body = self.person.get_data(self.wait_for_halt(*names))
         self.person.step()
         return body
 
     def edit(self, name: str, change: Callable[[Any], Any]) -> None:
         """Edit what stands at the next halt, and step."""
-        body = self.person.get_data(self.at(name))
+        body = self.person.get_data(self.wait_for_halt(name))
         edited = change(body)
         assert edited != body
         self.person.step(edited)
 
-    def names(self) -> list[str]:
+    def list_halts(self) -> list[str]:
         """The names of all halts of the row so far."""
         kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
         return [_name(row) for row in self.person.list_rows() if row.kind in kinds]
