@@ -173,9 +173,9 @@ async def _measure_requests(
     seconds = []
     for n in range(number):
         begin = time.perf_counter()
-        asked = asyncio.create_task(act(ActionKind.INPUT, n % SESSIONS, _INPUT))
+        action_task = asyncio.create_task(act(ActionKind.INPUT, n % SESSIONS, _INPUT))
         seconds.append(await handlers.wait_for_begin() - begin)
-        await asked
+        await action_task
         await handlers.wait_for_ends(1)
     begin = time.perf_counter()
     await asyncio.gather(*(act(ActionKind.INPUT, n % SESSIONS, _INPUT) for n in range(number)))

@@ -164,7 +164,7 @@ def _generate_bodies(size: int) -> Iterator[dict[str, Any]]:
     return (make_body(size, number) for number in count())
 
 
-def take_turns(conversation: Conversation, number: int) -> Iterator[EncodedTurn]:
+def encode_turns(conversation: Conversation, number: int) -> Iterator[EncodedTurn]:
     """The next turns of a conversation."""
     for _ in range(number):
         yield conversation.next_turn()

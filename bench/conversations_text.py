@@ -132,8 +132,10 @@ CONVERSATIONS: Final[ConversationMakers] = {
 
 
 def count_new_bytes(turns: Iterable[TextTurn]) -> int:
-    """The bytes that are said for the first time in a conversation."""
-    said = {json.dumps(TOOLS)}
+    """The bytes of the texts that a conversation sends for the first time."""
+    known_texts = {json.dumps(TOOLS)}
     for turn in turns:
-        said.update(map(json.dumps, [*turn.prompt["messages"][-2 * INTERVAL_TURNS :], turn.answer]))
-    return sum(map(len, said))
+        known_texts.update(
+            map(json.dumps, [*turn.prompt["messages"][-2 * INTERVAL_TURNS :], turn.answer])
+        )
+    return sum(map(len, known_texts))

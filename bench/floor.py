@@ -51,7 +51,7 @@ class EchoServer:
         self.client_port, self.ui_port = _port(agents), _port(uis)
 
     async def _on_agent(self, socket: ServerConnection) -> None:
-        _read_as_the_core_does(socket)
+        _set_core_read_size(socket)
         async for message in socket:
             assert isinstance(message, str)
             if message.startswith(EVENT_PREFIX):
@@ -61,13 +61,13 @@ class EchoServer:
             broadcast(self._uis, STATE_MESSAGE)
 
     async def _on_ui(self, socket: ServerConnection) -> None:
-        _read_as_the_core_does(socket)
+        _set_core_read_size(socket)
         self._uis.add(socket)
         await socket.wait_closed()
         self._uis.discard(socket)
 
 
-def _read_as_the_core_does(socket: ServerConnection) -> None:
+def _set_core_read_size(socket: ServerConnection) -> None:
     """Else the Core's ratio would be flattered by what it saves on reading."""
     if hasattr(socket.transport, "max_size"):
         socket.transport.max_size = READ_BYTES

@@ -78,11 +78,11 @@ def start_timed_agent(size: int, version: int) -> Iterator[TimedAgent]:
         size: Of each body, in bytes.
         version: 2, or 1 for an SDK that asks for none above it.
     """
-    asked = SUBPROTOCOL if version == VERSION else "none"
+    subprotocol = SUBPROTOCOL if version == VERSION else "none"
     with ExitStack() as stack:
         client_port, ui_port = json.loads(stack.enter_context(start_process("server", STORE)))
         stack.enter_context(start_process("viewer", str(ui_port), SUBPROTOCOL))
-        with patch.object(handshake, "SUBPROTOCOL", asked):
+        with patch.object(handshake, "SUBPROTOCOL", subprotocol):
             dbg = stack.enter_context(
                 AgentStepper("bench", "127.0.0.1", client_port, token=TOKENS.agent)
             )

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL
-from .conversation import ConversationV2, EncodedTurn, take_turns
+from .conversation import ConversationV2, EncodedTurn, encode_turns
 
 #: Halt points of one turn: an LLM query has two.
 HALT_POINTS_PER_TURN = 2
@@ -54,7 +54,7 @@ class LeasedAgent:
 
     def prepare(self, halt_points: int) -> list[EncodedTurn]:
         """The next turns, encoded."""
-        return list(take_turns(self._conversation, halt_points // HALT_POINTS_PER_TURN))
+        return list(encode_turns(self._conversation, halt_points // HALT_POINTS_PER_TURN))
 
     def send_turns(self, prepared: list[EncodedTurn]) -> None:
         """Reach these halt points, and wait until the Core says that it keeps them."""

@@ -126,10 +126,10 @@ def start_core() -> Iterator[tuple[int, int, int]]:
 
 def read_memory_bytes(process: int) -> int:
     """What a process has in memory, in bytes."""
-    told = subprocess.run(
+    listing = subprocess.run(
         ["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True
     )
-    return int(told.stdout) * 1024
+    return int(listing.stdout) * 1024
 
 
 if __name__ == "__main__":

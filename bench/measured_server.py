@@ -23,7 +23,7 @@ from .conversation import (
     ConversationV1,
     ConversationV2,
     EncodedTurn,
-    take_turns,
+    encode_turns,
 )
 
 
@@ -56,7 +56,7 @@ class MeasuredAgent:
 
     def measure_block(self, count: int) -> list[float]:
         """Seconds a round trip, of `count` turns."""
-        prepared = list(take_turns(self._conversation, count))
+        prepared = list(encode_turns(self._conversation, count))
         return [self._time_turn(turn) for turn in prepared]
 
     def _time_turn(self, turn: EncodedTurn) -> float:

@@ -24,7 +24,7 @@ from .workspace_steps import SnapshotCost
 if TYPE_CHECKING:
     from .open_long import BrowserOpening
 
-#: What a round trip may cost, against the floor, and in which arms.
+#: What a round trip may cost, against the floor, and in which setups.
 MAX_ROUND_TRIP_RATIO = 1.3
 _SETUPS_WITH_GOAL = ("version 1, memory", "version 1, relaxed")
 #: What a conversation may take on disk, and on the wire, against what is new in it.
@@ -60,7 +60,7 @@ The *floor* is what a debugger on WebSockets can hardly avoid: a bare echo of th
 server library with the same options and reads of the same size (`READ` in `hub/sockets.py`), that also
 sends the message and a small state frame to one connected UI.
 
-Agent, server and UI are processes of their own. Blocks of all arms take turns within one run, with a
+Agent, server and UI are processes of their own. Blocks of all setups take turns within one run, with a
 rest after each round, in which the stores index and tidy up. A ratio is that of two neighbouring blocks;
 shown are medians, and in brackets the middle half.
 
@@ -427,9 +427,14 @@ def _browser_opening_rows(opened: BrowserOpening) -> Iterator[tuple[str, ...]]:
     yield "rows in the document", f"{opened.rows}", _verdict(opened.rows, MAX_ROWS, f"≤ {MAX_ROWS}")
 
 
-def _snapshot_row(look: SnapshotCost) -> tuple[str, ...]:
-    words = _goal_verdict(look.seconds, look.goal)
-    return look.name, _format_spread(look.seconds, 1e3, "ms"), _format_own_ratio(look.ratio), words
+def _snapshot_row(snapshot: SnapshotCost) -> tuple[str, ...]:
+    words = _goal_verdict(snapshot.seconds, snapshot.goal)
+    return (
+        snapshot.name,
+        _format_spread(snapshot.seconds, 1e3, "ms"),
+        _format_own_ratio(snapshot.ratio),
+        words,
+    )
 
 
 def _format_own_ratio(ratio: Spread) -> str:

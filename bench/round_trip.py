@@ -1,6 +1,6 @@
 """What one round trip costs, against the floor.
 
-Blocks of all arms take turns, so that whatever else the machine does meets all of them; each block is
+Blocks of all setups alternate, so that whatever else the machine does meets all of them; each block is
 compared with the floor's block beside it. Then comes a rest, in which stores index what they got and
 tidy up: else that would fall on others. Processes are started anew several times, since where the system
 puts them decides more than what they do.
@@ -56,7 +56,7 @@ class RoundTrip:
 
 
 def measure(size: int, effort: Effort) -> list[RoundTrip]:
-    """Measure all arms at one size.
+    """Measure all setups at one size.
 
     Args:
         size: Of each body, in bytes.
@@ -69,19 +69,19 @@ def measure(size: int, effort: Effort) -> list[RoundTrip]:
 def _measure_set(size: int, effort: Effort) -> list[list[float]]:
     """The rounds of one set of processes."""
     with ExitStack() as stack:
-        arms = [stack.enter_context(start_agent(kind, size)) for kind in SETUPS]
-        for each in arms:
+        agents = [stack.enter_context(start_agent(kind, size)) for kind in SETUPS]
+        for each in agents:
             each.measure_block(2 * effort.turns)  # to warm up
-        return [_measure_round(arms, index, effort) for index in range(effort.blocks)]
+        return [_measure_round(agents, index, effort) for index in range(effort.blocks)]
 
 
-def _measure_round(arms: list[MeasuredAgent], index: int, effort: Effort) -> list[float]:
+def _measure_round(agents: list[MeasuredAgent], index: int, effort: Effort) -> list[float]:
     """One block of each arm, another one first each time; each block's median."""
     time.sleep(effort.rest)
-    medians = [0.0] * len(arms)
-    for shift in range(len(arms)):
-        which = (index + shift) % len(arms)
-        medians[which] = statistics.median(arms[which].measure_block(effort.turns))
+    medians = [0.0] * len(agents)
+    for shift in range(len(agents)):
+        which = (index + shift) % len(agents)
+        medians[which] = statistics.median(agents[which].measure_block(effort.turns))
     return medians
 
 

@@ -34,7 +34,9 @@ def main(store: str) -> None:
 def _server(store: str, folder: Path) -> EchoServer | AgentStepperCore:
     if not store:
         return EchoServer()
-    kept: dict[str, Any] = {} if store == "memory" else {"data": folder, "durability": store}
+    store_options: dict[str, Any] = (
+        {} if store == "memory" else {"data": folder, "durability": store}
+    )
     return AgentStepperCore(
         "127.0.0.1",
         0,
@@ -42,7 +44,7 @@ def _server(store: str, folder: Path) -> EchoServer | AgentStepperCore:
         token=TOKENS.agent,
         control_token=TOKENS.control,
         worker_token=TOKENS.worker,
-        **kept,
+        **store_options,
     )
 
 

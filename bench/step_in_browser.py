@@ -32,16 +32,16 @@ AGENT = """
 import sys, time
 from agentstepper_nb import AgentStepper
 
-def tell():
+def print_time():
     print(time.time(), flush=True)
 
 with AgentStepper("clicked") as dbg:
-    tell()
+    print_time()
     for number in range(int(sys.argv[1])):
         with dbg.tool("count", {"number": number}) as tool:
-            tell()
+            print_time()
             tool.result = number
-        tell()
+        print_time()
 """
 
 #: The page's clock counts from a moment of its own, which is found where the system's clock ticks.
@@ -84,9 +84,9 @@ def measure(clicks: int) -> list[float]:
             for seq in range(1, clicks + 2):
                 expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text(str(seq))
                 view.press("Step")
-            said, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=60)
             pressed: list[float] = page.evaluate("window.clicks")
-    resumed = [float(line) * 1000 for line in said.splitlines()]
+    resumed = [float(line) * 1000 for line in output.splitlines()]
     pairs = list(zip(pressed, resumed, strict=True))[1:]
     return [went - click for click, went in pairs]
 

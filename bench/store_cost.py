@@ -104,7 +104,7 @@ class HaltPointRecords:
         self._harness.start()
         self._harness.resume(self._harness.begin_query()[1])
 
-    def take(self, number: int) -> list[list[Record]]:
+    def make_next(self, number: int) -> list[list[Record]]:
         """The records of the next ones; the first time those of the run's beginning are among them."""
         return [self._next() for _ in range(number)]
 
@@ -147,7 +147,7 @@ async def _append_rounds(
     with closing(open_store(folder)) as store, (folder / "floor").open("ab", buffering=0) as file:
         for _ in range(effort.rounds + 1):
             few, many = (
-                halt_points.take(number) for number in (effort.one_by_one, effort.together)
+                halt_points.make_next(number) for number in (effort.one_by_one, effort.together)
             )
             rounds.append(
                 (
@@ -209,7 +209,7 @@ async def _wait_until_idle(folder: Path) -> int:
 def _measure_opening(effort: StoreEffort) -> FolderOpening:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        records = [record for each in HaltPointRecords().take(STEPS) for record in each]
+        records = [record for each in HaltPointRecords().make_next(STEPS) for record in each]
         asyncio.run(_fill(folder, effort.runs, fold_records(records)))
         seconds = [_time_opening(folder) for _ in range(effort.rounds + 1)][1:]
     return FolderOpening(effort.runs, Spread.of(seconds))

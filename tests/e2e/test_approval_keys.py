@@ -15,7 +15,7 @@ from .lab import DebuggerView, Lab
 AGENT = """
 %load_ext agentstepper_nb
 from agentstepper_nb import AgentStepper, Approval, ToolDeniedError
-def ask(dbg, name, risk):
+def request_approval(dbg, name, risk):
     try:
         with dbg.tool(name, {"folder": "build"}, approval=Approval("It deletes.", risk)) as tool:
             tool.result = None
@@ -26,7 +26,7 @@ def ask(dbg, name, risk):
 ASKING = """
 %%step asking
 risks = {"one": "low", "two": "medium", "three": "high", "four": "high"}
-came = [ask(dbg, *each) for each in risks.items()]
+came = [request_approval(dbg, *each) for each in risks.items()]
 print(came)
 """
 

@@ -58,7 +58,7 @@ class SessionsView:
         """What was said in the open conversation."""
         return self.root.get_by_role("log", name="Messages")
 
-    def told(self, agent: str) -> Locator:
+    def guidance_field(self, agent: str) -> Locator:
         """The field for what an agent's next step is to be told."""
         return self.root.get_by_role("textbox", name=f"Message to the next step of {agent}")
 
@@ -86,7 +86,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     view.pause(one)
     expect(view.steps).to_contain_text("cats")
     view.press("Interrupt")
-    view.told(one).fill("lions")
+    view.guidance_field(one).fill("lions")
     view.press("Send")
     expect(view.root).to_contain_text("Guidance for its next step: lions")
     view.press("Resume")
@@ -94,8 +94,8 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
 
     view.row(one).press("s")
     expect(view.root.get_by_role("radio", name="Send input")).to_be_checked()
-    view.told(one).fill("tigers")
-    view.told(one).press("Enter")
+    view.guidance_field(one).fill("tigers")
+    view.guidance_field(one).press("Enter")
     expect(view.steps).to_contain_text("tigers")
     expect(view.row(one)).to_be_focused()
 
