@@ -199,7 +199,7 @@ class AnswerCollector:
     def __init__(self, interpreter: Interpreter, session: str) -> None:
         self._interpreter = interpreter
         self._session = session
-        self._said: dict[str, Message] = {}
+        self._messages_by_id: dict[str, Message] = {}
         self._changed = asyncio.Event()
         self._removed = False
 
@@ -226,13 +226,15 @@ class AnswerCollector:
             raise
         finally:
             detach()
-        return [message for message in self._said.values() if message.role != "user"]
+        return [message for message in self._messages_by_id.values() if message.role != "user"]
 
     def _receive(self, event: ChatEvent) -> None:
         if isinstance(event, ChatMessageChanged):
-            self._said[event.message.id] = event.message
+            self._messages_by_id[event.message.id] = event.message
         elif isinstance(event, ChatSessionSnapshot):  # a person may have taken some out
-            self._said = {id: said for id, said in self._said.items() if self._has_message(id)}
+            self._messages_by_id = {
+                id: message for id, message in self._messages_by_id.items() if self._has_message(id)
+            }
         elif isinstance(event, ChatSessionRemoved):
             self._removed = True
         self._changed.set()

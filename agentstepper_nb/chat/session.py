@@ -102,14 +102,14 @@ class ChatSession:
     def __init__(
         self, transcript: ChatTranscript, config: ChatConfig, listed: Callable[[], None]
     ) -> None:
-        kept = transcript.summary()
-        self.id = kept.id
-        self.title = kept.title
-        self.auto_chat = kept.auto_chat
+        summary = transcript.summary()
+        self.id = summary.id
+        self.title = summary.title
+        self.auto_chat = summary.auto_chat
         self.config = config
         self.states = SessionStates()
-        self.auto = AutoChat(kept.auto_chat_max)
-        self.agents = SessionAgents(self.id, config.agents, kept.default_agent)
+        self.auto = AutoChat(summary.auto_chat_max)
+        self.agents = SessionAgents(self.id, config.agents, summary.default_agent)
         self.listeners = EventListeners[ChatEvent](config.log)
         self.turn: TurnHandle | None = None
         self.last_turn: TurnHandle | None = None  # the last one that ended
@@ -118,7 +118,7 @@ class ChatSession:
         self._is_reserved = False
         self._speaking: str | None = None
         self._on_list_changed = listed
-        self._created_at, self._updated_at = kept.created_at, kept.updated_at
+        self._created_at, self._updated_at = summary.created_at, summary.updated_at
         self.recording = RunRecorder(
             self._run_name,
             workspace=config.workspace,
@@ -127,7 +127,7 @@ class ChatSession:
             notify_changed=self.notify_changed,
             log=config.log,
         )
-        self.recording.run_id = kept.run_id
+        self.recording.run_id = summary.run_id
         memory = Memory(window=config.window)
         self.conversation = SessionMessages(
             memory, transcript, self.listeners.notify, self._report_write_failure
@@ -136,7 +136,7 @@ class ChatSession:
             memory.put(_mark_final(message))
         if len(transcript):  # a turn was had: it isn't new
             self.states.begin()
-            self.states.end(kept.ending or TurnEnding.STOPPED)
+            self.states.end(summary.ending or TurnEnding.STOPPED)
         self._sent_info = self.info
 
     # ---- what it is ---------------------------------------------------------------------------------

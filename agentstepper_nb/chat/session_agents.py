@@ -112,7 +112,7 @@ class SessionAgents:
         """
         found = self._agents.get(name or self._default or "")
         if found is None:
-            raise CommandError("unknown_agent", self._nobody(name))
+            raise CommandError("unknown_agent", self._describe_unknown_agent(name))
         return found
 
     def phase(self, name: str, phase: ChatAgentPhase) -> ChatAgentInfo:
@@ -142,7 +142,7 @@ class SessionAgents:
         """All of them."""
         return tuple(self.info(name) for name in self._agents)
 
-    def _nobody(self, name: str | None) -> str:
+    def _describe_unknown_agent(self, name: str | None) -> str:
         if not self._agents:
             return "This chat has no agent: add one."
         there = ", ".join(self._agents)

@@ -38,7 +38,7 @@ class ChatSessions:
         self._config = config
         self._live: dict[str, ChatSession] = {}
         self._transcripts = ChatTranscripts(folder)
-        self._kept: list[ChatSessionInfo] = []  # as the disk was looked at last
+        self._stored_infos: list[ChatSessionInfo] = []  # as the disk was looked at last
         self._listeners = EventListeners[ChatSessionList](config.log)
         self._due: asyncio.Handle | None = None  # several changes in a row are told once
         self._removing: set[asyncio.Task[None]] = set()
@@ -105,7 +105,7 @@ class ChatSessions:
 
     def sessions(self) -> list[ChatSessionInfo]:
         """All sessions, live and kept, the one that changed last first."""
-        self._kept = self._transcripts.list_stored_sessions(self._live)
+        self._stored_infos = self._transcripts.list_stored_sessions(self._live)
         return self._sorted()
 
     def attach_sessions(self, listener: Callable[[ChatSessionList], None]) -> Callable[[], None]:
@@ -201,7 +201,7 @@ class ChatSessions:
             self._due = asyncio.get_running_loop().call_soon(self._notify)
 
     def _removed(self, session_id: str) -> None:
-        self._kept = [each for each in self._kept if each.id != session_id]
+        self._stored_infos = [each for each in self._stored_infos if each.id != session_id]
         self._changed()
 
     def _notify(self) -> None:
@@ -210,5 +210,5 @@ class ChatSessions:
 
     def _sorted(self) -> list[ChatSessionInfo]:
         live = {session.id: session.info for session in self._live.values()}
-        known = {each.id: each for each in self._kept} | live
+        known = {each.id: each for each in self._stored_infos} | live
         return sorted(known.values(), key=lambda each: (each.updated_at, each.id), reverse=True)

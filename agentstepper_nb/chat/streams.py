@@ -194,12 +194,12 @@ class AnswerChannel:
     """
 
     def __init__(self, confirm: ConfirmCallback) -> None:
-        self._said: asyncio.Queue[Item | None] = asyncio.Queue()  # None: that was all
+        self._item_queue: asyncio.Queue[Item | None] = asyncio.Queue()  # None: that was all
         self._confirm = confirm
 
     def send(self, item: Item) -> None:
         """There is more of the answer."""
-        self._said.put_nowait(item)
+        self._item_queue.put_nowait(item)
 
     def replace_text(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
@@ -207,7 +207,7 @@ class AnswerChannel:
 
     async def request_choice(self, text: str, choices: Sequence[str], details: Any = None) -> str:
         """Ask the person, once all that was said before is told; gives the choice."""
-        await self._said.join()
+        await self._item_queue.join()
         return await self._confirm(text, choices, details=details)
 
     async def read(
@@ -219,11 +219,11 @@ class AnswerChannel:
             work: Begins it, once the first item is asked for.
         """
         task = asyncio.create_task(work())
-        task.add_done_callback(lambda _: self._said.put_nowait(None))
+        task.add_done_callback(lambda _: self._item_queue.put_nowait(None))
         try:
-            while (item := await self._said.get()) is not None:
+            while (item := await self._item_queue.get()) is not None:
                 yield item
-                self._said.task_done()
+                self._item_queue.task_done()
             task.result()
         finally:
             task.cancel()

@@ -47,8 +47,8 @@ class TerminalApprover:
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, until there is an answer."""
-        say = self._screen.write_line
-        say(
+        write_line = self._screen.write_line
+        write_line(
             f"Asks for approval · {request.risk} risk · {request.policy_reason}",
             _STYLES[request.risk],
         )
@@ -61,7 +61,7 @@ class TerminalApprover:
                     question, await self._keyboard.read_line(ScreenPrompt(question.prompt))
                 )
         except asyncio.CancelledError:
-            say(
+            write_line(
                 "The call was already answered elsewhere, or the agent's answer was cancelled.",
                 "dim",
             )

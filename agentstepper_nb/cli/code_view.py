@@ -52,20 +52,20 @@ class CodeView:
                 self._trace(kind, data)
 
     def _trace(self, kind: str, data: dict[str, Any]) -> None:
-        say = self._screen.write_line
+        write_line = self._screen.write_line
         match kind:
             case "error":
-                say(f"Error: {data.get('message')}", "red")
+                write_line(f"Error: {data.get('message')}", "red")
             case "warning":
-                say(f"Note: {data.get('message')}", "yellow")
+                write_line(f"Note: {data.get('message')}", "yellow")
             case "approval_required" if not self._can_approve:
-                say(f"Asks for approval: {data.get('why')}", "yellow")
+                write_line(f"Asks for approval: {data.get('why')}", "yellow")
             case "approval" if data.get("decision") == "denied":
-                say(f"  denied: {data.get('reason')}", "yellow")
+                write_line(f"  denied: {data.get('reason')}", "yellow")
             case "approval":
-                say("  approved", "green")
+                write_line("  approved", "green")
             case "edited":
-                say(_edited(data), "yellow")
+                write_line(_edited(data), "yellow")
 
 
 def _edited(data: dict[str, Any]) -> str:

@@ -256,15 +256,17 @@ class Transcript:
 
     def replace_messages(self, messages: Sequence[ChatMessage]) -> None:
         """A person has edited the conversation in a prompt: it goes on as it is there."""
-        kept = 0
+        unchanged_count = 0
         for own, edited in zip(self.messages, messages, strict=False):
             if own != edited:
                 break
-            kept += 1
-        if kept == len(self.messages) == len(messages):
+            unchanged_count += 1
+        if unchanged_count == len(self.messages) == len(messages):
             return
-        edit = PromptEdit(unchanged_count=kept, messages=tuple(messages[kept:]))
-        self.messages[kept:] = edit.messages
+        edit = PromptEdit(
+            unchanged_count=unchanged_count, messages=tuple(messages[unchanged_count:])
+        )
+        self.messages[unchanged_count:] = edit.messages
         self.record_event(TraceEvent(EDITED_KIND, msgspec.to_builtins(edit)))
 
     def record_event(self, event: AgentEvent) -> None:

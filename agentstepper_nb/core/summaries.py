@@ -191,11 +191,11 @@ def _last_messages(items: list[Any]) -> str:
         return _text(items[-1])
     new, answer = _split_last(items)
     if not new:
-        said = _say(answer)
+        said = _join_parts(answer)
         return f"Asks to go on after: {said}" if said else "Asks to go on"
     spoken = [message for message in new if message.role != "system"] or new
     results = _last_results(spoken)
-    return _say_results(results, answer) if results else _say(spoken[-1].parts)
+    return _say_results(results, answer) if results else _join_parts(spoken[-1].parts)
 
 
 def _split_last(items: list[Any]) -> tuple[list[LlmMessage], list[Part]]:
@@ -239,11 +239,11 @@ def _summarize_content(value: Any) -> str:
 
 def _answer(value: Any) -> str:
     parts = read_answer(value)
-    said = _text(value) if parts is None else _say(parts)
+    said = _text(value) if parts is None else _join_parts(parts)
     return extract_first_line(said) or "Answers with nothing"
 
 
-def _say(parts: Sequence[Part]) -> str:
+def _join_parts(parts: Sequence[Part]) -> str:
     """What a message says: its calls, else its texts, else its images and files."""
     calls = [part for part in parts if part.kind is PartKind.CALL]
     if calls:
@@ -319,7 +319,7 @@ def _result(value: Any) -> str:
         return "Returned nothing"
     message = read_framework_message(value)
     if message is not None and not any(part.kind is PartKind.RESULT for part in message.parts):
-        return extract_first_line(_say(message.parts)) or "Returned an empty text"
+        return extract_first_line(_join_parts(message.parts)) or "Returned an empty text"
     content = value if message is None else message.parts[-1].value
     return _summarize_content(content) or "Returned an empty text"
 

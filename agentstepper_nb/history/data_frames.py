@@ -87,7 +87,7 @@ def _run(run: Run) -> dict[str, Any]:
         "name": run.name,
         "program": run.program,
         "state": str(run.state),
-        "ending": _word(run.ending),
+        "ending": _enum_value(run.ending),
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "duration": None if run.ended_at is None else run.ended_at - run.started_at,
@@ -132,7 +132,7 @@ def _row(line: TimelineRow, sentence: str | None, note: str | None) -> dict[str,
         "id": line.id,
         "seq": line.seq,
         "kind": str(line.kind),
-        "side": _word(line.side),
+        "side": _enum_value(line.side),
         "name": line.name,
         "source": str(line.source),
         "target": str(line.target),
@@ -142,10 +142,10 @@ def _row(line: TimelineRow, sentence: str | None, note: str | None) -> dict[str,
         "duration": line.duration,
         "tokens": _tokens(line.usage),
         "cost": line.usage and line.usage.cost,
-        "outcome": _word(line.outcome),
+        "outcome": _enum_value(line.outcome),
         "failure": _failure(line.failure),
         "edited": line.edited,
-        "answer": _word(line.answer),
+        "answer": _enum_value(line.answer),
         "approval": line.approval,
         "reason": line.reason,
         "size": line.size,
@@ -194,7 +194,7 @@ def _hit(hit: SearchHit, name: str | None) -> dict[str, Any]:
     }
 
 
-def _word(value: AnswerKind | EventOutcome | str | None) -> str | None:
+def _enum_value(value: AnswerKind | EventOutcome | str | None) -> str | None:
     return None if value is None else str(value)
 
 

@@ -264,9 +264,9 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
-        kept = self.hub.debugger.agent_credentials(hello.run)
+        stored = self.hub.debugger.agent_credentials(hello.run)
         welcome = agent_messages.make_welcome(
-            hello, self._sequence.last_received, None if kept is None else kept.hash_key
+            hello, self._sequence.last_received, None if stored is None else stored.hash_key
         )
         self.hub.perform(outputs, on_synced=partial(self._welcome, welcome))
 

@@ -54,11 +54,11 @@ def announce(stepper: BaseStepper, discovered: Sequence[str] = ()) -> str:
     line = stepper._current_session().events.seams.pop_announcement(discovered)
     if line:
         _announcer.has_announced = True
-        _say(line)
+        _write_notice(line)
     return line
 
 
-def _say(line: str) -> None:
+def _write_notice(line: str) -> None:
     if _announcer.write_notice is None:
         return
     try:

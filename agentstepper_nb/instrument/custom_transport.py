@@ -131,13 +131,13 @@ class _OwnQuery:
         begun = yield from flow.begin(
             _QUERY, body, self._model, convert_edit=self._check_body, original=self._body
         )
-        answer = yield from self._ask(flow, begun.event, begun.value)
+        answer = yield from self._run_query(flow, begun.event, begun.value)
         if isinstance(answer, dict):
             answer = yield from tools.begin_calls(flow, self._body, answer)
             record_called_tools(self.stepper, answer)
         return answer
 
-    def _ask(self, flow: HaltFlow, event: OpenEvent, body: JsonObject) -> Flow[Any]:
+    def _run_query(self, flow: HaltFlow, event: OpenEvent, body: JsonObject) -> Flow[Any]:
         sent = CallResult()
         if not event.skipped:
             sent = yield CallEffect(self._send, (body,), {})

@@ -204,7 +204,7 @@ class InferredTools:
         newest = {key: result for result in results for key in result.match_keys}
         edits: dict[int, Any] = {}
         for index, result in enumerate(results):
-            pending = self._take(result, path) if result in newest.values() else None
+            pending = self._pop_pending_call(result, path) if result in newest.values() else None
             if pending is not None:
                 yield from self._end_call(flow, pending, result)
             for key in result.match_keys:
@@ -217,7 +217,9 @@ class InferredTools:
             found[index].edit(content)
         return copied
 
-    def _take(self, result: WireToolResult, path: tuple[str, ...]) -> _PendingCall | None:
+    def _pop_pending_call(
+        self, result: WireToolResult, path: tuple[str, ...]
+    ) -> _PendingCall | None:
         """The call that a result ends, once; None where another seam has had it."""
         with self._lock:
             pending = self._find_pending(result.match_keys, path)

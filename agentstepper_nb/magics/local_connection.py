@@ -43,7 +43,7 @@ class LocalConnection:
         """Send a command, from any thread; gives its id."""
         number = next(self._numbers)
         id = f"c{number}"
-        self._core.loop.call_soon_threadsafe(self._say, command, number, id)
+        self._core.loop.call_soon_threadsafe(self._send_now, command, number, id)
         return id
 
     def close(self) -> None:
@@ -54,9 +54,9 @@ class LocalConnection:
 
     def _open(self) -> None:
         self._session = self._core.connect_view(self._peer)
-        self._say(_HELLO, next(self._numbers), "hello")
+        self._send_now(_HELLO, next(self._numbers), "hello")
 
-    def _say(self, command: Struct, number: int, id: str) -> None:
+    def _send_now(self, command: Struct, number: int, id: str) -> None:
         if self._session is not None:
             self._session.receive(ui.from_ui.encode(command, number, id))
 

@@ -290,7 +290,7 @@ def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[s
         return start(*args, **kwargs)
     scope = find_numbering_scope()
     if scope is not None and not thread.name.startswith(_UNNUMBERED_NAMES):
-        call, run = _carry(scope.open_child("thread")), thread.run
+        call, run = _wrap_in_scope(scope.open_child("thread")), thread.run
 
         def run_carried() -> None:
             vars(thread).pop("run", None)  # a thread that has ended isn't held by itself
@@ -311,7 +311,7 @@ def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if contexts:
             _set_in_copies(contexts, scope, "pool")
         else:
-            args = (partial(_carry(scope.open_child("pool")), args[0]), *args[1:])
+            args = (partial(_wrap_in_scope(scope.open_child("pool")), args[0]), *args[1:])
     with suspend_numbering():  # the pool's own threads come and go
         return submit(*args, **kwargs)
 
@@ -342,7 +342,7 @@ def _set_in_copies(contexts: list[Context], scope: Scope, kind: str) -> None:
             context.run(_current.set, child)
 
 
-def _carry(scope: Scope) -> Callable[..., Any]:
+def _wrap_in_scope(scope: Scope) -> Callable[..., Any]:
     """What calls a function in a scope, and with the values that carried variables have here."""
     values = [(_current, scope), *((variable, variable.get()) for variable in _carried)]
 

@@ -150,7 +150,7 @@ class SeamRecorder:
         self._lock = threading.Lock()
         self._tools: dict[FoundTool, None] = {}  # in order
         self._sent = (-1, 0)  # the source's generation and the number of tools
-        self._said: dict[str, None] | None = None  # seams that the announcement named
+        self._announced: dict[str, None] | None = None  # seams that the announcement named
         self._said_generation = -1
 
     @property
@@ -199,13 +199,15 @@ class SeamRecorder:
         if source is None or (source.generation == self._said_generation and not discovered):
             return ""
         with self._lock:
-            is_first = self._said is None
-            said = self._said = {} if self._said is None else self._said
+            is_first = self._announced is None
+            announced = self._announced = {} if self._announced is None else self._announced
             self._said_generation = source.generation
             news = [
-                each for each in source.list_seams() if each.is_active and each.library not in said
+                each
+                for each in source.list_seams()
+                if each.is_active and each.library not in announced
             ]
-            said.update(dict.fromkeys(each.library for each in news))
+            announced.update(dict.fromkeys(each.library for each in news))
         return _announce(describe_seams(news), ", ".join(discovered), is_first)
 
 

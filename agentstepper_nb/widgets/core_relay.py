@@ -93,7 +93,7 @@ class _Pipe:
         self._link = link
         # Bounded by what a view asks: it waits for answers.
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
-        self._life = asyncio.create_task(self._live())
+        self._run_task = asyncio.create_task(self._live())
 
     def receive(self, text: str) -> None:
         """A text of the view came."""
@@ -104,7 +104,7 @@ class _Pipe:
 
     def on_closed(self) -> None:
         """The view is gone. Idempotent."""
-        self._life.cancel()
+        self._run_task.cancel()
 
     async def _live(self) -> None:
         try:

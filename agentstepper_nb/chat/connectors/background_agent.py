@@ -171,8 +171,8 @@ class BackgroundAgent(InterpreterABC):
 
     async def _create_session(self, agents: AsyncAgents, chat: str) -> AgentState:
         """The session that was created for a chat's, or a new one where that has ended."""
-        for life in itertools.count():
-            id = str(uuid.uuid5(_ID_NAMESPACE, f"{chat}/{self.name}/{life}"))
+        for attempt in itertools.count():
+            id = str(uuid.uuid5(_ID_NAMESPACE, f"{chat}/{self.name}/{attempt}"))
             # Creating is idempotent: where there is one, nothing is.
             await agents.create_agent(**{**self._create, "session_id": id})
             state = await agents.state(id)
@@ -283,13 +283,15 @@ class StepWaiter:
         """Whether a step was given the text. In the debugger a person may have edited what it was given:
         then it is the first one whose frame was made after the session was told.
         """
-        text, told = self._text, self._sent_steps
+        text, state_received = self._text, self._sent_steps
         if text is not None and isinstance(step.guidance, str) and text in step.guidance:
             return True
-        if told is None or step.iteration < told.iteration:
+        if state_received is None or step.iteration < state_received.iteration:
             return False
-        under_way = StepRunnerState.from_state(told).pending_guidance is not None
-        return step.iteration > told.iteration or (step.guidance is not None and not under_way)
+        under_way = StepRunnerState.from_state(state_received).pending_guidance is not None
+        return step.iteration > state_received.iteration or (
+            step.guidance is not None and not under_way
+        )
 
     def _check(self) -> None:
         action, state = self._action, self.state

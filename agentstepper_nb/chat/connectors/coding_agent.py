@@ -130,7 +130,7 @@ class CodingAgent(StreamingAgent):
             "policy": policy,
             **settings,
         }
-        self._kept: AgentConversations | None = None
+        self._conversations: AgentConversations | None = None
         self._open: dict[str, AgentConversation] = {}  # by the chat's sessions
 
     async def answer(self, message: Message, turn: Turn, channel: AnswerChannel) -> None:
@@ -154,8 +154,8 @@ class CodingAgent(StreamingAgent):
         """Close all of them."""
         for session_id in list(self._open):
             await self.on_session_closed(session_id)
-        if self._kept is not None:
-            await self._kept.close()
+        if self._conversations is not None:
+            await self._conversations.close()
 
     async def _conversation(self, turn: Turn) -> AgentConversation:
         found = self._open.get(turn.session_id)
@@ -165,9 +165,9 @@ class CodingAgent(StreamingAgent):
                 raise CodingSessionError(
                     f"The agent {self.name} has no folder to work in: name one by `workspace=`."
                 )
-            if self._kept is None:
-                self._kept = await asyncio.to_thread(_conversations, self._options)
-            found = await self._kept.open(
+            if self._conversations is None:
+                self._conversations = await asyncio.to_thread(_conversations, self._options)
+            found = await self._conversations.open(
                 f"{turn.session_id}/{self.name}",
                 workspace=workspace,
                 data_dir=turn.data_dir,

@@ -60,21 +60,21 @@ class RemoteAgentRunner:
         try:
             async with aclosing(
                 self._connection.stream("attend", attend, AgentTurnRequest)
-            ) as asked:
-                async for each in asked:
+            ) as request:
+                async for each in request:
                     await self._run_turn(each)
         finally:
             await self._cancel_answer()
             await self._agent.on_session_closed(attend.session)
             await self._agent.close()
 
-    async def _run_turn(self, asked: AgentTurnRequest) -> None:
-        if not asked.cancelled:
+    async def _run_turn(self, request: AgentTurnRequest) -> None:
+        if not request.cancelled:
             await (
                 self._cancel_answer()
             )  # an answer of before the connection broke: nobody wants it any more
-            self._answering = asked.turn, asyncio.create_task(self._answer(asked))
-        elif self._answering is not None and self._answering[0] == asked.turn:
+            self._answering = request.turn, asyncio.create_task(self._answer(request))
+        elif self._answering is not None and self._answering[0] == request.turn:
             await self._cancel_answer()
 
     async def _cancel_answer(self) -> None:
@@ -84,34 +84,34 @@ class RemoteAgentRunner:
             answering[1].cancel()
             await asyncio.wait((answering[1],))
 
-    async def _answer(self, asked: AgentTurnRequest) -> None:
+    async def _answer(self, request: AgentTurnRequest) -> None:
         try:
-            done = await self._say(asked)
+            done = await self._answer_turn(request)
         except CommandError as error:
             if error.code == "unknown_turn":
                 return
-            done = AgentTurnEnded(turn=asked.turn, error=explain_error(error))
+            done = AgentTurnEnded(turn=request.turn, error=explain_error(error))
         except Exception as error:
             _log.warning("the agent %s failed", self._agent.name, exc_info=error)
-            done = AgentTurnEnded(turn=asked.turn, error=explain_error(error))
+            done = AgentTurnEnded(turn=request.turn, error=explain_error(error))
         try:
             await self._connection.send_command("done", done, type(None))
         except AgentStepperError as error:
             _log.info("the end of an answer wasn't taken: %s", error)
 
-    async def _say(self, asked: AgentTurnRequest) -> AgentTurnEnded:
+    async def _answer_turn(self, request: AgentTurnRequest) -> AgentTurnEnded:
         """Give the answer, piece by piece; how it ends."""
         turn = Turn(
-            session_id=asked.message.session_id,
-            window=asked.window,
-            confirm=partial(self._confirm, asked.turn),
+            session_id=request.message.session_id,
+            window=request.window,
+            confirm=partial(self._confirm, request.turn),
             dbg=None,
             workspace=None,
             data_dir=discover.data_dir(),
             log=_log,
         )
         async with aclosing(
-            iterate_answer(partial(self._agent.chat, asked.message, turn))
+            iterate_answer(partial(self._agent.chat, request.message, turn))
         ) as answer:
             choice: str | None = None
             with suppress(StopAsyncIteration):
@@ -119,10 +119,10 @@ class RemoteAgentRunner:
                     item = await answer.asend(choice)
                     if isinstance(item, Handoff):
                         return AgentTurnEnded(
-                            turn=asked.turn, handoff_agent=item.agent_name, text=item.text
+                            turn=request.turn, handoff_agent=item.agent_name, text=item.text
                         )
-                    choice = await self._give(asked.turn, to_agent_output(item))
-        return AgentTurnEnded(turn=asked.turn)
+                    choice = await self._give(request.turn, to_agent_output(item))
+        return AgentTurnEnded(turn=request.turn)
 
     async def _give(self, turn: str, piece: AgentOutput) -> str | None:
         give = SendAgentOutput(turn=turn, piece=piece)

@@ -298,12 +298,12 @@ class ReplyCollector:
     def __init__(self, message: Message) -> None:
         self._message = message
         self._seen = False
-        self._said: dict[str, Message] = {}
+        self._messages_by_id: dict[str, Message] = {}
 
     @property
     def messages(self) -> list[Message]:
         """What was said so far, without what people said."""
-        return [each for each in self._said.values() if each.role != _USER]
+        return [each for each in self._messages_by_id.values() if each.role != _USER]
 
     def add(self, event: ChatEvent) -> bool:
         """Take in what the session tells.
@@ -329,7 +329,9 @@ class ReplyCollector:
     def _begin(self, messages: tuple[Message, ...]) -> None:
         """How it is now: what isn't there any more was removed, or is older than what is told."""
         oldest = min((each.created_at for each in messages), default=0.0)
-        self._said = {id: each for id, each in self._said.items() if each.created_at < oldest}
+        self._messages_by_id = {
+            id: each for id, each in self._messages_by_id.items() if each.created_at < oldest
+        }
         if oldest > self._message.created_at:
             self._seen = True  # so much has followed it that it isn't among the newest any more
         for message in messages:
@@ -341,11 +343,11 @@ class ReplyCollector:
             # A confirmation is the same message before its choice was made.
             self._seen = self._seen or message.final
         elif self._seen:
-            self._said[message.id] = message
+            self._messages_by_id[message.id] = message
 
     def _is_awaiting_user(self, session: ChatSessionInfo) -> bool:
         if not self._seen:
             return False
         if session.waiting is not None:
-            return session.waiting in self._said
+            return session.waiting in self._messages_by_id
         return session.state is not State.STATE_RUNNING

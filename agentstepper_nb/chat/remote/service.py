@@ -307,8 +307,8 @@ class RemoteChatAccess:
         self._connection.task.add_done_callback(self._ended)
         self._address = discover.make_chat_url(first.url, self._id)
 
-    def _ended(self, life: asyncio.Task[None]) -> None:
-        if not life.cancelled() and (error := life.exception()) is not None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._log.warning("remote clients can no longer join this chat: %s", error)
 
 

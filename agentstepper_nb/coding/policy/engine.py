@@ -183,7 +183,7 @@ class DefaultPolicyEngine:
         if refusal:
             return _denied(tool, refusal)
         try:
-            book = self._book()
+            rules = self._read_rules()
             about_file = self._rule_of_file(tool, args)
         except PolicyRulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
@@ -192,14 +192,14 @@ class DefaultPolicyEngine:
             )
         report = _report(tool, args)
         calls = report.calls if report else ()
-        denied = about_file or next((r for r in book if denies(r, tool.name, args, calls)), None)
+        denied = about_file or next((r for r in rules if denies(r, tool.name, args, calls)), None)
         if denied:
             return replace(_denied(tool, f"A rule says: {denied}."), decided_by="rule")
-        for rule in book:
+        for rule in rules:
             if allows(rule, tool.name, args):
                 return replace(_allowed(tool, f"A rule says: {rule}."), decided_by="rule")
         questions = find_approval_reasons(self._session, tool, args, report)
-        questions += _find_possible_denials(tool, args, report, book)
+        questions += _find_possible_denials(tool, args, report, rules)
         if not questions:
             return _allowed(tool, self._find_allow_reason(tool))
         return (
@@ -208,7 +208,7 @@ class DefaultPolicyEngine:
             else _make_question(tool, questions)
         )
 
-    def _book(self) -> list[PolicyRule]:
+    def _read_rules(self) -> list[PolicyRule]:
         if self.rules is None:
             return []
         if self.workspace is None:
@@ -286,10 +286,10 @@ def _report(tool: Tool, args: Any) -> CommandReport | None:
 
 
 def _find_possible_denials(
-    tool: Tool, args: Any, report: CommandReport | None, book: list[PolicyRule]
+    tool: Tool, args: Any, report: CommandReport | None, rules: list[PolicyRule]
 ) -> list[ApprovalReason]:
     """A question about a command that may run what a rule denies, where only running it would show."""
-    for rule in book if report else ():
+    for rule in rules if report else ():
         if report is None or rule.effect != "deny" or not rule.command:
             continue
         if report.is_unclear or denies(rule, tool.name, args, report.possible_calls):

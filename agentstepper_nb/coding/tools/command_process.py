@@ -69,11 +69,11 @@ class _Reader(asyncio.Protocol):
     """Reads a pipe until nobody can write to it any more."""
 
     def __init__(self, output: BoundedOutput) -> None:
-        self._kept = output
+        self._output = output
         self.excess = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        self._kept.add(data)
+        self._output.add(data)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.excess.set()

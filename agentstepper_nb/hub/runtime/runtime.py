@@ -76,7 +76,7 @@ class Runtime:
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = _new_id,
     ) -> None:
-        self.on_worker_needed: Callable[[], None] = _nobody
+        self.on_worker_needed: Callable[[], None] = _no_worker_starter
         self.is_store_available: Callable[[], bool] = lambda: True
         self.check_agent: Callable[[CreateAgentPayload], CreateAgentPayload] = lambda agent: agent
         self._store = store
@@ -211,5 +211,5 @@ class Runtime:
         return task
 
 
-def _nobody() -> None:
+def _no_worker_starter() -> None:
     """Nobody starts workers here."""

@@ -41,11 +41,11 @@ def make_message(summary: str, description: str) -> CommitMessage:
 def make_title(changes: Sequence[FileChange]) -> str:
     """Name a commit: "Change app.py, add b.txt", or with many files "Change 5 files, add 2 files"."""
     if len(changes) > _MAX_NAMED:
-        return _sentence(_count_changes(changes))
-    named = _sentence(_name_changes(changes, lambda path: path))
+        return _join_parts(_count_changes(changes))
+    named = _join_parts(_name_changes(changes, lambda path: path))
     if len(named) <= _MAX_TITLE_CHARS:
         return named
-    return _sentence(_name_changes(changes, lambda path: PurePosixPath(path).name))
+    return _join_parts(_name_changes(changes, lambda path: PurePosixPath(path).name))
 
 
 def _name_changes(changes: Sequence[FileChange], name: Callable[[str], str]) -> Iterator[str]:
@@ -69,6 +69,6 @@ def _count_changes(changes: Sequence[FileChange]) -> Iterator[str]:
             yield f"{verb} {count} file{'s' if count > 1 else ''}"
 
 
-def _sentence(parts: Iterable[str]) -> str:
+def _join_parts(parts: Iterable[str]) -> str:
     text = ", ".join(parts)
     return text[:1].upper() + text[1:]

@@ -63,12 +63,13 @@ async def append(transaction: Transaction, message: ConversationMessage) -> bool
 async def advance(transaction: Transaction, request: ConversationCursor) -> ConversationCursor:
     """See `RuntimeStore.advance`."""
     new = await message_number(transaction, request.conversation_id, request.last_message_id)
-    kept: ConversationCursor | None = await transaction.get(CURSORS, CURSORS.key_of(request))
+    stored: ConversationCursor | None = await transaction.get(CURSORS, CURSORS.key_of(request))
     if (
-        kept is not None
-        and await message_number(transaction, request.conversation_id, kept.last_message_id) >= new
+        stored is not None
+        and await message_number(transaction, request.conversation_id, stored.last_message_id)
+        >= new
     ):
-        return kept
+        return stored
     transaction.put(CURSORS, request)
     return request
 

@@ -76,7 +76,7 @@ async def steps(tables: Tables, request: StepQuery) -> AgentStepList:
 
 async def sessions(tables: Tables, request: AgentSessionQuery) -> AgentSessionList:
     """See `RuntimeStore.sessions`."""
-    kept = await states(tables, StateQuery(agent_id=request.agent_id, limit=request.limit))
+    stored = await states(tables, StateQuery(agent_id=request.agent_id, limit=request.limit))
     found = [
         AgentSessionInfo(
             agent_id=state.agent_id,
@@ -87,7 +87,7 @@ async def sessions(tables: Tables, request: AgentSessionQuery) -> AgentSessionLi
             last_at=state.updated_at,
             state=state,
         )
-        for state in kept.states
+        for state in stored.states
     ]
     found += [
         await _summarize_steps(tables, session)
@@ -143,8 +143,8 @@ async def _orphans(tables: Tables, agent: str) -> list[str]:
     found = await tables.distinct(STEPS, "session_id", equals("agent_id", agent))
     if not found:
         return []
-    kept = await tables.distinct(STATES, "session_id", any_of("session_id", found))
-    return sorted(set(found) - set(kept))
+    stored = await tables.distinct(STATES, "session_id", any_of("session_id", found))
+    return sorted(set(found) - set(stored))
 
 
 async def _summarize_steps(tables: Tables, session: str) -> AgentSessionInfo:

@@ -176,8 +176,8 @@ class RowStore:
             predicate: The same, for what waits.
         """
         waiting = self._pending.rows[spec.name]
-        kept = ((spec.key_of(row.value), row) for row in await self.tables.select(spec, sql))
-        found = {key: row for key, row in kept if key not in waiting}
+        stored_rows = ((spec.key_of(row.value), row) for row in await self.tables.select(spec, sql))
+        found = {key: row for key, row in stored_rows if key not in waiting}
         found.update((key, row) for key, row in waiting.items() if predicate(row.value))
         return found
 

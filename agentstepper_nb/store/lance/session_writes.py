@@ -16,9 +16,9 @@ from .transaction import Transaction
 
 async def write(transaction: Transaction, request: SessionWrite) -> SessionWriteResult:
     """See `RuntimeStore.write`."""
-    kept = await require_session(transaction, request.session_id)
-    _check(kept, request)
-    state = None if request.state is None else _state(transaction, kept, request.state)
+    stored = await require_session(transaction, request.session_id)
+    _check(stored, request)
+    state = None if request.state is None else _state(transaction, stored, request.state)
     steps = await _steps(transaction, request)
     await transaction.find(
         MESSAGES, [each.message_id for each in request.messages]
@@ -35,8 +35,8 @@ async def write(transaction: Transaction, request: SessionWrite) -> SessionWrite
     )
 
 
-def _check(kept: AgentState, request: SessionWrite) -> None:
-    if request.epoch != kept.epoch or kept.owner not in (None, request.owner):
+def _check(stored: AgentState, request: SessionWrite) -> None:
+    if request.epoch != stored.epoch or stored.owner not in (None, request.owner):
         raise CommandError(
             "stale_epoch",
             f"Session {request.session_id} now belongs to another worker, where it continues.",
@@ -51,18 +51,18 @@ def _check(kept: AgentState, request: SessionWrite) -> None:
         )
 
 
-def _state(transaction: Transaction, kept: AgentState, state: AgentState) -> AgentState | None:
+def _state(transaction: Transaction, stored: AgentState, state: AgentState) -> AgentState | None:
     """Keep a snapshot; None where it is kept already."""
     live = state.status in LIVE_STATUSES
     new = replace(
         state,
-        epoch=kept.epoch,
-        owner=kept.owner if live else None,
-        lease_until=kept.lease_until if live else None,
+        epoch=stored.epoch,
+        owner=stored.owner if live else None,
+        lease_until=stored.lease_until if live else None,
     )
-    if new == kept:
+    if new == stored:
         return None
-    if kept.status not in LIVE_STATUSES:
+    if stored.status not in LIVE_STATUSES:
         raise CommandError(
             "session_over", f"Session {state.session_id} has ended and can't change any more."
         )
@@ -91,8 +91,8 @@ async def _steps(transaction: Transaction, request: SessionWrite) -> tuple[Agent
                 f"Session {step.session_id} already has another step at iteration "
                 f"{step.iteration}.",
             )
-    kept = {step.id for step in known}
-    fresh = {step.id: step for step in request.steps if step.id not in kept}
+    stored = {step.id for step in known}
+    fresh = {step.id: step for step in request.steps if step.id not in stored}
     for step in fresh.values():
         transaction.put(STEPS, step)
     return tuple(fresh.values())

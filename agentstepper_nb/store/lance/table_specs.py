@@ -80,23 +80,23 @@ class TableSpec:
             found[name] = plain[name] if name in plain else _dumped(getattr(row.value, name))
         return found
 
-    def from_columns(self, kept: dict[str, Any]) -> Row:
+    def from_columns(self, columns: dict[str, Any]) -> Row:
         """A row as it was kept. Text that is no JSON stands for itself in a JSON column.
 
         Raises:
             StoreError: The columns make no such value.
         """
-        found = {name: kept.get(name) for name in self.columns}
+        found = {name: columns.get(name) for name in self.columns}
         for name in self.json_columns:
             found[name] = _loaded(found[name])
         for name, value in found.items():
             if value is None:
                 found[name] = self._defaults[name]
         try:
-            return Row(int(kept[ORDER]), msgspec.convert(found, self.type))
+            return Row(int(columns[ORDER]), msgspec.convert(found, self.type))
         except (msgspec.ValidationError, TypeError, KeyError) as error:
             raise StoreError(
-                f"The row {str(kept.get(KEY))[:80]!r} of the table {self.name} is damaged: "
+                f"The row {str(columns.get(KEY))[:80]!r} of the table {self.name} is damaged: "
                 f"{error}. Restore a copy of the folder, or start with another folder."
             ) from None
 

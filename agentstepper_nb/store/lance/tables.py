@@ -265,10 +265,10 @@ def roll_back(folder: Path, versions: Mapping[str, int]) -> None:
             shutil.rmtree(table, ignore_errors=True)
             continue
         manifests = table / "_versions"
-        kept = dict(_versions(manifests))
-        if safe not in kept:
+        paths = dict(_versions(manifests))
+        if safe not in paths:
             continue
-        newer = [path for version, path in kept.items() if version > safe]
+        newer = [path for version, path in paths.items() if version > safe]
         for path in [*newer, *manifests.glob("*.json")]:  # a hint to the last version
             path.unlink()
         if newer:

@@ -76,8 +76,8 @@ class Transaction:
     ) -> list[Any]:
         """Values that meet a condition, in the order in which they came to be. See `RowSource.where`."""
         changed = self.changes.rows[spec.name]
-        kept = await self._rows.find_where(spec, sql, predicate)
-        found = [row for key, row in kept.items() if key not in changed]
+        stored = await self._rows.find_where(spec, sql, predicate)
+        found = [row for key, row in stored.items() if key not in changed]
         found += [row for row in changed.values() if predicate(row.value)]
         return [self._read_value(spec, row) for row in sorted(found, key=lambda row: row.number)]
 
