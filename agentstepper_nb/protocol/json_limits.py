@@ -34,7 +34,7 @@ class JsonLimits(NamedTuple):
 
     max_bytes: int  # bytes
     max_depth: int  # arrays and objects inside each other
-    max_structural_chars: int  # no deeper than `marks_depth`
+    max_structural_chars: int  # of arrays and objects down to `counted_depth`
     counted_depth: int  # down to where values are built; deeper ones stay text
 
 

@@ -62,7 +62,7 @@ class ServeHost:
 
     @contextmanager
     def core(self, point: KillPoint, count: int) -> Iterator[RunningCore]:
-        """Start one; `SilentDeath` where it died before it listened."""
+        """Start a Core; raises `ServeExitedError` where it was killed before it listened."""
         agents, uis = self._ports
         core = ServeProcess(
             [
