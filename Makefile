@@ -83,10 +83,10 @@ test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downl
 	PYTHONPATH=$(CURDIR)/$(dir $(LOCAL_LLM)) $(BIN)/python -m pytest -m local_llm --timeout=600 tests/models/local
 
 # Slower by half than the tests alone, so that each may take longer. What fails is told, and the table printed.
-# Kernels of other versions start with another interpreter, and hang in what measures processes.
+# A kernel hangs in what measures processes, so that magics and widgets are measured outside of kernels alone.
 coverage: $(INSTALLED) js third-party kernels ## The lines and branches of test-fast and test-server, beside tests/coverage.json
 	rm -rf .make/coverage && mkdir -p .make/coverage
-	$(BIN)/coverage run -m pytest $(PARALLEL) --timeout=300 --ignore=tests/kernels; fast=$$?; \
+	$(BIN)/coverage run -m pytest $(PARALLEL) --timeout=300 --ignore=tests/kernels --ignore=tests/widgets; fast=$$?; \
 	    $(BIN)/coverage run -m pytest --timeout=300 tests/server; server=$$?; \
 	    $(BIN)/coverage combine --quiet && $(BIN)/coverage json --quiet -o .make/coverage/report.json && \
 	    $(BIN)/python scripts/coverage_by_package.py .make/coverage/report.json $(COVERAGE_OPTIONS) && \
