@@ -134,9 +134,8 @@ class ChatOutputWriter:
             for call in message.get("tool_calls") or ()
         }
         text = message.get("content") or ""
-        output_text = (
-            "".join(self._text) if self._is_answered else ""
-        )  # none where the model wasn't asked
+        # None where the model wasn't asked.
+        output_text = "".join(self._text) if self._is_answered else ""
         self._text, self._is_answered = [text], True
         if text and not output_text:
             self._receiver.send(AgentOutput(content=text))

@@ -145,9 +145,8 @@ class CodingMoniker(Moniker):
         """The coding session: that of an earlier life where there was one."""
         if self._session is None:
             dbg = self.task.dbg
-            with (
-                nullcontext() if dbg is None else set_current_stepper(dbg)
-            ):  # its run is the session's
+            # The session's run is this agent's.
+            with nullcontext() if dbg is None else set_current_stepper(dbg):
                 self._session = await self._open(debugger=dbg is not None)
         return self._session
 

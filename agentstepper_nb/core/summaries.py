@@ -152,9 +152,8 @@ def extract_first_line(text: str) -> str:
         return ""
     line = next(iter(text.lstrip()[:_MAX_LINE_CHARS].splitlines()), "")
     cleaned = _clean_line(line[:_FIRST_CHARS])
-    if (
-        len(cleaned) <= MAX_SUMMARY_CHARS and len(line) > _FIRST_CHARS
-    ):  # else its beginning fills the line
+    # Else its beginning fills the line.
+    if len(cleaned) <= MAX_SUMMARY_CHARS and len(line) > _FIRST_CHARS:
         cleaned = _clean_line(line)
     is_whole = len(cleaned) <= MAX_SUMMARY_CHARS and len(line) < _MAX_LINE_CHARS
     return cleaned if is_whole else cleaned[: MAX_SUMMARY_CHARS - 1] + "…"

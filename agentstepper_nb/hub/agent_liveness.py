@@ -184,10 +184,11 @@ class AgentLiveness:
         for id in away:
             self._end(self._hub.run(id), PresumedEnding(RunEnding.CRASHED, failure), code)
         if not ended and not away:
+            # What it said last is still to be read.
             self._exit_codes[agent_process] = (
                 code,
                 self._hub.clock(),
-            )  # what it said last is still to be read
+            )
 
     def on_run_deleted(self, run: str) -> None:
         """A run is gone."""

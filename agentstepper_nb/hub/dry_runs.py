@@ -99,9 +99,8 @@ class _DryRunLimit:
 async def _try(
     hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
 ) -> RunDryRun:
-    async with (
-        hub.dry_run_lock
-    ):  # one after the other: each has a whole run in memory, and a thread busy
+    # One after the other: each has a whole run in memory, and a thread busy.
+    async with hub.dry_run_lock:
         _raise_if_superseded(is_wanted)
         history = await hub.history(run)
         limit = _DryRunLimit(is_wanted)

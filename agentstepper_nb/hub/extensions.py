@@ -204,9 +204,8 @@ class Extensions:
                         "a text or None."
                     )
             except Exception:
-                if (
-                    summarizer not in self._failed_summarizers
-                ):  # it may fail at each of a thousand rows
+                # It may fail at each of a thousand rows.
+                if summarizer not in self._failed_summarizers:
                     self._failed_summarizers.add(summarizer)
                     self._log.exception("A summarizer of the extension %s failed.", name)
                 continue

@@ -214,9 +214,8 @@ class Peer:
         if open is None:
             return
         open.accepted_items += 1
-        if (
-            open.accepted_items * 2 >= open.window
-        ):  # half a window at a time: few messages, and no standstill
+        # Half a window at a time: few messages, and no standstill.
+        if open.accepted_items * 2 >= open.window:
             self._send(RpcCredit(items=open.accepted_items), id)
             open.items_left += open.accepted_items
             open.accepted_items = 0

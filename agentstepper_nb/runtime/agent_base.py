@@ -59,9 +59,8 @@ class PauseMixin:
         super().__init__(*args, **kwargs)
         self._resumed = asyncio.Event()
         self._resumed.set()
-        self._pause_requested = (
-            asyncio.Event()
-        )  # its opposite: an event is waited for on one side only
+        # Its opposite: an event is waited for on one side only.
+        self._pause_requested = asyncio.Event()
 
     @property
     def is_pause_requested(self) -> bool:

@@ -172,9 +172,8 @@ class SessionHost:
         try:
             return await self._queue.adopt(request)
         except CommandError as error:
-            if (
-                error.code == "too_large"
-            ):  # in one answer: they come again when their leases are over
+            # In one answer: they come again when their leases are over.
+            if error.code == "too_large":
                 self._batch_size = max(1, self._batch_size // 2)
             raise
 

@@ -128,9 +128,8 @@ class EventBlock:
             return
         form = f"with dbg.{self._method}(…)"
         flags = caller.f_code.co_flags
-        if (
-            flags & _COROUTINE and flags & inspect.CO_OPTIMIZED
-        ):  # no cell that awaits: an `async def`
+        # No cell that awaits: an `async def`.
+        if flags & _COROUTINE and flags & inspect.CO_OPTIMIZED:
             raise RuntimeError(
                 f"`{form}` in a coroutine would block its event loop while the agent is halted. Write "
                 f"`async {form}`."

@@ -328,9 +328,8 @@ class HaltFlow(HaltFlowBase):
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""
-        if (
-            self.take_snapshot is None or event.kind is EventKind.LLM_QUERY
-        ):  # a model changes no files
+        # A model changes no files.
+        if self.take_snapshot is None or event.kind is EventKind.LLM_QUERY:
             return
         try:
             yield BlockingEffect(partial(self.take_snapshot, event.id))

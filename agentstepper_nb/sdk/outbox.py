@@ -281,9 +281,8 @@ class HaltLease:
             lease = self._lease = self._pending_leases[0]
             self._breakpoints.set(lease.breakpoints)
             self._catch_up()
-            if (
-                self._pending_leases and self._pending_leases[0] is lease
-            ):  # else a finalizer did all this meanwhile
+            # Else a finalizer did all this meanwhile.
+            if self._pending_leases and self._pending_leases[0] is lease:
                 self._pending_leases.popleft()
 
     def _decide(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:

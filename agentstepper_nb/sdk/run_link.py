@@ -267,9 +267,8 @@ class RunLink:
     def close(self, bye: Bye) -> None:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
         self._is_closing = True
-        if isinstance(
-            self._outbox.transport, NoTransport
-        ):  # an interrupt came before it was opened
+        # An interrupt came before the link was opened.
+        if isinstance(self._outbox.transport, NoTransport):
             self._end(ConnectionLostError(CLOSED_MESSAGE))
         else:
             self._outbox.end(bye)
@@ -346,9 +345,8 @@ class _Listener:
     def on_edit_check(self, request: CheckEdit) -> None:
         """The Core asks about an edit. Validators may take long: nobody waits for them here."""
         found = self._link._edit_checks.get(request.halt_point)
-        if (
-            found is None
-        ):  # each edit can be taken, or it waits no more, as the Core is about to see
+        # Each edit can be taken, or it waits no more, as the Core is about to see.
+        if found is None:
             self._link._outbox.put(MessageBatch((EditChecked(check=request.check),), size=0))
             return
         threading.Thread(

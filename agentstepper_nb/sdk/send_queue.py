@@ -312,9 +312,8 @@ class ResendBuffer:
 
     def __init__(self) -> None:
         self._queue: deque[bytes | DeltaMessage] = deque()
-        self._cumulative_bytes: deque[int] = (
-            deque()
-        )  # bytes of all messages up to each of these, joined
+        # Bytes of all messages up to each of these, joined.
+        self._cumulative_bytes: deque[int] = deque()
         self._cumulative_forgotten_bytes = 0
         self._size = 0  # of the messages that aren't in pieces
         self._pool = DeltaPartPool()

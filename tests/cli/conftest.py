@@ -13,10 +13,15 @@ from pexpect.popen_spawn import PopenSpawn
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.helpers.core_announcement import announce_core
+from tests.helpers.sampling import select_sample
 from tests.helpers.serve_process import ServeProcess
+
+from .agent import SocketAgent
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
+#: What `agentstepper step` asks at a halt.
+PROMPT = r"\[n\]ext .*\[q\]uit \[\?\]"
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +116,26 @@ def end(step: PopenSpawn) -> None:
     step._read_thread.join()
     with step.proc:  # closes its pipes
         pass
+
+
+@pytest.fixture
+def ui_url(core: AgentStepperCore) -> str:
+    return f"ws://127.0.0.1:{core.ui_port}"
+
+
+@pytest.fixture
+def agent(core: AgentStepperCore) -> SocketAgent:
+    return SocketAgent(f"ws://127.0.0.1:{core.client_port}")
+
+
+@pytest.fixture(params=select_sample(("terminal", "pipes"), "terminal"))
+def start(request: pytest.FixtureRequest) -> Step:
+    name = "on_terminal" if request.param == "terminal" else "through_pipes"
+    found: Step = request.getfixturevalue(name)
+    return found
+
+
+def quits(step: pexpect.spawnbase.SpawnBase) -> None:
+    step.sendline("q")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 0

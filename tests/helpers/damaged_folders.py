@@ -272,9 +272,8 @@ def check_damage_is_reported(
     (built.write_to(folder) / damaged_file).write_bytes(data)
     about = examine_folder(folder)
     known = list_named_runs(about)
-    gone = (
-        about.unopenable_store is not None
-    )  # its list of runs as well, perhaps: the doctor says so
+    # Its list of runs as well, perhaps: the doctor says so.
+    gone = about.unopenable_store is not None
     core = folder.with_name("core")
     shutil.rmtree(core, ignore_errors=True)
     shutil.copytree(folder, core)

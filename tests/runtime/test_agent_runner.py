@@ -126,9 +126,8 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
         await home.pause(agent)
         steps.finish_step(takes(2))
         await home.wait_for_iteration(2)
-        while (
-            agent._session_writer.stopwatch._since is not None
-        ):  # until it has seen that it is to pause
+        # Until it has seen that it is to pause.
+        while agent._session_writer.stopwatch._since is not None:
             await asyncio.sleep(0)
         home.now += 50
         await home.resume(agent)

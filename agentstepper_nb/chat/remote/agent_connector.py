@@ -93,9 +93,8 @@ class RemoteAgent(InterpreterABC):
     async def read_turn_requests(self) -> AsyncGenerator[AgentTurnRequest, None]:
         """What is to be answered, as it comes, until somebody else attends as this agent."""
         while True:
-            while (
-                not self._requests or self._detached.done()
-            ):  # it may be taken back before it is read
+            # It may be taken back before it is read.
+            while not self._requests or self._detached.done():
                 self._request_arrived.clear()
                 await self._wait_while_attached(self._request_arrived.wait())
             yield self._requests.popleft()

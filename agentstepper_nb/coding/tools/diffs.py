@@ -231,10 +231,11 @@ class _Reader:
         if _prefixed(old, "a/") and _prefixed(new, "b/"):
             old, new = old and old[2:], new and new[2:]
         if patch.old is None or patch.new is None or (patch.old == patch.new):
+            # Else it is a rename, and git's header has them plainer.
             patch.old, patch.new = (
                 old,
                 new,
-            )  # else it is a rename, and git's header has them plainer
+            )
         self._at += 2
         while self._at < len(self._lines) and (found := _HUNK.match(self._head())):
             self._at += 1

@@ -54,9 +54,8 @@ def _close(scope: Scope) -> None:
 def _invoke(invoke: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     stepper = find_run()
     given = kwargs.get("arguments")
-    if (
-        stepper is None or given is None
-    ):  # without: an author's own call, with keywords of the tool's
+    # Without: an author's own call, with keywords of the tool's.
+    if stepper is None or given is None:
         return invoke(*args, **kwargs)
     shown = given.model_dump(mode="json") if hasattr(given, "model_dump") else dict(given)
 

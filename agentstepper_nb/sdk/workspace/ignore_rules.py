@@ -73,10 +73,11 @@ class IgnoreChecker:
         Raises:
             SpecialFileError: A file with rules is a pipe.
         """
+        # What wasn't asked last time is forgotten.
         self._last_answers, self._answers = (
             self._answers,
             {},
-        )  # what wasn't asked last time is forgotten
+        )
         rules: IgnoreRulesKey = ()
         for source in self._outside:
             refuse_special_file(source)

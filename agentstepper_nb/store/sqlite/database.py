@@ -287,9 +287,8 @@ class TransactionJournal:
         ((mode,),) = connection.execute("PRAGMA journal_mode")
         ((busy,),) = connection.execute("PRAGMA busy_timeout")
         self._busy_timeout_ms = int(busy)
-        self._is_wal = (
-            mode == "wal"
-        )  # else each transaction is synced (open_writer has seen to that)
+        # Else each transaction is synced (open_writer has seen to that).
+        self._is_wal = mode == "wal"
         self._is_synced = True
         self._is_full_sync: bool | None = None  # what `synchronous` is set to
         self.sync(is_forced=True)  # a journal that is new has to be in its folder for good as well

@@ -59,9 +59,8 @@ def test_a_signal_is_passed_on_and_leaves_no_core_file(workspace: Path, name: st
 def test_a_program_finds_its_signals_as_a_shell_leaves_them(workspace: Path) -> None:
     ignored = "grep -E '^Sig(Blk|Ign)' /proc/self/status"
     lines = ended(workspace, "sh", "-c", ignored).output.split()
-    own = (
-        0b11 << 31
-    )  # of the C library: whoever started the tests may ignore them, and nobody can change that
+    # Of the C library: whoever started the tests may ignore them, and nobody can change that.
+    own = 0b11 << 31
     assert [int(mask, 16) & ~own for mask in lines[1::2]] == [0, 0]
 
 

@@ -325,9 +325,8 @@ def test_a_call_whose_line_breaks_is_done_and_told() -> None:
             await anext(notices)
             pause = wire.NewAction(kind=rows.ActionKind.PAUSE, session_id="s")
             asking = asyncio.create_task(client.request("act", pause, wire.ActionEnqueued))
-            while (
-                len(asyncio.all_tasks()) < 4
-            ):  # this, who asks, who serves it, and the work itself
+            # This, who asks, who serves it, and the work itself.
+            while len(asyncio.all_tasks()) < 4:
                 await asyncio.sleep(0)
             client.core.connection_lost("gone")
             client.rpc_session.connection_lost("gone")

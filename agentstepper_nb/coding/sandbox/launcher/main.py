@@ -286,10 +286,8 @@ def _open_signal_pipe() -> int:
     signal.set_wakeup_fd(signal_pipe_end, warn_on_full_buffer=False)
     for each in _WATCHED:
         signal.signal(each, lambda number, frame: None)
-    for each in (
-        signal.SIGINT,
-        signal.SIGHUP,
-    ):  # the front passes them on; the command's are its own
+    # The front passes them on; the command's are its own.
+    for each in (signal.SIGINT, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     return signal_pipe
