@@ -12,6 +12,7 @@
     ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
     ├── ToolDeniedError                   the person denied a call
     ├── InjectedError (RuntimeError)      the person made a call fail
+    ├── RecordedError (RuntimeError)      a recorded call failed by an exception unknown here
     ├── WorkspaceError (OSError)          the workspace can't be tracked
     ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
     ├── PolicyRulesError (OSError)        the rules of what the coding agent may do can't be used
@@ -24,7 +25,8 @@
         ├── NewerStoreError               a newer program wrote it
         └── DamagedRunError               what it keeps of one run is hurt
     BaseException
-    └── AgentStopped                      the person pressed Stop; ends the agent
+    ├── AgentStopped                      the person pressed Stop; ends the agent
+    └── Divergence                        a replayed agent does other than it was recorded to do
 
 `ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.error_codes`, which says
 what each means and what to do.
@@ -61,16 +63,23 @@ class CommandError(AgentStepperError):
         message: What is wrong and what to do, for a person.
         run: The run it was about, where one was named.
         field: What of the command it is about, as `conversation_id`, where that is known.
+        retry_after_s: Seconds after which the command may be sent again, where that is known.
     """
 
     def __init__(
-        self, code: str, message: str, run: str | None = None, field: str | None = None
+        self,
+        code: str,
+        message: str,
+        run: str | None = None,
+        field: str | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.run = run
         self.field = field
+        self.retry_after_s = retry_after_s
 
 
 class StaleError(CommandError):
@@ -250,6 +259,36 @@ class DamagedRunError(StoreError):
         )
         self.run = run
         self.damage = damage
+
+
+class RecordedError(AgentStepperError, RuntimeError):
+    """A recorded call failed by an exception whose class this process doesn't have."""
+
+
+class Divergence(BaseException):
+    """A replayed agent does something else than it was recorded to do.
+
+    A `BaseException`, so that an agent's `except Exception` doesn't swallow it.
+
+    Args:
+        message: What differs, for a person.
+        expected: The id of the recorded event that was expected; None: the recording has ended.
+        diff: The expected and the actual request as a unified diff; "" where none was expected.
+        volatile: Patterns with which, as `volatile=`, the two requests would be the same.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        expected: str | None = None,
+        diff: str = "",
+        volatile: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(f"{message}\n{diff}" if diff else message)
+        self.message = message
+        self.expected = expected
+        self.diff = diff
+        self.volatile = volatile
 
 
 class AgentStopped(BaseException):

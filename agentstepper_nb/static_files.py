@@ -22,17 +22,21 @@ class NotBuiltError(FileNotFoundError):
         super().__init__(f"{NOT_BUILT_MESSAGE} Missing: {missing}.")
 
 
-def find_built_file(entry: str) -> str:
-    """The file, below `STATIC_FOLDER`, that the build made for one entry of its manifest.
+def find_built_file(entry: str, folder: Path = STATIC_FOLDER) -> str:
+    """The file that the build made for one entry of its manifest.
+
+    Args:
+        entry: The entry.
+        folder: Where the built files lie.
 
     Raises:
         NotBuiltError: There is no manifest, no such entry, or no such file.
     """
-    manifest = STATIC_FOLDER / "manifest.json"
+    manifest = folder / "manifest.json"
     try:
         name = json.loads(manifest.read_bytes())[entry]
     except (OSError, ValueError, KeyError, TypeError):
         raise NotBuiltError(f"{entry} of {manifest.name}") from None
-    if not isinstance(name, str) or not (STATIC_FOLDER / name).is_file():
+    if not isinstance(name, str) or not (folder / name).is_file():
         raise NotBuiltError(str(name))
     return name

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from . import (
     background,
+    fleet,
     flooding_agent,
+    fork_files,
     imports,
     lease,
     long_runs,
     many_agents,
+    replayed_run,
     report,
     round_trip,
     seam,
@@ -23,6 +26,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
+    from .open_fleet import FleetOpening
     from .open_long import BrowserOpening
 
 SIZES = (1_000, 50_000)
@@ -57,6 +61,10 @@ def main(arguments: list[str] | None = None) -> None:
         else None,
         flooding_agent.measure(options.steps) if options.steps else (),
         _measure_queries(options.queries, effort),
+        _measure_fleet(options.opens),
+        _measure_sessions(options.sessions),
+        fork_files.measure(options.forks, options.files) if options.forks else (),
+        replayed_run.measure(options.replays) if options.replays else (),
     )
     print(page)
     if options.write:
@@ -84,6 +92,21 @@ def _measure_openings(times: int) -> BrowserOpening | None:
     from . import open_long  # which needs a browser
 
     return open_long.measure(times)
+
+
+def _measure_fleet(times: int) -> FleetOpening | None:
+    if not times:
+        return None
+    from . import open_fleet  # which needs a browser
+
+    return open_fleet.measure(times)
+
+
+def _measure_sessions(sessions: int) -> list[fleet.FleetRun]:
+    isolations: tuple[fleet.Isolation, ...] = ("process", "none") if sessions else ()
+    return [
+        fleet.measure(fleet.FleetEffort(sessions=sessions, isolation=each)) for each in isolations
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -122,21 +145,24 @@ def _parser() -> argparse.ArgumentParser:
         help="of agents that run on their own; 0: none (%(default)s)",
     )
     add("--rows", type=int, default=100_000, help="of their queue; 0: none (%(default)s)")
+    add("--sessions", type=int, default=1000, help="of a fleet; 0: none (%(default)s)")
     add("--runs", type=int, default=1000, help="runs of a folder to open (%(default)s)")
     add("--clicks", type=int, default=60, help="clicks on Step in a browser; 0: none (%(default)s)")
     add(
         "--opens",
         type=int,
         default=20,
-        help="how often a long run is opened; 0: never (%(default)s)",
+        help="how often a long run and a fleet are opened; 0: never (%(default)s)",
     )
     add("--starts", type=int, default=15, help="how often each import is timed (%(default)s)")
     add("--looks", type=int, default=15, help="how often a workspace is looked at (%(default)s)")
+    add("--replays", type=int, default=5, help="of 1,000 queries; 0: none (%(default)s)")
+    add("--forks", type=int, default=5, help="of a run with many files; 0: none (%(default)s)")
     add(
         "--files",
         type=int,
         default=workspace_steps.FILES,
-        help="files of that workspace (%(default)s)",
+        help="files of these workspaces (%(default)s)",
     )
     return parser
 

@@ -4,7 +4,8 @@ The Core is a process of its own and keeps them on disk, `durable`. A client and
 are in this one, each with a connection of its own; handlers do nothing but say that they are done.
 
 A claim with its end is measured on the store itself: one store has many rows and another few, and
-blocks of both take turns, so that whatever else the machine does meets both.
+blocks of both take turns, so that whatever else the machine does meets both. PostgreSQL is a process
+beside it, and syncs each commit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from agentstepper_nb.protocol.runtime import (
     ActionKind,
     ActionStatus,
     AgentState,
+    AgentStep,
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_requests import SERVICE, ActionEnqueued, NewAction
@@ -36,14 +38,16 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     CreateAgentSession,
     EnqueueActions,
     SessionWrite,
+    StateQuery,
 )
 from agentstepper_nb.rpc.connection import open_connection
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from agentstepper_nb.store.lance.store import LanceRuntimeStore
 from agentstepper_nb.store.runtime import RuntimeStore
+from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
+from tests.helpers.postgres_server import run_server
 
 from .access import TOKENS
 from .measured_server import start_process
@@ -56,6 +60,8 @@ SESSIONS = 20
 #: Actions of one `enqueue`, where rows are loaded.
 _BATCH = 1_000
 _LEASE = 1e6
+#: Opens a store in a folder, or beside it.
+OpenStore = Callable[[Path], RuntimeStore]
 _OWNER = "bench"
 _LOG = logging.getLogger("bench")
 _INPUT = {"text": "What is new?"}
@@ -69,6 +75,7 @@ class BackgroundEffort:
     rows: int = 100_000  # of the large store; 0: none
     blocks: int = 15  # of each store
     pairs: int = 50  # claims with their end, of each block
+    steps: int = 100  # of each session
     rest: float = 3.0  # seconds in which the stores tidy up what was loaded
 
 
@@ -93,18 +100,34 @@ class ClaimCost:
 
 
 @dataclass(frozen=True)
+class StepRate:
+    """Steps that sessions write at the same time, each one after the other, into one kind of store."""
+
+    store: str
+    sessions: int
+    steps_per_s: float
+
+
+@dataclass(frozen=True)
 class BackgroundCosts:
     """All that this module measures."""
 
     wake_up: WakeUpCost
     claims: tuple[ClaimCost, ...]
+    steps: tuple[StepRate, ...] = ()
 
 
 def measure(effort: BackgroundEffort) -> BackgroundCosts:
     """Measure the way through a Core, then the stores."""
-    return BackgroundCosts(
-        asyncio.run(_measure_wake_up(effort)), asyncio.run(_measure_claims(effort))
-    )
+    waking = asyncio.run(_measure_wake_up(effort))
+    with run_server(is_durable=True) as server:
+        stores: dict[str, OpenStore] = {
+            "SQLite": open_runtime_store,
+            "PostgreSQL": lambda folder: PostgresRuntimeStore(server.create_database()),
+        }
+        claims = [asyncio.run(_measure_store(*each, effort)) for each in stores.items()]
+        steps = [asyncio.run(_measure_steps(*each, effort)) for each in stores.items()]
+    return BackgroundCosts(waking, tuple(claims if effort.rows else ()), tuple(steps))
 
 
 # ---- through a Core -----------------------------------------------------------------------------------
@@ -199,26 +222,10 @@ async def _connect(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, N
 # ---- on the stores ------------------------------------------------------------------------------------
 
 
-async def _open_sqlite(folder: Path) -> RuntimeStore:
-    return open_runtime_store(folder)
-
-
-_STORES: dict[str, Callable[[Path], Awaitable[RuntimeStore]]] = {
-    "SQLite": _open_sqlite,
-    "LanceDB": LanceRuntimeStore.open,
-}
-
-
-async def _measure_claims(effort: BackgroundEffort) -> tuple[ClaimCost, ...]:
-    if not effort.rows:
-        return ()
-    return tuple([await _measure_store(name, effort) for name in _STORES])
-
-
-async def _measure_store(name: str, effort: BackgroundEffort) -> ClaimCost:
+async def _measure_store(name: str, open_store: OpenStore, effort: BackgroundEffort) -> ClaimCost:
     """Measure one kind of store."""
     with tempfile.TemporaryDirectory() as folder:
-        stores = [await _STORES[name](Path(folder) / size) for size in ("few", "many")]
+        stores = [open_store(Path(folder) / size) for size in ("few", "many")]
         try:
             for store, rows in zip(stores, (FEW_ROWS, effort.rows), strict=True):
                 await _fill(store, rows)
@@ -235,6 +242,42 @@ async def _measure_store(name: str, effort: BackgroundEffort) -> ClaimCost:
     few, many = zip(*rounds, strict=True)
     ratios = [large / small for small, large in rounds]
     return ClaimCost(name, effort.rows, Spread.of(few), Spread.of(many), Spread.of(ratios))
+
+
+async def _measure_steps(name: str, open_store: OpenStore, effort: BackgroundEffort) -> StepRate:
+    """Let all sessions write their steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder) / "steps")
+        try:
+            await _fill(store, 0)
+            begin = time.perf_counter()
+            await asyncio.gather(
+                *(_write_steps(store, f"{n}", effort.steps) for n in range(SESSIONS))
+            )
+            seconds = time.perf_counter() - begin
+        finally:
+            await store.close()
+    return StepRate(name, SESSIONS, SESSIONS * effort.steps / seconds)
+
+
+async def _write_steps(store: RuntimeStore, session: str, steps: int) -> None:
+    (state,) = (await store.states(StateQuery(session_id=session))).states
+    for number in range(steps):
+        state = replace(state, iteration=number + 1)
+        step = AgentStep(
+            id=f"{session}/{number}",
+            created_at=1.0,
+            agent_id="a",
+            session_id=session,
+            iteration=number,
+            step_token="t",
+            status="running",
+            text="A joke that is as long as jokes are.",
+        )
+        write = SessionWrite(
+            session_id=session, epoch=state.epoch, owner=_OWNER, state=state, steps=(step,)
+        )
+        await store.write(write)
 
 
 async def _fill(store: RuntimeStore, rows: int) -> None:

@@ -32,13 +32,18 @@ RATE = 20
 BODY_BYTES = 2_000
 
 
-def measure(steps: int) -> list[float]:
-    """Seconds from each Step until the agent had its answer."""
+def measure(steps: int, agent_count: int = AGENTS) -> list[float]:
+    """Seconds from each Step until the agent had its answer.
+
+    Args:
+        steps: How often the halted agent is stepped.
+        agent_count: How many agents run beside it.
+    """
     with ExitStack() as stack:
         agents, uis = json.loads(stack.enter_context(start_process("server", "durable")))
         for number in range(PROCESSES):
-            share = AGENTS * (number + 1) // PROCESSES - AGENTS * number // PROCESSES
-            stack.enter_context(start_process("many_agents", str(agents), str(share)))
+            before, after = (agent_count * each // PROCESSES for each in (number, number + 1))
+            stack.enter_context(start_process("many_agents", str(agents), str(after - before)))
         socket = stack.enter_context(open_socket(agents))
         view = ViewClient(stack.enter_context(open_socket(uis)))
         halted = HaltedAgent(socket, view)

@@ -16,6 +16,8 @@ from .background import FEW_ROWS, BackgroundCosts
 from .imports import ImportTime
 from .lease import LeaseCost
 from .long_runs import LongRunCosts
+from .report_fleet import make_fleet_section
+from .report_texts import make_table
 from .round_trip import RoundTrip, Spread
 from .seam import PLAIN, TOKENS_PER_S, QueryCost
 from .store_cost import AppendCost, DiskUsage, FolderOpening, StoreCosts
@@ -23,6 +25,8 @@ from .wire import WireCost
 from .workspace_steps import SnapshotCost
 
 if TYPE_CHECKING:
+    from .fleet import FleetRun
+    from .open_fleet import FleetOpening
     from .open_long import BrowserOpening
 
 #: What a round trip may cost, against the floor, and in which setups.
@@ -62,6 +66,10 @@ def make_page(
     background_costs: BackgroundCosts | None = None,
     flooded_step_s: Sequence[float] = (),
     query_costs: Sequence[QueryCost] = (),
+    fleet_opening: FleetOpening | None = None,
+    fleet_runs: Sequence[FleetRun] = (),
+    fork_costs: Sequence[SnapshotCost] = (),
+    replay_costs: Sequence[SnapshotCost] = (),
 ) -> str:
     """The whole page.
 
@@ -79,33 +87,37 @@ def make_page(
         background_costs: What agents that run on their own cost the queue.
         flooded_step_s: As `step_s`, while another agent sends as fast as it can.
         query_costs: What a query costs that isn't halted.
+        fleet_opening: What it took to see a large fleet in a browser.
+        fleet_runs: What fleets took, of one size and several isolations.
+        fork_costs: What the files of a fork take.
+        replay_costs: What a strict replay takes.
     """
     return "\n".join(
         [
             report_texts.INTRODUCTION + "## Round trips\n",
-            *_make_table(("", "body", "time", "of the floor", "goal"), map(_trip_row, trips)),
+            *make_table(("", "body", "time", "of the floor", "goal"), map(_trip_row, trips)),
             *(
                 [
                     report_texts.LEASE_TEXT,
-                    *_make_table(("", "body", "time", "goal"), _lease_rows(lease_costs)),
+                    *make_table(("", "body", "time", "goal"), _lease_rows(lease_costs)),
                 ]
                 if lease_costs
                 else []
             ),
             *make_query_section(query_costs),
             report_texts.STORE_TEXT,
-            *_make_table(
+            *make_table(
                 ("", "a halt point", "of the floor"), map(_append_row, store_costs.appends)
             ),
             "",
-            *_make_table(
+            *make_table(
                 ("", "measured", "goal"),
                 [_disk_usage_row(store_costs.disk_usage), _opening_row(store_costs.opening)],
             ),
             *(
                 [
                     report_texts.WIRE_TEXT,
-                    *_make_table(("", "bytes", "goal"), _wire_rows(wire_costs)),
+                    *make_table(("", "bytes", "goal"), _wire_rows(wire_costs)),
                 ]
                 if wire_costs
                 else []
@@ -114,7 +126,7 @@ def make_page(
             *(
                 [
                     report_texts.LONG_RUN_TEXT,
-                    *_make_table(
+                    *make_table(
                         ("", "measured", "goal"), _long_rows(long_run, step_s, flooded_step_s)
                     ),
                 ]
@@ -124,23 +136,26 @@ def make_page(
             *(
                 [
                     report_texts.BACKGROUND_TEXT,
-                    *_make_table(("", "measured", "goal"), _background_rows(background_costs)),
+                    *make_table(("", "measured", "goal"), _background_rows(background_costs)),
                 ]
                 if background_costs
                 else []
             ),
+            *make_fleet_section(fleet_runs),
             *(
                 [
                     report_texts.BROWSER_TEXT,
-                    *_make_table(("", "measured", "goal"), _browser_opening_rows(browser_opening)),
+                    *make_table(("", "measured", "goal"), _browser_opening_rows(browser_opening)),
                 ]
                 if browser_opening
                 else []
             ),
-            report_texts.WORKSPACE_TEXT,
-            *_make_table(("", "time", "of the floor", "goal"), map(_snapshot_row, snapshots)),
+            *([fleet_opening.describe()] if fleet_opening else []),
+            *_make_costs_section(report_texts.WORKSPACE_TEXT, snapshots),
+            *_make_costs_section(report_texts.FORK_TEXT, fork_costs),
+            *_make_costs_section(report_texts.REPLAY_TEXT, replay_costs),
             "\n## Starting\n",
-            *_make_table(("", "time", "goal"), map(_import_row, imports)),
+            *make_table(("", "time", "goal"), map(_import_row, imports)),
             f"\nMeasured {date.today()} on {describe_machine()}.\n",
         ]
     )
@@ -200,6 +215,12 @@ def _background_rows(background: BackgroundCosts) -> Iterator[tuple[str, ...]]:
             f"{many} the {_format_spread(each.few, 1e6, 'µs')}",
             _verdict(each.ratio.middle, MAX_MANY_ROWS_RATIO, f"≤ {MAX_MANY_ROWS_RATIO} ×"),
         )
+    for rate in background.steps:
+        yield (
+            f"{rate.store}: steps of {rate.sessions} sessions at once",
+            f"{rate.steps_per_s:,.0f} a second",
+            "",
+        )
 
 
 def describe_machine() -> str:
@@ -258,7 +279,7 @@ def make_query_section(query_costs: Sequence[QueryCost]) -> list[str]:
         return []
     return [
         report_texts.SEAM_TEXT,
-        *_make_table(
+        *make_table(
             ("", "", "prompt", "measured", "of the plain client"), map(_query_row, query_costs)
         ),
     ]
@@ -340,6 +361,11 @@ def _browser_opening_rows(opened: BrowserOpening) -> Iterator[tuple[str, ...]]:
     yield "rows in the document", f"{opened.rows}", _verdict(opened.rows, MAX_ROWS, f"≤ {MAX_ROWS}")
 
 
+def _make_costs_section(text: str, costs: Sequence[SnapshotCost]) -> list[str]:
+    head = ("", "time", "of the floor", "goal")
+    return [text, *make_table(head, map(_snapshot_row, costs))] if costs else []
+
+
 def _snapshot_row(snapshot: SnapshotCost) -> tuple[str, ...]:
     words = _goal_verdict(snapshot.seconds, snapshot.goal)
     return (
@@ -374,15 +400,3 @@ def _format_spread(spread: Spread, factor: float, unit: str) -> str:
 
 def _verdict(value: float, goal: float, words: str) -> str:
     return f"{words}: {'held' if value <= goal else 'MISSED'}"
-
-
-def _make_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    lines = [head, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    rule = tuple("-" * width for width in widths)
-    return [
-        "| "
-        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        + " |"
-        for line in (head, rule, *lines[1:])
-    ]

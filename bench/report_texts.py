@@ -1,6 +1,8 @@
-"""What the page of the measures says of each: how it is measured, and by what."""
+"""What the page of the measures says of each: how it is measured, and by what; and its tables."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 INTRODUCTION = """\
 # What it costs
@@ -35,6 +37,20 @@ over the same 10,000 files in the same run. What is read was written long enough
 trusted; where a file changed, git stores it and compares.
 """
 
+FORK_TEXT = """
+## Forking a run with many files
+
+The files of the snapshot at the row where a run of 10,000 files is forked (docs/design/0026-replay.md).
+The floor is `shutil.copytree` of the same files, in turn with the others. The fork's own run then looks
+at its folder as every run does, and stores what is in it.
+"""
+
+REPLAY_TEXT = """
+## Replaying a run
+
+A strict replay of 1,000 LLM queries by OpenAI's client, without a Core (docs/design/0026-replay.md).
+The floor is the same agent without a debugger, whose client is answered by a function in its process.
+"""
 
 STORE_TEXT = """
 ## Keeping runs on disk
@@ -95,3 +111,34 @@ disk, `durable`; a client and a worker's dispatcher share another one, each with
 claim and the end of what was claimed are two transactions of the store itself; its rows were loaded
 1,000 at one go, and blocks of both stores take turns. (`python -m bench.background`)
 """
+
+FLEET_TEXT = """
+## A thousand sessions at once
+
+{sessions:,} sessions of {steps} steps that wait for nothing, on one Core and {workers} workers,
+with `ulimit -n 1024` in each process. One session in {harm_every} crashes, blocks or leaks in
+a step, again at each try; a worker that ends is started again. *Isolated*, each session's
+steps run alone in a process. *Cooperative*, they share the worker's loop (`--isolation none`):
+a harmful step ends its worker or holds it up, and the sessions that shared it are tried alone.
+A session is where it should be with each of its steps stored once: `done`, or `error` at its
+harmful step. Memory of step processes counts pages that they share once.
+(`python -m bench.fleet`)
+"""
+
+
+def make_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The lines of a table, whose columns are as wide as their widest cell.
+
+    Args:
+        head: The columns' names.
+        rows: The cells of each row.
+    """
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    rule = tuple("-" * width for width in widths)
+    return [
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
+        for line in (head, rule, *lines[1:])
+    ]

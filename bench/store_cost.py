@@ -31,8 +31,6 @@ from .round_trip import Spread
 BODY_BYTES = 2_000
 #: Steps of each run of the folder that is opened.
 STEPS = 10
-#: Seconds without a change after which a folder is taken to be idle.
-_QUIET_S = 1.5
 
 _encode = msgspec.json.Encoder().encode
 
@@ -48,6 +46,7 @@ class StoreEffort:
     together: int  # halt points that become durable at one go
     turns: int  # of the conversation that grows
     runs: int  # in the folder that is opened
+    quiet_s: float = 1.5  # without a change, after which a folder is taken to be idle
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class StoreCosts:
 def measure(effort: StoreEffort) -> StoreCosts:
     """Measure appending, beside its floor, then the room that is taken, then opening."""
     return StoreCosts(
-        _measure_appends(effort), _measure_disk_usage(effort.turns), _measure_opening(effort)
+        _measure_appends(effort), _measure_disk_usage(effort), _measure_opening(effort)
     )
 
 
@@ -185,20 +184,21 @@ async def _write_to_store(store: SqliteStore, *groups: list[Record]) -> None:
 # ---- room, and opening --------------------------------------------------------------------------------
 
 
-def _measure_disk_usage(turns: int) -> DiskUsage:
+def _measure_disk_usage(effort: StoreEffort) -> DiskUsage:
     async def idle(folder: Path) -> DiskUsage:
         with closing(open_store(folder)) as store:
-            new = await append_growing_run(store, turns)
-            return DiskUsage(turns, new, await _wait_until_idle(folder))
+            new = await append_growing_run(store, effort.turns)
+            idle_bytes = await _wait_until_idle(folder, effort.quiet_s)
+            return DiskUsage(effort.turns, new, idle_bytes)
 
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(idle(Path(folder)))
 
 
-async def _wait_until_idle(folder: Path) -> int:
+async def _wait_until_idle(folder: Path, quiet_s: float) -> int:
     """The bytes of a folder in which nothing changes any more."""
     last, since = -1, time.monotonic()
-    while time.monotonic() - since < _QUIET_S:
+    while time.monotonic() - since < quiet_s:
         now = folder_size_bytes(folder)
         if now != last:
             last, since = now, time.monotonic()

@@ -17,7 +17,7 @@ from .round_trip import Spread
 FILES = 10_000
 _BY_FOLDER = 20  # files of a folder; ten folders of these make a package
 #: What a file's stamp takes to be trusted: `files._TICK_NS`, and a little.
-_STAMP_AGE_S = 2.5  # seconds
+STAMP_AGE_S = 2.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def measure(count: int, files: int = FILES) -> list[SnapshotCost]:
     """
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch, "workspace")
-        _fill(root, files)
-        time.sleep(_STAMP_AGE_S)
+        fill(root, files)
+        time.sleep(STAMP_AGE_S)
         workspace = Workspace(root, "bench", data_dir=Path(scratch, "data"))
         try:
             looks = [_measure_round(root, workspace, number) for number in range(count + 1)][1:]
@@ -51,20 +51,28 @@ def measure(count: int, files: int = FILES) -> list[SnapshotCost]:
     floors, nothings, changes = zip(*looks, strict=True)
     return [
         SnapshotCost("`os.walk` and `lstat`, the floor", Spread.of(floors), Spread.of([1.0])),
-        SnapshotCost("nothing changed", Spread.of(nothings), _ratios(nothings, floors), goal=0.050),
-        SnapshotCost("one file changed", Spread.of(changes), _ratios(changes, floors)),
+        SnapshotCost(
+            "nothing changed", Spread.of(nothings), compute_ratios(nothings, floors), goal=0.050
+        ),
+        SnapshotCost("one file changed", Spread.of(changes), compute_ratios(changes, floors)),
     ]
 
 
 def _measure_round(root: Path, workspace: Workspace, number: int) -> tuple[float, float, float]:
-    floor = _time(lambda: _walk(root))
-    nothing = _time(lambda: _snapshot(workspace, changed=False))
+    floor = measure_time(lambda: _walk(root))
+    nothing = measure_time(lambda: _snapshot(workspace, changed=False))
     (root / "changing.txt").write_text(f"{number}\n")
-    change = _time(lambda: _snapshot(workspace, changed=True))
+    change = measure_time(lambda: _snapshot(workspace, changed=True))
     return floor, nothing, change
 
 
-def _fill(root: Path, files: int) -> None:
+def fill(root: Path, files: int) -> None:
+    """Make a workspace of many small files.
+
+    Args:
+        root: The folder.
+        files: How many.
+    """
     for number in range(files):
         folder = number // _BY_FOLDER
         path = root / f"package{folder // 10}" / f"module{folder % 10}" / f"file{number}.py"
@@ -82,12 +90,14 @@ def _snapshot(workspace: Workspace, changed: bool) -> None:
     assert (workspace.snapshot() is not None) is changed
 
 
-def _time(act: Callable[[], None]) -> float:
+def measure_time(act: Callable[[], object]) -> float:
+    """How long a call takes, in seconds."""
     gc.collect()  # the garbage of the one before isn't this one's
     begin = time.perf_counter()
     act()
     return time.perf_counter() - begin
 
 
-def _ratios(seconds: tuple[float, ...], floors: tuple[float, ...]) -> Spread:
+def compute_ratios(seconds: tuple[float, ...], floors: tuple[float, ...]) -> Spread:
+    """What each took, of the floor beside it."""
     return Spread.of([own / floor for own, floor in zip(seconds, floors, strict=True)])

@@ -49,11 +49,14 @@ const loader = { ...common, entryPoints: ["src/shells/loader.ts"] };
 const kernel = { ...common, entryPoints: ["src/shells/kernel.ts"] };
 // The same, of the agents that run on their own: a widget of its own.
 const sessions = { ...common, entryPoints: { sessions: "src/sessions/widget.ts" } };
+// Of all of them at once.
+const fleet = { ...common, entryPoints: { fleet: "src/fleet/widget.ts" } };
 // And of a chat.
 const chat = { ...common, entryPoints: { chat: "src/chat/widget.ts" } };
 const path = (source) => fileURLToPath(new URL(source, import.meta.url));
 // These show what a row holds, or edit it, and so need nearly all that reads it.
 const READERS = [
+  "answers/index.tsx",
   "editor/editor.tsx",
   "inspector/edit_footer.tsx",
   "diff/edit_diff.tsx",
@@ -76,20 +79,27 @@ const app = {
 const KB = 1024;
 // The most that is fetched for each later part beside the app: a third more than it weighed when it was set.
 const LATER = {
+  "src/again/index.tsx": 2 * KB,
+  "src/answers/index.tsx": 22 * KB,
   "src/approval/index.tsx": 4 * KB,
   "src/changes/index.tsx": 16 * KB,
   "src/compare/index.tsx": 36 * KB,
   "src/diff/edit_diff.tsx": 26 * KB,
   "src/editor/editor.tsx": 144 * KB,
   "src/find/index.tsx": 4 * KB,
+  "src/stack/index.tsx": 6 * KB,
   "src/history/index.tsx": 16 * KB,
   "src/inspector/contents.tsx": 16 * KB,
-  "src/inspector/context/index.tsx": 2 * KB,
+  "src/inspector/context/index.tsx": 3 * KB,
   "src/inspector/edit_footer.tsx": 20 * KB,
   "src/inspector/markdown/index.tsx": 32 * KB,
-  "src/breakpoints/index.tsx": 14 * KB,
-  "src/view/ended.tsx": 2 * KB,
+  "src/breakpoints/index.tsx": 20 * KB,
+  "src/overview/effect_notes.tsx": 2 * KB,
+  "src/overview/index.tsx": 16 * KB,
+  "src/usage/index.tsx": 12 * KB,
+  "src/view/ended.tsx": 4 * KB,
   "src/view/help.tsx": 2 * KB,
+  "src/view/timeline/lane_list.tsx": 2 * KB,
   "src/view/seams.tsx": 2 * KB,
   "src/view/runs/list.tsx": 4 * KB,
 };
@@ -129,19 +139,24 @@ async function writeLab(metafile, packages = []) {
 
 async function once() {
   for (const folder of [OUT, LAB]) await rm(folder, { recursive: true, force: true });
-  const built = await Promise.all([loader, app, lab, kernel, sessions, chat].map(build));
+  const built = await Promise.all([loader, app, lab, kernel, sessions, fleet, chat].map(build));
   const [, { metafile }, container, ...whole] = built;
-  for (const [at, name] of ["kernel.js", "sessions.js", "chat.js"].entries())
+  for (const [at, name] of ["kernel.js", "sessions.js", "fleet.js", "chat.js"].entries())
     standsAlone(whole[at].metafile, await readFile(`${OUT}/${name}`, "utf8"));
   const inputs = built.flatMap((each) => Object.keys(each.metafile.inputs));
   const packages = await packagesOf(common.absWorkingDir, inputs);
   await writeFile(`${OUT}/LICENSES.txt`, notices(packages));
   await writeLab(container.metafile, packages);
-  await writeManifest(metafile);
   const sizes = await report(OUT, made(metafile, "src/app.ts"), metafile);
-  // The last three travel through the kernel with each view; the first of them is the app and the editor.
-  const alone = { "kernel.js": 280 * KB, "sessions.js": 48 * KB, "chat.js": 48 * KB };
+  // The last four travel through the kernel with each view; the first of them is the app and the editor.
+  const alone = {
+    "kernel.js": 300 * KB,
+    "sessions.js": 48 * KB,
+    "fleet.js": 48 * KB,
+    "chat.js": 48 * KB,
+  };
   keepTo(sizes, { "loader.js": 4 * KB, app: 60 * KB, ...LATER, ...alone });
+  if (!process.exitCode) await writeManifest(metafile); // else the next build took this one for current
 }
 
 async function forever() {
@@ -153,6 +168,7 @@ async function forever() {
     context(loader),
     context(kernel),
     context(sessions),
+    context(fleet),
     context(chat),
     context({ ...app, plugins: [...app.plugins, after(writeManifest)] }),
     context({ ...lab, plugins: [...lab.plugins, after(writeLab)] }),

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 // other files would meet that, or not have it.
 const ALONE = [
   "tests/{approval,breakpoints,history,lab,shells}/**/*.test.{ts,tsx}",
-  "tests/chat/view.test.tsx",
+  "tests/chat/{list,view}.test.tsx",
 ];
 
 export default defineConfig({

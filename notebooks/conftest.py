@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.widgets import VIEW_MIME
-from scripts.demo import KERNELSPECS
 
-from .driver import Driver
 from .renewed_outputs import teach_nbval
+from .tutorial_core import serve_tutorials
 
 #: What the tutorials make beside themselves: its tests are the agent's to run.
-collect_ignore = ["background", "cart", "history", "sessions", "shop", "talks", "weather"]
+collect_ignore = ["background", "cart", "history", "sessions", "shop", "talks", "travel", "weather"]
 
-_running: list[tuple[AgentStepperCore, Driver]] = []
+_running = ExitStack()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start before nbval starts the kernels, which inherit the environment."""
     teach_nbval()
-    core = AgentStepperCore("127.0.0.1", 0, 0)
-    core.start()
-    driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
-    driver.start()
-    _running.append((core, driver))
-    os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
-    os.environ["AGENTSTEPPER_TOKEN"] = core.tokens.agent
-    os.environ["AGENTSTEPPER_CONTROL_TOKEN"] = core.tokens.control
-    os.environ["JUPYTER_PATH"] = str(KERNELSPECS)
-    # What is kept and announced stays out of the home folder.
-    for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
-        os.environ[variable] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")
+    _running.enter_context(serve_tutorials())
 
 
 def pytest_itemcollected(item: Any) -> None:
@@ -46,6 +32,4 @@ def pytest_itemcollected(item: Any) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End with the tests."""
-    for core, driver in _running:
-        driver.stop()
-        core.stop()
+    _running.close()

@@ -26,6 +26,8 @@ CONTINUED: Final[dict[str, tuple[tuple[str, ...], Any]]] = {
     "bookkeeper": (("cents",), 125_000),
     "chat Weather": (("message", "content"), "Which day was the warmest?"),
 }
+#: What programs of tutorials begin with that a cell finds halted, edits and continues.
+LEFT_TO_CELLS: Final = ("pay back ",)
 #: Tools whose calls the reader edits while stepping: the argument, and what it is to be.
 STEPPED: Final[dict[str, tuple[str, Any]]] = {"refund": ("cents", 2_900)}
 #: A command that asks for an approval, and what the reader makes of it.
@@ -85,6 +87,8 @@ class Driver:
 
     def _receive(self, message: Struct) -> None:
         match message:
+            case ui.RunChanged(run=run) if run.program.startswith(LEFT_TO_CELLS):
+                pass
             case ui.RunChanged(run=run) if run.rows == 0:
                 self._programs[run.id] = run.program
                 self._send(ui.OpenRun(run=run.id))

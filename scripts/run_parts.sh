@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
 # Run make targets one after another, whatever fails; then say how long each took, and fail naming those that failed.
-# `a+b` runs both at once: b's output follows a's.
+# `a+b` runs both at once: b's output follows a's. `a:600` ends a after 600 seconds, as failed.
 set -uo pipefail
 
 outputs=$(mktemp -d)
 trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$outputs"' EXIT
 
 run() {
-  local start=$SECONDS verdict=passed
-  printf '\n===== %s\n' "$1"
-  ${MAKE:-make} --no-print-directory "$1" || verdict=FAILED
-  printf '%-16s %-7s %4d s\n' "$1" "$verdict" $((SECONDS - start)) >> "$outputs/table"
+  local part=${1%:*} start=$SECONDS verdict=passed limit=()
+  [[ $1 == *:* ]] && limit=(timeout --verbose --kill-after=30 "${1#*:}")
+  printf '\n===== %s\n' "$part"
+  "${limit[@]}" ${MAKE:-make} --no-print-directory "$part" || verdict=FAILED
+  printf '%-16s %-7s %4d s\n' "$part" "$verdict" $((SECONDS - start)) >> "$outputs/table"
 }
 
 for group in "$@"; do
   read -ra parts <<< "${group//+/ }"
   for part in "${parts[@]:1}"; do
-    run "$part" > "$outputs/$part" 2>&1 &
+    run "$part" > "$outputs/${part%:*}" 2>&1 &
   done
   run "${parts[0]}"
   wait
   for part in "${parts[@]:1}"; do
-    cat "$outputs/$part"
+    cat "$outputs/${part%:*}"
   done
 done
 

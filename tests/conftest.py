@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import gc
 import inspect
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator
+import sys
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.helpers.postgres_server import PostgresServer
 
 #: Its tests run on the loop of pytest-jupyter's server.
 SERVER = Path(__file__).parent / "server"
 #: When garbage is collected: tests that need it collect it themselves.
 RARELY = (10_000, 20, 20)
+#: How long a test that was interrupted at its timeout may take to undo what it did, in seconds.
+UNDOING_S = 120
+#: Where the process writes what a test can't capture.
+_STDERR = pytest.StashKey[int]()
 
 # No test fails for how long an example took: machines are busy. `make soak` has more examples.
 settings.register_profile("each_time", deadline=None, max_examples=30)
@@ -39,6 +48,24 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[_STDERR] = os.dup(sys.__stderr__.fileno())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End a process whose test hangs after its timeout, and write its stacks.
+
+    pytest-timeout interrupts once: what then waits in a fixture's or a `finally`'s end waited forever.
+    """
+    marker = item.get_closest_marker("timeout")
+    timeout_s = marker.args[0] if marker else float(item.config.getini("timeout"))
+    faulthandler.dump_traceback_later(
+        timeout_s + UNDOING_S, exit=True, file=item.config.stash[_STDERR]
+    )
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,6 +92,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
         getattr(getattr(test, "hypothesis", None), "inner_test", None)
     ):
         test.hypothesis.inner_test = _on_loop(test.hypothesis.inner_test)
+
+
+@pytest.fixture(scope="session")
+def shared_postgres_server() -> Iterator[PostgresServer]:
+    from tests.helpers.postgres_server import run_server
+
+    with run_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_server(shared_postgres_server: PostgresServer) -> PostgresServer:
+    """A server of PostgreSQL for all tests of a process, which runs whatever the last one did to it."""
+    shared_postgres_server.start()
+    return shared_postgres_server
 
 
 def _on_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

@@ -7,7 +7,7 @@ import secrets
 from msgspec.structs import replace
 
 from ..protocol import breakpoint_rules as protocol
-from ..protocol.agent import DebuggerConfig, GetDebuggerConfig
+from ..protocol.program_requests import DebuggerConfig, GetDebuggerConfig
 from . import breakpoint_syntax
 from .core_request import send_request
 from .text_tables import format_html_table, format_text_table

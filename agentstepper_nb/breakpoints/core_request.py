@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from ..discover import discover_control_endpoint
+from ..discover import CoreEndpoint, discover_control_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, from_agent, to_agent
 
@@ -16,16 +16,22 @@ ResponseT = TypeVar("ResponseT", bound=Struct)
 _TIMEOUT_S: Final = 60.0
 #: What a Core says that can't be carried out now; all else is the question's fault.
 _COMMANDS: Final = frozenset(
-    {"watch_only", "unknown_run", "unknown_stop", "store_failed", "internal"}
+    {
+        *("watch_only", "unknown_run", "unknown_stop", "unknown_edit_rule"),
+        *("store_failed", "internal"),
+    }
 )
 
 
-def send_request(request: Struct, response_type: type[ResponseT]) -> ResponseT:
+def send_request(
+    request: Struct, response_type: type[ResponseT], endpoint: CoreEndpoint | None = None
+) -> ResponseT:
     """Ask the Core.
 
     Args:
         request: A message that needs no hello.
         response_type: What answers it.
+        endpoint: The Core, with its control token; None: the one that is running.
 
     Raises:
         ConnectionError: There is no Core, it can't be reached, or is older than this.
@@ -35,7 +41,7 @@ def send_request(request: Struct, response_type: type[ResponseT]) -> ResponseT:
     # A condition is read without the SDK, as the terminal does.
     from ..sdk.handshake import explain_not_opened, open_socket
 
-    endpoint = discover_control_endpoint()
+    endpoint = endpoint or discover_control_endpoint()
     try:
         with open_socket(endpoint) as connection:
             connection.send(from_agent.encode(request, 1, "ask"))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ..protocol import breakpoint_rules as protocol
-from ..protocol.agent import DryRunResponse
 from ..protocol.breakpoint_rules import DryRunOutcome
 from ..protocol.data_model import Run
+from ..protocol.program_requests import DryRunResponse
 from ..protocol.text_escaping import escape_to_one_line
 from .breakpoint import Breakpoint
 from .core_request import send_request

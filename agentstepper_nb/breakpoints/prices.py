@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..protocol.agent import DebuggerConfig, GetDebuggerConfig
+from msgspec import UNSET
+
 from ..protocol.breakpoint_rules import Price, SetPrices
+from ..protocol.program_requests import DebuggerConfig, GetDebuggerConfig
 from .core_request import send_request
 from .text_tables import format_html_table, format_text_table
 
@@ -34,7 +36,9 @@ def list_prices() -> PriceList:
     return PriceList(send_request(GetDebuggerConfig(), DebuggerConfig).prices)
 
 
-def set_price(model: str, input: float, output: float) -> PriceList:
+def set_price(
+    model: str, input: float, output: float, context_window: int | None = None
+) -> PriceList:
     """Say what a model costs: what its provider doesn't tell of a query is estimated by it.
 
     Args:
@@ -42,6 +46,7 @@ def set_price(model: str, input: float, output: float) -> PriceList:
             before shorter ones.
         input: US dollars for a million tokens that are sent to it.
         output: US dollars for a million tokens of its answers.
+        context_window: Tokens that a prompt and its answer may have together; None: not known.
 
     Returns:
         All prices.
@@ -52,7 +57,8 @@ def set_price(model: str, input: float, output: float) -> PriceList:
         ConnectionError: No Core can be reached.
     """
     kept = [price for price in list_prices() if price.model != model]
-    return _set([*kept, Price(model=model, input=input, output=output)])
+    window = UNSET if context_window is None else context_window
+    return _set([*kept, Price(model=model, input=input, output=output, context_window=window)])
 
 
 def delete_price(model: str) -> PriceList:

@@ -1,6 +1,6 @@
 """The chat interpreter: sessions in which people and agents talk, each turn of which is debuggable.
 
-Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`.
+Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`, `line_file`.
 Begin reading in `session`: one session and its turns; `connector` has the interface of agents,
 `backend` that of what shows a chat.
 

@@ -14,7 +14,7 @@ from . import outputs
 from .answer_adapter import iterate_answer
 from .connector import Handoff, InterpreterABC, Turn
 from .item_sources import END_OF_ITEMS, is_task_cancelled
-from .memory import MAX_CACHED_BYTES, estimate_memory_bytes
+from .memory import estimate_memory_bytes
 from .message_builder import MessageBuilder, is_content_empty, to_agent_output
 from .session import ChatSession, PendingConfirmation
 from .session_agents import explain_error, is_agent_stopped
@@ -219,8 +219,9 @@ class AgentReply:
         elif message.final or message.id not in self._messages:
             self._messages[message.id] = message  # where it began
             held = sum(map(estimate_memory_bytes, self._messages.values()))
+            max_bytes = self._session.config.limits.max_cached_bytes
             while len(self._messages) > MAX_RECORDED_MESSAGES or (
-                held > MAX_CACHED_BYTES and len(self._messages) > 1
+                held > max_bytes and len(self._messages) > 1
             ):
                 held -= estimate_memory_bytes(self._messages.pop(next(iter(self._messages))))
         self._notify(message)

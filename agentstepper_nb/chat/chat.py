@@ -21,7 +21,13 @@ from ..protocol.chat import (
 )
 from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
-from .chat_thread import AnswerCollector, ChatThread, SessionMirror, is_awaiting_user
+from .chat_thread import (
+    DEFAULT_CHAT_THREAD_LIMITS,
+    AnswerCollector,
+    ChatThread,
+    SessionMirror,
+    is_awaiting_user,
+)
 from .connector import InterpreterABC
 from .event_feed import EventFeed, Listener
 from .service import ChatRight, ChatService, MessageDeduplicator
@@ -65,6 +71,8 @@ class Chat:
         ProtocolError: Two agents have one name, or an unknown role.
     """
 
+    _thread_limits = DEFAULT_CHAT_THREAD_LIMITS
+
     def __init__(
         self,
         *agents: Agent,
@@ -103,7 +111,7 @@ class Chat:
                 store=store,
             )
 
-        self._thread = ChatThread(make, folder)
+        self._thread = ChatThread(make, folder, self._thread_limits)
         self._interpreter = self._thread.interpreter
         self._deduplicator = MessageDeduplicator()
         self._end = weakref.finalize(self, self._thread.close)

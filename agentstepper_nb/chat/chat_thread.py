@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ..errors import CommandError
 from ..protocol.chat import (
@@ -21,7 +21,7 @@ from ..protocol.chat import (
     Message,
     State,
 )
-from ..rpc.loop_thread import LoopThread
+from ..rpc.loop_thread import POLL_INTERVAL_S, LoopThread
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds that its end waits for agents to let go, and then for the thread.
-CLOSE_TIMEOUT_S: Final = 1.5
+#: Seconds that its end waits for the thread.
 _JOIN_TIMEOUT_S: Final = 0.5
 _CLOSED: Final = (
     "This chat is closed, or belongs to the parent process of a fork: make a new one by Chat(…)."
@@ -42,22 +41,41 @@ _WAITS_FOR_ITSELF: Final = (
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
+class ChatThreadLimits(NamedTuple):
+    """How long a thread waits for agents that hold it up."""
+
+    #: Seconds that its end waits for agents to let go.
+    close_timeout_s: float = 1.5
+    #: Seconds after which who waits for an answer looks whether the thread has ended.
+    poll_interval_s: float = POLL_INTERVAL_S
+
+
+DEFAULT_CHAT_THREAD_LIMITS: Final = ChatThreadLimits()
+
+
 class ChatThread:
     """Runs an interpreter, until it is closed.
 
     Args:
         make: Makes the interpreter, on the event loop.
         data_dir: The folder of this installation's runs.
+        limits: How long it waits for agents that hold it up.
 
     Attributes:
         interpreter: The interpreter.
         loop: Its event loop.
     """
 
-    def __init__(self, make: Callable[[], Interpreter], data_dir: Path) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Interpreter],
+        data_dir: Path,
+        limits: ChatThreadLimits = DEFAULT_CHAT_THREAD_LIMITS,
+    ) -> None:
         self._data_dir = data_dir
+        self._close_timeout_s = limits.close_timeout_s
         self._remote_access: RemoteChatAccess | None = None
-        self._thread = LoopThread("agentstepper-chat")
+        self._thread = LoopThread("agentstepper-chat", limits.poll_interval_s)
 
         async def made() -> tuple[Interpreter, asyncio.AbstractEventLoop]:
             return make(), asyncio.get_running_loop()
@@ -144,11 +162,10 @@ class ChatThread:
         ended: Future[None] = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
         if not self._is_here():  # a garbage collection may be anywhere
             try:
-                ended.result(CLOSE_TIMEOUT_S)
+                ended.result(self._close_timeout_s)
             except TimeoutError:
-                _log.warning(
-                    "an agent didn't stop within %g s and is left running", CLOSE_TIMEOUT_S
-                )
+                said = "an agent didn't stop within %g s and is left running"
+                _log.warning(said, self._close_timeout_s)
             except Exception:
                 _log.exception("a chat could not be closed cleanly")
         self._thread.close(_JOIN_TIMEOUT_S)

@@ -25,6 +25,7 @@ from ..protocol.chat import (
 from .allowed_paths import AllowedPaths, read_message_image, read_message_source
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
+from .limits import DEFAULT_CHAT_LIMITS, ChatLimits
 from .memory import Memory
 from .session import ChatConfig, ChatSession, TurnHandle
 from .session_agents import check_agents
@@ -61,6 +62,7 @@ class Interpreter(ChatSessions):
         clock: Gives POSIX seconds.
         new_id: Gives the ids of messages.
         log: Where it says what goes wrong.
+        limits: How much waits in memory, and how long a session waits.
 
     Raises:
         ProtocolError: An agent has no name, one that another has, or an unknown role.
@@ -85,6 +87,7 @@ class Interpreter(ChatSessions):
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: str(uuid4()),
         log: logging.Logger = _log,
+        limits: ChatLimits = DEFAULT_CHAT_LIMITS,
     ) -> None:
         check_agents(agents, default_agent)
         Memory(window=window)  # raises where there can't be one
@@ -102,6 +105,7 @@ class Interpreter(ChatSessions):
             new_id=new_id,
             log=log,
             context=contextvars.copy_context(),
+            limits=limits,
         )
         super().__init__(config, data_dir / "chats" if store else None)
         self._allowed = allowed

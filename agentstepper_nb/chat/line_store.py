@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,9 +10,8 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Final
 
-from filelock import lock_descriptor, unlock_descriptor
-
 from ..errors import CommandError
+from ..line_file import LineFile
 
 #: Bytes of lines that go with the process, up to which they are in memory.
 MAX_MEMORY_BYTES: Final = 64 * 1024 * 1024
@@ -74,10 +72,14 @@ class LineStore(ABC):
 
 
 class MemoryLineStore(LineStore):
-    """Lines that go with the process. What is too much for memory is in a file without a name."""
+    """Lines that go with the process. What is too much for memory is in a file without a name.
 
-    def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(MAX_MEMORY_BYTES)  # noqa: SIM115 - `close` closes it
+    Args:
+        max_memory_bytes: Bytes of lines up to which they are in memory.
+    """
+
+    def __init__(self, max_memory_bytes: int = MAX_MEMORY_BYTES) -> None:
+        self._file = SpooledTemporaryFile(max_memory_bytes)  # noqa: SIM115 - `close` closes it
 
     def append(self, line: bytes) -> int:
         """See `LineStore`."""
@@ -118,9 +120,7 @@ class ReadOnlyLineStore(LineStore):
 
 
 class FileLineStore(LineStore):
-    """Lines of a file, each written as it comes. It is made with the first one, for this user alone.
-
-    A line that a crash cut short stays as it is, and what follows begins on a line of its own.
+    """Lines of a file, which is made with the first one.
 
     Args:
         path: The file.
@@ -132,27 +132,25 @@ class FileLineStore(LineStore):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
+        self._file: LineFile | None = None
         self._is_closed = False
         with suppress(FileNotFoundError):
-            self._open(os.O_RDWR)
+            self._open(create=False)
 
     def append(self, line: bytes) -> int:
         """See `LineStore`."""
         if self._is_closed:
             raise OSError("the session is closed")
-        if self._descriptor is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._open(os.O_RDWR | os.O_CREAT)
-        offset = self.size
-        self._write(line)
+        file = self._file or self._open(create=True)
+        offset = file.append(line)
+        self.size = file.size
         return offset
 
     def read(self, offset: int, length: int) -> bytes:
         """See `LineStore`."""
-        if self._descriptor is None:
+        if self._file is None:
             raise OSError("the session is closed" if self._is_closed else "nothing was written yet")
-        return os.pread(self._descriptor, length, offset)
+        return self._file.read(offset, length)
 
     def remove(self) -> None:
         """See `LineStore`."""
@@ -163,46 +161,18 @@ class FileLineStore(LineStore):
     def close(self) -> None:
         """See `LineStore`."""
         self._is_closed = True
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            with suppress(OSError):  # a forked process may have it still, and would hold the lock
-                unlock_descriptor(descriptor)
-            os.close(descriptor)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
-    def _open(self, flags: int) -> None:
-        descriptor = os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        if not lock_descriptor(descriptor, blocking=False):
-            os.close(descriptor)
+    def _open(self, *, create: bool) -> LineFile:
+        try:
+            file = self._file = LineFile(self._path, create=create)
+        except BlockingIOError:
             raise CommandError(
                 "session_open",
                 f"The chat session {self._path.stem} is open in another process: close it "
                 "there, or begin a new session here.",
-            )
-        if not self._is_linked(descriptor):
-            os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "the session was just deleted", str(self._path))
-        self._descriptor, self.size = descriptor, os.fstat(descriptor).st_size
-        if self.size and os.pread(descriptor, 1, self.size - 1) != b"\n":
-            with suppress(OSError):  # a full disk: it may still be read
-                self._write(b"\n")
-
-    def _is_linked(self, descriptor: int) -> bool:
-        """Whether what was opened is still the file of this name: who had it may have deleted it."""
-        try:
-            found = self._path.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(found, os.fstat(descriptor))
-
-    def _write(self, data: bytes) -> None:
-        assert self._descriptor is not None
-        written = 0
-        try:
-            while written < len(data):
-                at = self.size + written
-                written += os.pwrite(self._descriptor, data[written:], at)
-        except OSError:
-            with suppress(OSError):  # what was cut would spoil the line that comes next
-                os.ftruncate(self._descriptor, self.size)
-            raise
-        self.size += len(data)
+            ) from None
+        self.size = file.size
+        return file

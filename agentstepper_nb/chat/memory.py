@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -97,10 +96,6 @@ class Memory:
         return tuple(final[-self.window :])
 
 
-#: Characters and bytes that are held in memory together, beside the newest messages.
-MAX_CACHED_BYTES: Final = 64 * 1024 * 1024
-
-
 class SessionMessages:
     """What was said.
 
@@ -109,6 +104,7 @@ class SessionMessages:
         transcript: Keeps all.
         notify: Tells who listens.
         on_write_failure: Called, once, with why the transcript can't be written.
+        max_cached_bytes: Characters and bytes that are held in memory, beside the newest messages.
     """
 
     def __init__(
@@ -117,7 +113,9 @@ class SessionMessages:
         transcript: ChatTranscript,
         notify: Callable[[ChatEvent], None],
         on_write_failure: Callable[[OSError], None],
+        max_cached_bytes: int,
     ) -> None:
+        self._max_cached_bytes = max_cached_bytes
         self.memory = memory
         self.transcript = transcript
         self._notify = notify
@@ -208,7 +206,7 @@ class SessionMessages:
     def _drop_over_limit(self) -> None:
         """Let the oldest go where pictures and long texts are too much together."""
         held = sum(map(estimate_memory_bytes, self.memory.messages))
-        while held > MAX_CACHED_BYTES and len(self.memory) > self.memory.window:
+        while held > self._max_cached_bytes and len(self.memory) > self.memory.window:
             held -= estimate_memory_bytes(self.memory.messages[0])
             self.memory.drop_oldest()
 

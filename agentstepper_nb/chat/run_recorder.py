@@ -23,13 +23,9 @@ from ..sdk.async_stepper import AsyncAgentStepper
 from ..sdk.base_stepper import set_current_stepper
 from ..sdk.drivers import run_in_thread
 from ..sdk.run_link import RunLink
+from .limits import DEFAULT_CHAT_LIMITS, ChatLimits
 
-#: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
-CLOSE_TIMEOUT_S: Final = 2.0
-#: Seconds until a debugger is looked for again where there was none.
-RETRY_INTERVAL_S: Final = 1.0
-#: Seconds that a turn waits for a debugger: for a first time, and where there was none.
-FIRST_CONNECT_TIMEOUT_S: Final = 10.0
+#: Seconds that a turn waits for a debugger where there was none.
 CONNECT_TIMEOUT_S: Final = 1.0
 
 _OFF: Final = "The debugger is switched off for this chat (debugger=False)."
@@ -65,6 +61,7 @@ class RunRecorder:
         notify_changed: Called where `run_id`, `unavailable_reason` or `is_halted` are others.
         log: The interpreter's.
         clock: Gives seconds.
+        limits: How long it waits for the debugger.
     """
 
     def __init__(
@@ -77,6 +74,7 @@ class RunRecorder:
         notify_changed: Callable[[], None],
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
+        limits: ChatLimits = DEFAULT_CHAT_LIMITS,
     ) -> None:
         self.run_id: str | None = None
         """The newest run."""
@@ -87,6 +85,7 @@ class RunRecorder:
         self._debugger = debugger
         self._step = step
         self._clock = clock
+        self._limits = limits
         self._changed = notify_changed
         self._log = log
         self._halt_watcher = HaltWatcher(notify_changed)
@@ -180,14 +179,16 @@ class RunRecorder:
         return self._dbg
 
     def _can_connect(self) -> bool:
-        waits = self._tried is not None and self._clock() - self._tried < RETRY_INTERVAL_S
-        return self._connecting is not None or not waits
+        if self._connecting is not None or self._tried is None:
+            return True
+        return self._clock() - self._tried >= self._limits.reconnect_interval_s
 
     async def _connect_in_time(self) -> None:
         """Connect; what takes too long goes on beside the turn, for the next one."""
         if self._connecting is None:
             self._connecting = asyncio.create_task(self._connected())
-        timeout_s = FIRST_CONNECT_TIMEOUT_S if self._tried is None else CONNECT_TIMEOUT_S
+        is_first = self._tried is None
+        timeout_s = self._limits.first_connect_timeout_s if is_first else CONNECT_TIMEOUT_S
         self._tried = self._clock()
         await asyncio.wait({self._connecting}, timeout=timeout_s)
         if not self._connecting.done():
@@ -246,7 +247,7 @@ class RunRecorder:
         self._halt_watcher.follow(None)
         kind = None if error is None else type(error)
         try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            async with asyncio.timeout(self._limits.run_close_timeout_s):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
             self._log.info("The run of %s could not be closed: %r", dbg.program_name, why)

@@ -28,6 +28,7 @@ from ..protocol.chat import (
 )
 from .backend import Backend, EventListeners, Listener
 from .connector import InterpreterABC
+from .limits import ChatLimits
 from .memory import Memory, SessionMessages
 from .message_builder import is_content_empty
 from .run_recorder import RunRecorder
@@ -45,6 +46,7 @@ class ChatConfig:
 
     Args:
         context: In which turns run.
+        limits: How much waits in memory, and how long a session waits.
     """
 
     agents: tuple[InterpreterABC, ...]
@@ -60,6 +62,7 @@ class ChatConfig:
     new_id: Callable[[], str]
     log: logging.Logger
     context: Context
+    limits: ChatLimits
 
 
 @dataclass(frozen=True)
@@ -126,11 +129,16 @@ class ChatSession:
             step=config.step,
             notify_changed=self.notify_changed,
             log=config.log,
+            limits=config.limits,
         )
         self.recording.run_id = summary.run_id
         memory = Memory(window=config.window)
         self.conversation = SessionMessages(
-            memory, transcript, self.listeners.notify, self._report_write_failure
+            memory,
+            transcript,
+            self.listeners.notify,
+            self._report_write_failure,
+            config.limits.max_cached_bytes,
         )
         for message in transcript.read_newest(memory.limit):
             memory.put(_mark_final(message))
@@ -313,7 +321,8 @@ class ChatSession:
 
     async def _release(self, agent: InterpreterABC) -> None:
         what = f"Agent {agent.name} didn't release chat session {self.id} cleanly."
-        await release_connector(partial(agent.on_session_closed, self.id), what, self.config.log)
+        release = partial(agent.on_session_closed, self.id)
+        await release_connector(release, what, self.config.log, self.config.limits)
 
     def _touch(self) -> None:
         self._updated_at = self.config.clock()

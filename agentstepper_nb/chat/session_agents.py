@@ -14,6 +14,7 @@ from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import AgentName, AgentType, ChatAgentInfo, ChatAgentPhase
 from .connector import Handoff, InterpreterABC
 from .item_sources import wrap_exit_error
+from .limits import ChatLimits
 from .roles import find_role
 
 T = TypeVar("T")
@@ -268,14 +269,11 @@ def is_agent_stopped(error: BaseException) -> bool:
     return isinstance(error, AgentStopped)
 
 
-#: Seconds that a connector has to let go.
-RELEASE_TIMEOUT_S: Final = 1.0
-#: Seconds that it has to end, once it was cancelled.
-CANCEL_TIMEOUT_S: Final = 0.2
-
-
 async def release_connector(
-    release: Callable[[], Awaitable[None]], log_text: str, log: logging.Logger
+    release: Callable[[], Awaitable[None]],
+    log_text: str,
+    log: logging.Logger,
+    limits: ChatLimits,
 ) -> None:
     """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
 
@@ -283,9 +281,10 @@ async def release_connector(
         release: Its part of it.
         log_text: Said in the log: what it didn't do.
         log: The interpreter's.
+        limits: How long it has to let go.
     """
     releasing = asyncio.create_task(_guarded(release))
-    for timeout_s in (RELEASE_TIMEOUT_S, CANCEL_TIMEOUT_S):
+    for timeout_s in (limits.release_timeout_s, limits.release_cancel_timeout_s):
         if (await asyncio.wait({releasing}, timeout=timeout_s))[0]:
             break
         releasing.cancel()

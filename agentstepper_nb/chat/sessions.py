@@ -151,12 +151,10 @@ class ChatSessions:
         self._listeners.close()
         if self._due is not None:
             self._due.cancel()
-        agents, log = self._config.agents, self._config.log
+        agents, log, limits = self._config.agents, self._config.log, self._config.limits
+        failed = "Agent %s could not be closed."
         await asyncio.gather(
-            *(
-                release_connector(agent.close, f"Agent {agent.name} could not be closed.", log)
-                for agent in agents
-            )
+            *(release_connector(agent.close, failed % agent.name, log, limits) for agent in agents)
         )
 
     def _make(self, transcript: ChatTranscript) -> ChatSession:

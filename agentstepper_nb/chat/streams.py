@@ -40,13 +40,13 @@ class StreamWrapper(Generic[T]):
 
     ::
 
-        for message in stream: ...
-        async for message in stream: ...
+        for message in StreamWrapper(pieces): ...
 
-    It is read once, by one reader, and pulls an item only when that one asks. However the reading ends
-    (at the source's end, by its error, a `break`, an interrupt, a cancelled task, `close`), the source
-    is closed, once; its own error comes after what it gave. A sync source that an async reader reads
-    runs on a thread: who is cancelled doesn't wait for it, and it is closed where it yields next.
+    `async for` reads it as well. It is read once, by one reader, and pulls an item only when that one
+    asks. However the reading ends (at the source's end, by its error, a `break`, an interrupt, a
+    cancelled task, `close`), the source is closed, once; its own error comes after what it gave. A sync
+    source that an async reader reads runs on a thread: who is cancelled doesn't wait for it, and it is
+    closed where it yields next.
 
     Args:
         source: What gives the items. An async one that nobody read is closed by its `aclose`; of a

@@ -182,9 +182,13 @@ class ChatTranscript:
     Args:
         lines: Where it is kept.
         session: What the first line says of the session.
+        max_read_bytes: Bytes of messages that are read at once.
     """
 
-    def __init__(self, lines: LineStore, session: ChatSessionInfo) -> None:
+    def __init__(
+        self, lines: LineStore, session: ChatSessionInfo, max_read_bytes: int = MAX_READ_BYTES
+    ) -> None:
+        self._max_read_bytes = max_read_bytes
         self.session = session
         """What was noted of the session last."""
         self._lines = lines
@@ -298,7 +302,7 @@ class ChatTranscript:
 
     def _select_within_limit(self, ids: list[str]) -> list[str]:
         """The newest of them that may be read at once: one at least."""
-        remaining_bytes, taken = MAX_READ_BYTES, 0
+        remaining_bytes, taken = self._max_read_bytes, 0
         for each in reversed(ids):
             place = self._places[each]
             remaining_bytes -= 0 if place is None else place[1]

@@ -16,13 +16,11 @@ from .agent_reply import AgentReply
 from .backend import UserInput
 from .connector import InterpreterABC
 from .item_sources import is_task_cancelled
-from .memory import MAX_CACHED_BYTES, estimate_memory_bytes
+from .memory import estimate_memory_bytes
 from .message_builder import MAX_CONTENT_CHARS
 from .session import ChatSession
 from .session_agents import HandoffChain, explain_error, is_agent_stopped
 
-#: Seconds that a turn which was cancelled has to end, before it is cancelled again.
-GRACE_S: Final = 2.0
 #: How often it is cancelled before it is left alone.
 MAX_CANCEL_ATTEMPTS: Final = 2
 
@@ -65,7 +63,7 @@ class RunningTurn:
 
     def open_output(self) -> TurnOutput:
         """What is said from now on."""
-        open_output = TurnOutput(self.cancel)
+        open_output = TurnOutput(self.cancel, self.session.config.limits.max_unread_bytes)
         self._outputs.append(open_output)
         return open_output
 
@@ -86,12 +84,12 @@ class RunningTurn:
         """End it, and wait until it has; one that doesn't end is left alone, and says nothing more.
 
         Args:
-            grace_s: Seconds that it has to end, each time it is cancelled; None: `GRACE_S`.
+            grace_s: Seconds that it has to end, each time it is cancelled; None: by the limits.
         """
         self.cancel()
         if self._task is asyncio.current_task():
             return
-        grace = GRACE_S if grace_s is None else grace_s
+        grace = self.session.config.limits.turn_grace_s if grace_s is None else grace_s
         for _ in range(MAX_CANCEL_ATTEMPTS):
             if (await asyncio.wait({self._task}, timeout=grace))[0]:
                 break
@@ -161,9 +159,7 @@ class RunningTurn:
         self._on_end(self)
 
 
-#: What waits for a reader, in characters and bytes; of more, the oldest messages go.
-MAX_UNREAD_BYTES: Final = MAX_CACHED_BYTES
-#: What a message takes beside that.
+#: What an unread message takes beside its characters and bytes.
 _MESSAGE_OVERHEAD_BYTES: Final = 500
 
 
@@ -175,10 +171,12 @@ class TurnOutput:
 
     Args:
         cancel: Ends the turn.
+        max_unread_bytes: Characters and bytes that wait for a reader; of more, the oldest messages go.
     """
 
-    def __init__(self, cancel: Callable[[], None]) -> None:
+    def __init__(self, cancel: Callable[[], None], max_unread_bytes: int) -> None:
         self._cancel = cancel
+        self._max_unread_bytes = max_unread_bytes
         self._unread: dict[str, list[Message]] = {}  # a whole one, or pieces; by the message's id
         self._unread_bytes = 0
         self._has_ended = False
@@ -198,7 +196,7 @@ class TurnOutput:
             estimate_memory_bytes(message) if pieces else _estimate_unread_bytes([message])
         )
         pieces.append(message)
-        while self._unread_bytes > MAX_UNREAD_BYTES and len(self._unread) > 1:
+        while self._unread_bytes > self._max_unread_bytes and len(self._unread) > 1:
             self._take_unread()
         self._unread_arrived.set()
 

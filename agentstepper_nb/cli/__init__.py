@@ -22,7 +22,7 @@ EXIT_USAGE_ERROR: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
 #: The commands that run a program, which stands after `--`.
-_WITH_PROGRAM: Final = ("run", "proxy")
+_WITH_PROGRAM: Final = ("run", "proxy", "bisect")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(own)
     if options.command in _WITH_PROGRAM:
         options.program = program
-    command = import_module(f".{options.command}", __package__)
+    command = import_module(f".{options.command.replace('-', '_')}", __package__)
     try:
         code: int = command.run(options)
         sys.stdout.flush()
@@ -63,15 +63,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .agent_command_arguments import add_chat_command, add_code_command, add_policy_command
+    from .agent_command_arguments import (
+        add_chat_command,
+        add_code_command,
+        add_policy_command,
+    )
     from .arguments import (
-        add_backup_command,
-        add_doctor_command,
-        add_export_command,
         add_proxy_command,
         add_run_command,
         add_serve_command,
         add_step_command,
+    )
+    from .store_command_arguments import (
+        add_backup_command,
+        add_bisect_command,
+        add_doctor_command,
+        add_export_command,
+        add_put_back_command,
+    )
+    from .worker_arguments import (
+        add_import_lance_command,
+        add_project_command,
         add_worker_command,
     )
 
@@ -79,11 +91,15 @@ def _parser() -> argparse.ArgumentParser:
     add_step_command(commands)
     add_run_command(commands)
     add_proxy_command(commands)
+    add_bisect_command(commands)
     add_doctor_command(commands)
     add_export_command(commands)
     add_backup_command(commands)
+    add_put_back_command(commands)
     add_worker_command(commands)
     add_code_command(commands)
     add_chat_command(commands)
     add_policy_command(commands)
+    add_project_command(commands)
+    add_import_lance_command(commands)
     return parser

@@ -1,4 +1,4 @@
-"""How a person at a terminal approves or denies what an agent's call asks."""
+"""How a person at a terminal approves what an agent's call asks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALWAYS: Final = "always"
 
 
 class ApprovalCommands:
-    """Carries out `a` and `deny`.
+    """Carries out `a`.
 
     Args:
         session: What is known, and the way to the Core.
@@ -82,42 +82,6 @@ class ApprovalCommands:
             confirmed=confirmed,
         )
         self._session.send_command(command, _ignore_answer)
-
-    def deny(self, reason: str) -> None:
-        """Deny the call that the run is halted at.
-
-        Args:
-            reason: What the agent is told; "" asks the person for it.
-        """
-        if self._session.halted is None:
-            self._screen.write_line(
-                "Only a call at which the agent is halted can be denied.", "yellow"
-            )
-        elif reason:
-            self._send_denial(reason)
-        else:
-            self._read_next_line(self._send_denial)
-            self._screen.show_prompt(
-                "Reason for the agent to read (an empty line cancels the denial): "
-            )
-
-    def _send_denial(self, reason: str) -> None:
-        run, halted = self._session.run, self._session.halted
-        if run is None or halted is None:
-            self._screen.write_line(
-                "The agent already continued, so that nothing was denied.", "yellow"
-            )
-        elif not reason.strip():
-            self._screen.write_line("Nothing was denied.")
-            self._session.prompt()
-        else:
-            command = ui.DenyCall(
-                run=run.id,
-                halt_point=halted.message,
-                revision=halted.revision,
-                reason=reason.strip(),
-            )
-            self._session.send_command(command, _ignore_answer)
 
 
 def _ignore_answer(_: Struct) -> None:

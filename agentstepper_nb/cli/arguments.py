@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-EXPORT_FORMATS: Final = ("run", "archive", "log")
 DURABILITIES: Final = ("relaxed", "durable", "sync")
 
 _SERVE: Final = """\
@@ -34,23 +33,6 @@ Runs a program of any language with OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOG
 a proxy on this machine, at which each LLM query halts before and after. The proxy forwards to the
 services that these variables named before, else to the vendors' own, with the key that the program
 sends. Without a program it prints the variables and serves until Ctrl-C.
-"""
-_DOCTOR: Final = """\
-Checks the connections and the installation, and says what is wrong and what to do. Each line is one
-finding: ✓ is well, ! is worth knowing, ✗ is wrong. The exit code is 1 if anything is wrong. In a
-notebook, `%agentstepper doctor` checks the kernel. With --data, the command reads and checks all runs of
-a folder instead; a Core may use the folder meanwhile.
-"""
-
-_WORKER: Final = """\
-Runs coding sessions and background agents for a Core of Jupyter or of `agentstepper serve`, outside of
-the Core's process. A Core starts a worker by itself when it needs one, unless you started one before.
-Without --url, the worker discovers the running Core.
-"""
-
-_EXPORT: Final = """\
-Writes a stored run to a file: .run for readers of version 1, .zip (an archive) for all data of the run,
-.log for people. `agentstepper serve` may run meanwhile.
 """
 
 
@@ -106,10 +88,32 @@ def add_serve_command(commands: Commands) -> None:
         "folder's worker-token)",
     )
     add(
+        "--worker-isolation",
+        choices=("process", "none"),
+        help="where that worker runs steps of background agents whose moniker isn't cooperative: "
+        "each session's alone in a process, or all on its event loop (process)",
+    )
+    add(
+        "--worker-processes",
+        type=make_integer_type(1, 1000),
+        metavar="N",
+        help="how many sessions have a process at once there; the others wait for one (32)",
+    )
+    add(
         "--runtime-store",
-        metavar="sqlite|lance:DIR",
-        help="where to store background agents: beside the runs (sqlite), or in LanceDB "
-        "tables; AGENTSTEPPER_RUNTIME_STORE sets the same",
+        metavar="sqlite|postgresql://URL",
+        help="where to store background agents: beside the runs (sqlite), or in PostgreSQL, for "
+        "several Cores; AGENTSTEPPER_RUNTIME_STORE sets the same",
+    )
+    add(
+        "--certfile",
+        metavar="FILE",
+        help="a TLS certificate (PEM): both ports then speak wss:// only",
+    )
+    add(
+        "--keyfile",
+        metavar="FILE",
+        help="the private key of --certfile (PEM), if its file doesn't have it",
     )
     add(
         "--durability",
@@ -122,13 +126,53 @@ def add_serve_command(commands: Commands) -> None:
         "--keep-days",
         type=parse_positive_number,
         metavar="N",
-        help="delete runs N days after their end",
+        help="delete runs, and background agents' sessions with their actions, steps and conversations, "
+        "N days after their end",
     )
     add(
         "--keep-gib",
         type=parse_positive_number,
         metavar="N",
         help="delete the oldest runs when all take more than N GiB",
+    )
+    add(
+        "--keep-sessions",
+        type=make_integer_type(1, 2**31),
+        metavar="N",
+        help="delete the oldest ended sessions of background agents, and conversations without one, "
+        "above N of each",
+    )
+    add(
+        "--max-sessions",
+        type=make_integer_type(1, 2**31),
+        metavar="N",
+        help="refuse to create background agents above N live sessions (100,000)",
+    )
+    add(
+        "--max-actions",
+        type=make_integer_type(1, 2**31),
+        metavar="N",
+        help="refuse new actions of background agents above N open ones (1,000,000); actions that "
+        "control a session are always accepted",
+    )
+    add(
+        "--model-rate",
+        metavar="MODEL=N/min",
+        nargs="+",
+        action="extend",
+        help="how often the background agents of all workers together may call a model: MODEL=60/min "
+        "for requests, MODEL=90000tokens/min for tokens, or both after a comma (no limit)",
+    )
+    add(
+        "--inspect",
+        action=argparse.BooleanOptionalAction,
+        help="show the stack and the locals of an agent that waits, where the agent allows it (yes)",
+    )
+    add(
+        "--metrics",
+        action=argparse.BooleanOptionalAction,
+        help="serve figures for Prometheus at /agentstepper/metrics of both ports; requests need the "
+        "control token (no)",
     )
     add(
         "--model",
@@ -140,6 +184,11 @@ def add_serve_command(commands: Commands) -> None:
         "--log-level",
         choices=LOG_LEVELS,
         help="the least severe messages to log on the error output (info)",
+    )
+    add(
+        "--log-json",
+        action="store_true",
+        help="log one JSON object a line, for programs",
     )
     add(
         "--until-eof",
@@ -186,8 +235,8 @@ def add_run_command(commands: Commands) -> None:
         "run",
         help="run an agent's program under the debugger",
         usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--no-attach] "
-        "[--discover-tools] [--with-parent] -- PROGRAM "
-        "[ARGUMENT ...]",
+        "[--discover-tools] [--freeze] [--with-parent] [--fork RUN@ROW | --replay RUN | --rerun RUN] "
+        "[--workspace MODE] -- PROGRAM [ARGUMENT ...]",
         description=_RUN,
         epilog=_RUN_EXITS,
         allow_abbrev=False,
@@ -203,6 +252,11 @@ def add_run_command(commands: Commands) -> None:
         help="let plain functions halt too that the program offers to a model as tools",
     )
     add(
+        "--freeze",
+        action="store_true",
+        help="let the program's runs see a time and random numbers that a replay can repeat",
+    )
+    add(
         "--no-attach",
         dest="attach",
         action="store_false",
@@ -213,6 +267,25 @@ def add_run_command(commands: Commands) -> None:
         action="store_true",
         help="end the program when the process that started this one ends (Linux)",
     )
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
+        "--fork",
+        metavar="RUN@ROW",
+        help="start a recorded run again: serve what it recorded before the row, and halt there; "
+        "without PROGRAM its own command",
+    )
+    again.add_argument(
+        "--replay", metavar="RUN", help="the same up to its end; a difference ends the program"
+    )
+    again.add_argument("--rerun", metavar="RUN", help="the same command, and nothing is served")
+    add(
+        "--workspace",
+        choices=("fresh", "in_place", "none"),
+        default="fresh",
+        help="the folder that a fork works on, if the recorded run had a workspace: a fresh one with "
+        "the files of the row; the recorded one, until agentstepper put-back; or none (%(default)s)",
+    )
+    again.add_argument("--cut", help=argparse.SUPPRESS)  # RUN@COUNT, of `agentstepper bisect`
     # What stands here stands before the `--`.
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
@@ -246,108 +319,6 @@ def add_proxy_command(commands: Commands) -> None:
     )
 
 
-def add_doctor_command(commands: Commands) -> None:
-    """Describe `agentstepper doctor`."""
-    parser = commands.add_parser(
-        "doctor",
-        help="check the connections and the installation, and say what is wrong",
-        description=_DOCTOR,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("--data", metavar="DIR", help="check the runs stored in this folder")
-    add(
-        "--repair",
-        action="store_true",
-        help="restore what is readable of damaged runs; the damaged files stay under other names",
-    )
-    add("--json", action="store_true", help="print one JSON document, for programs")
-
-
-def add_export_command(commands: Commands) -> None:
-    """Describe `agentstepper export`."""
-    parser = commands.add_parser(
-        "export",
-        help="write a stored run to a file",
-        description=_EXPORT,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "run",
-        metavar="RUN",
-        help="the run's id, the unique begin of its id, or its name (then the newest)",
-    )
-    add("file", metavar="FILE", help="the file; its extension is the format: .run, .zip or .log")
-    add("--data", metavar="DIR", help="folder of the runs (agentstepper/ in Jupyter's data folder)")
-    add(
-        "--format",
-        choices=EXPORT_FORMATS,
-        help="the format, if the file's extension doesn't say it",
-    )
-    add("--force", action="store_true", help="replace the file if it exists")
-
-
-def add_backup_command(commands: Commands) -> None:
-    """Describe `agentstepper backup`."""
-    parser = commands.add_parser(
-        "backup",
-        help="copy the runs and background agents to a new folder",
-        description="Copies the runs and background agents to a new folder, which `agentstepper serve "
-        "--data` can open. A Core that uses the runs' folder may keep running.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "to",
-        metavar="TO",
-        nargs="?",
-        help="the new folder (by default agentstepper-backup-DATE-TIME in this folder)",
-    )
-    add("--data", metavar="DIR", help="folder of the runs (agentstepper/ in Jupyter's data folder)")
-
-
-def add_worker_command(commands: Commands) -> None:
-    """Describe `agentstepper worker`."""
-    parser = commands.add_parser(
-        "worker",
-        help="run a worker for a Core, in place of the one that the Core starts",
-        description=_WORKER,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("--url", help="the Core's address for workers or agents; by default the Core is discovered")
-    add("--token", help="the worker token; prefer the variable AGENTSTEPPER_WORKER_TOKEN")
-    add("--data", metavar="DIR", help="folder of the sessions (agentstepper/ in Jupyter's data)")
-    add(
-        "--lease",
-        type=parse_positive_number,
-        default=10.0,
-        metavar="S",
-        help="seconds without renewal after which another worker takes over this worker's "
-        "sessions (%(default)g)",
-    )
-    add(
-        "--poll",
-        type=parse_positive_number,
-        default=1.0,
-        metavar="S",
-        help="seconds between two looks for work, if no notification comes (%(default)g)",
-    )
-    add(
-        "--log-level",
-        choices=LOG_LEVELS,
-        default="info",
-        help="the least severe messages to log (%(default)s)",
-    )
-    add(
-        "--until-eof",
-        dest="exits_at_stdin_eof",
-        action="store_true",
-        help="exit when the standard input ends",
-    )
-
-
 def make_integer_type(low: int, high: int) -> Callable[[str], int]:
     """A type of arguments: whole numbers between two."""
 
@@ -370,4 +341,6 @@ def parse_positive_number(text: str) -> float:
 
 
 parse_positive_number.__name__ = "number"
+
+
 _port: Any = make_integer_type(0, 65535)

@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from .._version import __version__
-from ..discover import CoreEndpoint
+from ..discover import CoreEndpoint, explain_tls_error, make_tls_context
 from ..errors import ProtocolError
 from ..protocol import ui
 from ..protocol.delta_decoding import decode_contents
@@ -147,6 +147,8 @@ class CoreConnection(threading.Thread):
         except ConnectionClosed as error:
             return (error.rcvd and error.rcvd.reason) or "the debugger closed the connection"
         except (OSError, InvalidHandshake) as error:
+            if (said := explain_tls_error(self._core.url, error)) is not None:
+                raise CoreRefusedError(said) from None
             return str(error)
         finally:
             self._socket = None
@@ -163,6 +165,7 @@ class CoreConnection(threading.Thread):
         headers = {"Authorization": f"Bearer {token}"} if token else None
         return connect(
             self._core.url,
+            ssl=make_tls_context(self._core.url),
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             additional_headers=headers,
             compression=None,

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from ..errors import AgentStepperError
+from ..errors import AgentStepperError, Divergence
 from ..history import load_run as run_of
 from ..history import run_files
 from ..protocol.text_escaping import escape_to_one_line
@@ -23,7 +23,11 @@ def run(namespace: Namespace) -> int:
     Returns:
         1 where there is no such run, or it can't be read or written; 2 where no format is named.
     """
-    path = Path(namespace.file).expanduser()
+    if (namespace.file is None) is (namespace.output is None):
+        return _fail("name one file to write, as FILE or by -o FILE.", EXIT_USAGE_ERROR)
+    path = Path(namespace.file or namespace.output).expanduser()
+    if namespace.pytest or namespace.format == "pytest":
+        return _export_test(namespace, path)
     try:
         format = run_files.choose_format(path, namespace.format)
     except ValueError as error:
@@ -42,6 +46,38 @@ def run(namespace: Namespace) -> int:
     except OSError as error:
         return _fail(f"{path} can't be written: {error.strerror or error}.", EXIT_FAILURE)
     print(escape_to_one_line(f"Wrote {history.run.name} ({history.run.id}) to {path}."))
+    return EXIT_OK
+
+
+def _export_test(namespace: Namespace, path: Path) -> int:
+    """Write a test and its recording."""
+    if not namespace.agent:
+        return _fail(
+            "a test needs the agent's function: add --agent MODULE:FUNCTION.", EXIT_USAGE_ERROR
+        )
+    from ..replay.pytest_export import export_test
+
+    try:
+        written = export_test(
+            namespace.run,
+            path,
+            namespace.agent,
+            namespace.args,
+            folder=namespace.data,
+            volatile=namespace.volatile,
+            freeze=namespace.freeze,
+            force=namespace.force,
+            replays=namespace.replays,
+        )
+    except FileExistsError as error:
+        return _fail(f"{error} Add --force to replace it.", EXIT_FAILURE)
+    except (AgentStepperError, ImportError, Divergence) as error:
+        return _fail(f"{error}", EXIT_FAILURE)
+    except ValueError as error:
+        return _fail(f"{error}", EXIT_USAGE_ERROR)
+    except OSError as error:
+        return _fail(f"{path} can't be written: {error.strerror or error}.", EXIT_FAILURE)
+    print(escape_to_one_line(f"Wrote a test of run {namespace.run} to {written}."))
     return EXIT_OK
 
 

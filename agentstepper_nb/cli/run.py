@@ -9,13 +9,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..discover import CoreEndpoint, discover, list_announced_cores
-from ..sdk.environment import make_environment
+from ..errors import AgentStepperError
+from ..sdk.environment import FREEZE_VARIABLE, make_environment
 from ..sdk.handshake import probe
 from ..sdk.parent_guard import tie_to_parent
+from ..sdk.start_methods import list_own_variables, make_command_start, put_start
 from . import EXIT_USAGE_ERROR
+
+if TYPE_CHECKING:
+    from .run_again import RunAgain
 
 #: Exit codes that aren't the program's own, as `env`, `nohup` and `timeout` have them.
 EXIT_NOT_STARTED: Final = 125
@@ -38,7 +43,8 @@ def run(namespace: Namespace) -> int:
         The exit code.
     """
     parent = os.getppid()
-    if namespace.misplaced or not namespace.program:
+    is_again = bool(namespace.fork or namespace.cut or namespace.replay or namespace.rerun)
+    if namespace.misplaced or not (namespace.program or is_again):
         words = " ".join([*namespace.misplaced, *(namespace.program or ())]) or "python agent.py"
         return _fail(f"put -- before the program: agentstepper run -- {words}", EXIT_USAGE_ERROR)
     try:
@@ -46,14 +52,49 @@ def run(namespace: Namespace) -> int:
         probe(core)  # here a sentence, in the agent a traceback
     except ConnectionError as error:
         return _fail(str(error), EXIT_NOT_STARTED)
+    again = None
+    if is_again:
+        from . import run_again
+
+        try:
+            again = run_again.prepare(namespace, core)
+        except (AgentStepperError, OSError) as error:
+            return _fail(str(error), EXIT_NOT_STARTED)
     if namespace.with_parent and sys.platform == "linux" and not tie_to_parent(parent):
         return EXIT_NOT_STARTED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
-    environment = make_environment(os.environ, core, namespace.name)
-    if namespace.attach:
-        environment = _attach(environment, namespace.discovers_tools)
-    return _become(namespace.program, environment)
+    return _start(namespace, core, again)
+
+
+def _start(namespace: Namespace, core: CoreEndpoint, again: RunAgain | None) -> int:
+    """Become the program, in the environment of an agent of the Core."""
+    recorded = None if again is None else again.start
+    name = namespace.name or (None if recorded is None else recorded.name)
+    attaches = namespace.attach if recorded is None else recorded.attaches
+    discovers = namespace.discovers_tools or (recorded is not None and recorded.discovers_tools)
+    program = namespace.program if again is None else again.program
+    if again is not None and again.folder is not None:
+        os.chdir(again.folder)
+        os.environ["PWD"] = again.folder
+    start = make_command_start(
+        program,
+        None,
+        list_own_variables(os.environ),
+        name=name,
+        attaches=attaches,
+        discovers_tools=discovers,
+    )
+    environment = put_start(make_environment(os.environ, core, name), start)
+    if again is not None:
+        from . import run_again
+
+        environment = run_again.put_variables(environment, again)
+    if namespace.freeze:
+        environment[FREEZE_VARIABLE] = "1"
+    if attaches:
+        environment = _attach(environment, discovers)
+    return _become(program, environment)
 
 
 def _attach(environment: Mapping[str, str], discovers_tools: bool) -> dict[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import floor, log10
 from typing import Final
 
+from msgspec import UNSET
+
 from ..breakpoints.breakpoint_syntax import format_breakpoint
 from ..protocol.breakpoint_rules import BreakpointRule, Reaction
 from ..protocol.data_model import (
@@ -14,7 +16,9 @@ from ..protocol.data_model import (
     ApprovalPrompt,
     ChangeKind,
     Commit,
+    EventKind,
     EventOutcome,
+    EventSide,
     FileChange,
     Run,
     RunState,
@@ -22,6 +26,7 @@ from ..protocol.data_model import (
     Usage,
 )
 from ..protocol.lanes import find_label
+from ..protocol.step_targets import StepKind
 from ..protocol.text_escaping import escape_to_one_line
 from ..protocol.tool_end_summaries import summarize_with_tool
 
@@ -31,6 +36,11 @@ _AGENT: Final = {
     AgentActivity.TOOL_EXECUTING: "a tool is running",
     AgentActivity.HALTING: "halts at its next message",
     AgentActivity.WAITING: "waits for your next message",
+}
+_EVENTS: Final = {
+    EventKind.LLM_QUERY: "LLM query",
+    EventKind.TOOL_INVOCATION: "tool call",
+    EventKind.CUSTOM: "event",
 }
 _MARKS: Final = {
     ChangeKind.ADDED: "+",
@@ -109,7 +119,26 @@ def describe_run_state(run: Run) -> str:
         return f"its agent is away{wait}"
     if run.state is RunState.HALTED:
         return "halted" if waiting == 1 else f"halted, {waiting} messages wait"
-    return _AGENT.get(run.agent_state, "running")
+    return describe_step(run) or _AGENT.get(run.agent_state, "running")
+
+
+def describe_step(run: Run) -> str:
+    """How far a run steps: "stepping over run_tests"; empty where it halts at its next message."""
+    if run.step is UNSET:
+        return ""
+    step = run.step
+    kind = "message" if step.event_kind is None else _EVENTS.get(step.event_kind, "message")
+    what = step.name or kind
+    match step.kind:
+        case StepKind.OVER if step.event is not None:
+            return escape_to_one_line(f"stepping over {what}")
+        case StepKind.OUT:
+            goal = f"of {what}" if step.event is not None else "to the end"
+            return escape_to_one_line(f"stepping out {goal}")
+        case StepKind.TO:
+            side = "end of the next" if step.side is EventSide.END else "next"
+            return escape_to_one_line(f"running to the {side} {what}")
+    return ""
 
 
 def format_commit(number: int, commit: Commit) -> str:

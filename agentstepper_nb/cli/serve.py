@@ -31,7 +31,10 @@ from ..discover import (
 )
 from ..errors import CommandError, ProtocolError, StoreError
 from ..hub import AgentStepperCore, RetentionLimits
+from ..hub.runtime.admission import DEFAULT_LIMITS, AdmissionLimits
+from ..hub.runtime.model_rates import parse_model_rate
 from ..hub.runtime_host import STORE_VARIABLE
+from ..hub.runtime_options import RuntimeOptions
 from ..models.provider import MODEL_VARIABLE
 from ..protocol.data_model import Run
 from ..store import archive
@@ -77,6 +80,7 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
             ui_url=core.url(core.ui_port),
             data_dir=_folder(options),
             name="agentstepper serve",
+            certificate=core.certificate,
         )
         print(f"agents: {core.url(core.client_port)}")
         print(f"UIs:    {core.url(core.ui_port)}", flush=True)
@@ -90,7 +94,7 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
 
 
 def _core(options: ServeOptions) -> AgentStepperCore:
-    _log(options.log_level)
+    _log(options)
     return AgentStepperCore(
         options.host,
         options.client_port,
@@ -101,11 +105,22 @@ def _core(options: ServeOptions) -> AgentStepperCore:
         control_token=options.control_token,
         ui_origins=options.ui_origin,
         durability=options.durability,
-        retention=RetentionLimits(options.keep_days, options.keep_gib),
+        retention=RetentionLimits(options.keep_days, options.keep_gib, options.keep_sessions),
         worker=options.worker,
         worker_token=options.worker_token,
+        worker_isolation=options.worker_isolation,
+        worker_processes=options.worker_processes,
         runtime_store=options.runtime_store,
         program="agentstepper serve",
+        certfile=options.certfile,
+        keyfile=options.keyfile,
+        agents=RuntimeOptions(
+            limits=AdmissionLimits(options.max_sessions, options.max_actions),
+            model_rates=dict(map(parse_model_rate, options.model_rate)),
+            has_metrics=options.metrics,
+            logs_json=options.log_json,
+        ),
+        inspect=options.inspect,
     )
 
 
@@ -113,8 +128,9 @@ def _folder(options: ServeOptions) -> Path:
     return Path(options.data) if options.data else discover.data_dir()
 
 
-def _log(level: str) -> None:
-    log_to_stderr(level, "%(asctime)s %(levelname)s %(message)s")
+def _log(options: ServeOptions) -> None:
+    log_format = "%(asctime)s %(levelname)s %(message)s"
+    log_to_stderr(options.log_level, log_format, is_json=options.log_json)
     logging.getLogger("websockets").setLevel(max(logging.WARNING, logging.root.level))
 
 
@@ -242,10 +258,21 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     durability: Literal["relaxed", "durable", "sync"] = "durable"
     keep_days: PositiveNumber | None = None  # None: for ever
     keep_gib: PositiveNumber | None = None
+    keep_sessions: Annotated[int, Meta(ge=1)] | None = None
     model: str | None = None
     worker: bool = True  # whether one is started where agents need it
     worker_token: str | None = None
+    worker_isolation: Literal["process", "none"] = "process"
+    worker_processes: Annotated[int, Meta(ge=1, le=1000)] = 32
     runtime_store: str = "sqlite"
+    certfile: str | None = None  # None: no TLS
+    keyfile: str | None = None  # None: the certificate's file has the key
+    max_sessions: Annotated[int, Meta(ge=1)] = DEFAULT_LIMITS.sessions
+    max_actions: Annotated[int, Meta(ge=1)] = DEFAULT_LIMITS.actions
+    model_rate: tuple[str, ...] = ()  # see `parse_model_rate`
+    metrics: bool = False
+    inspect: bool = True
+    log_json: bool = False
     exits_at_stdin_eof: bool = False  # whether the end of standard input ends it
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -263,7 +290,7 @@ def collect_options(namespace: Namespace) -> ServeOptions:
     said.pop("command", None)
     config = said.pop("config", None)
     options = read_options_file(Path(config)) if config else ServeOptions()
-    for name in ("ui_origin", "runs"):
+    for name in ("ui_origin", "runs", "model_rate"):
         if name in said:
             said[name] = tuple(said[name])
     options = replace(options, **said)
@@ -279,8 +306,9 @@ def _names_another_core(options: ServeOptions) -> bool:
     and in what it starts it is the Jupyter server's.
     """
     url = os.environ.get(URL_VARIABLE)
+    scheme = "ws" if options.certfile is None else "wss"
     return bool(url) and not is_same_url(
-        url or "", make_host_url(options.host, options.client_port)
+        url or "", make_host_url(options.host, options.client_port, scheme)
     )
 
 
@@ -305,4 +333,6 @@ def read_options_file(path: Path) -> ServeOptions:
         options,
         data=options.data and str(path.parent / options.data),
         runs=tuple(str(path.parent / run) for run in options.runs),
+        certfile=options.certfile and str(path.parent / options.certfile),
+        keyfile=options.keyfile and str(path.parent / options.keyfile),
     )

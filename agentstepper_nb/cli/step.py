@@ -30,8 +30,8 @@ from .step_session import StepSession
 #: Where `agentstepper serve` takes UIs unless told otherwise.
 DEFAULT_URL: Final = "ws://127.0.0.1:4567"
 _END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
-#: As in JupyterLab: to step.
-_KEYS: Final = {"f10": "n"}
+#: As in JupyterLab: continue, step over, into and out.
+_KEYS: Final = {"f9": "c", "f10": "n", "f11": "s", "f23": "r"}  # F23: Shift+F11
 #: Words that begin no remembered line: what approves or denies is typed anew each time.
 _UNREMEMBERED: Final = ("a", "approve", "deny")
 

@@ -10,12 +10,14 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from ..protocol import ui
-from ..protocol.data_model import Run, RunMode, RunState
+from ..protocol.data_model import EventKind, EventSide, Run, RunMode, RunState
 from ..protocol.opaque_values import is_opaque_value
+from ..protocol.step_targets import StepKind, StepTarget
 from ..suggestions import did_you_mean
 from .approval_commands import ApprovalCommands
+from .call_answer_commands import CallAnswerCommands
 from .json_editor import EditorError
-from .run_formatting import format_run
+from .run_formatting import describe_step, format_run
 from .screen import ScreenPrompt
 from .step_session import APPROVAL_PROMPT, HALTED_PROMPT, StepSession
 from .terminal_text import (
@@ -27,35 +29,54 @@ from .terminal_text import (
 from .view_commands import ViewCommands
 
 HELP: Final = """\
-n, s      next, step: send the message at which the agent is halted, and halt
-          at the next; neither approves a call
+s         step into: send the message at which the agent is halted, and halt at
+          the next; no step approves a call
+n         next, step over: run the call to its end, with all that it calls
+r         return, step out: run to the end of the call around this one
+to query  run to the next LLM query; to tool, to tool NAME: to the next tool call
+freeze    whether other agents, tasks and threads wait while one steps
 c         continue: run without halting; calls that ask for approval still wait
 a         approve the call, edited or not; a always: also allow such calls from
           now on; a call of high risk needs a confirmation
 deny WHY  deny the call, and tell the agent why
+skip JSON give the result of the call, which isn't made
+raise TYPE: MESSAGE
+          let the agent's code see an exception in the call's place
+guide TEXT
+          add a message to the prompt
 h         halt the agent at its next message
 e         edit, as JSON, the message at which the agent is halted; e sticky: of
           a prompt, and edit its messages so in later prompts, too
 x         stop: end the agent at its next message
 v N       view message N whole; v alone: the message at which the agent is halted
 d N       show the diffs of changes N; d alone lists all changes
-r N       show run N; r alone lists all runs
+l N       show run N; l alone lists all runs
 q         quit; the agents stay as they are\
 """
 
 _ABBREVIATIONS: Final = {
-    "next": "n",
     "step": "s",
+    "into": "s",
+    "next": "n",
+    "over": "n",
+    "return": "r",
+    "out": "r",
+    "to": "to",
+    "freeze": "freeze",
     "continue": "c",
     "halt": "h",
     "edit": "e",
     "approve": "a",
     "deny": "deny",
+    "skip": "skip",
+    "raise": "raise",
+    "guide": "guide",
     "stop": "x",
     "view": "v",
     "diff": "d",
     "changes": "d",
-    "runs": "r",
+    "runs": "l",
+    "list": "l",
     "quit": "q",
     "help": "?",
 }
@@ -63,11 +84,14 @@ _COMMAND: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
 _HALTED_PROMPT: Final = ScreenPrompt(f"{HALTED_PROMPT.rstrip()}\n> ", has_history=True)
 _APPROVAL_PROMPT: Final = ScreenPrompt(f"{APPROVAL_PROMPT.rstrip()}\n> ", has_history=True)
 _RUNNING_PROMPT: Final = ScreenPrompt(
-    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [r]uns [q]uit [?]\n> ", has_history=True
+    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [l]ist runs [q]uit [?]\n> ",
+    has_history=True,
 )
-_IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", has_history=True)
+_IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [l]ist runs [q]uit [?]\n> ", has_history=True)
 #: The keys that take words.
-_TEXT_COMMANDS: Final = ("a", "deny", "e")
+_TEXT_COMMANDS: Final = ("a", "deny", "e", "to", "skip", "raise", "guide")
+#: What `to` goes on to.
+_STEP_GOALS: Final = {"query": EventKind.LLM_QUERY, "tool": EventKind.TOOL_INVOCATION}
 #: Characters of a line that is shown where it means nothing.
 _MAX_SHOWN_CHARS: Final = 40
 
@@ -85,23 +109,31 @@ class StepCommands:
         self._session = session
         self._screen = session.screen
         self._edit_text = edit
+        self._freezes_others = False  # while one steps
         self._is_sticky = False  # whether the edit is to hold in later prompts, too
         self._draft: tuple[str, str] | None = None  # a halt point, and an edit that wasn't JSON
         self._line_handler: Callable[[str], None] | None = None  # what the next line is for
         self._approvals = ApprovalCommands(session, self._read_next_line)
+        answers = CallAnswerCommands(session, self._read_next_line)
         self._views = ViewCommands(session)
         self._commands: dict[str, Callable[[str], None]] = {
-            "n": self._step,
-            "s": self._step,
+            "s": lambda _: self._step(StepKind.INTO),
+            "n": lambda _: self._step(StepKind.OVER),
+            "r": lambda _: self._step(StepKind.OUT),
+            "to": self._step_to,
+            "freeze": self._freeze,
             "c": self._continue,
             "h": self._halt,
             "e": self._edit,
             "a": self._approve,
-            "deny": self._approvals.deny,
+            "deny": answers.deny,
+            "skip": answers.skip,
+            "raise": answers.raise_error,
+            "guide": answers.guide,
             "x": self._stop,
             "v": self._views.show_message,
             "d": self._views.show_changes,
-            "r": self._views.show_runs,
+            "l": self._views.show_runs,
             "q": self._quit,
             "?": self._help,
         }
@@ -146,7 +178,9 @@ class StepCommands:
                 return [("always", "always")]
             case "e":
                 return [("sticky", "sticky")]
-            case "r":
+            case "to":
+                return [("query", "query"), ("tool", "tool")]
+            case "l":
                 return _numbered(format_run(run) for run in self._session.runs.values())
             case "d":
                 return _numbered(commit.title for commit in self._session.commits.values())
@@ -158,20 +192,34 @@ class StepCommands:
 
     # ---- control ------------------------------------------------------------------------------------
 
-    def _step(self, _: str) -> None:
+    def _step(
+        self, kind: StepKind, event_kind: EventKind | None = None, name: str | None = None
+    ) -> None:
         run, halted = self._live_run(), self._session.halted
         if run is None:
             return
+        target = StepTarget(
+            kind=kind,
+            freeze_others=self._freezes_others,
+            event_kind=event_kind,
+            side=None if event_kind is None else EventSide.BEGIN,
+            name=name,
+        )
         if halted and halted.approval:
             self._step_past(run, halted.message)
         elif halted:
-            command = ui.StepRun(run=run.id, halt_point=halted.message, revision=halted.revision)
-            self._session.send_command(command, self._nothing)
+            command = ui.StepRun(
+                run=run.id, halt_point=halted.message, revision=halted.revision, target=target
+            )
+            self._session.send_command(command, self._tell_step)
         elif run.pending:
             text = "The halted message hasn't arrived yet: try again in a moment."
             self._screen.write_line(text, "yellow")
-        elif run.mode is RunMode.CONTINUE:
-            self._session.send_command(ui.StepRun(run=run.id), self._will_halt)
+        elif run.mode is RunMode.CONTINUE or kind is StepKind.TO:
+            goal, tell = (
+                (target, self._tell_step) if kind is StepKind.TO else (UNSET, self._will_halt)
+            )
+            self._session.send_command(ui.StepRun(run=run.id, target=goal), tell)
         else:
             self._screen.write_line("The agent is running; it halts at its next message.")
 
@@ -229,16 +277,37 @@ class StepCommands:
     def _live_run(self) -> Run | None:
         run = self._session.run
         if run is None:
-            self._screen.write_line("There is no run to show yet. r lists the runs.", "yellow")
+            self._screen.write_line("There is no run to show yet. l lists the runs.", "yellow")
         elif not run.live:
-            text = "The run has ended: start the agent again, or choose another run with r."
+            text = "The run has ended: start the agent again, or choose another run with l."
             self._screen.write_line(text, "yellow")
         else:
             return run
         return None
 
-    def _nothing(self, _: Struct) -> None:
-        """Nothing to say: rows tell what became of it."""
+    def _step_to(self, what: str) -> None:
+        """Run to the next query or tool call."""
+        word, _, name = what.strip().partition(" ")
+        kind = _STEP_GOALS.get(word.lower())
+        if kind is None:
+            text = "Say what to run to: to query, to tool, or to tool NAME."
+            self._screen.write_line(text, "yellow")
+            self._session.prompt()
+        else:
+            self._step(StepKind.TO, kind, name.strip() or None)
+
+    def _freeze(self, _: str) -> None:
+        self._freezes_others = not self._freezes_others
+        others = "wait" if self._freezes_others else "go on"
+        self._screen.write_line(f"Other agents, tasks and threads {others} while one steps.")
+        self._session.prompt()
+
+    def _tell_step(self, _: Struct) -> None:
+        """Say how far the step goes, where that isn't to the next message."""
+        run = self._session.run
+        step = "" if run is None or run.pending else describe_step(run)
+        if step:
+            self._screen.write_line(f"{step[:1].upper()}{step[1:]}. h halts it.", "dim")
 
     def _will_halt(self, _: Struct) -> None:
         self._screen.write_line("The agent halts at its next message.", "dim")

@@ -32,7 +32,7 @@ from .terminal_text import fold_text, format_readable
 
 #: Where it is halted.
 HALTED_PROMPT: Final = (
-    "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+    "[s]tep [n]ext [r]eturn [c]ontinue [e]dit [x] stop [v]iew N [d]iff N [q]uit [?] "
 )
 #: Where it is halted at what asks for an approval.
 APPROVAL_PROMPT: Final = (
@@ -189,7 +189,7 @@ class StepSession:
         if found:
             self.select_run(found[-1])
         else:
-            earlier = f" r lists {len(self.runs)} earlier." if self.runs else ""
+            earlier = f" l lists {len(self.runs)} earlier." if self.runs else ""
             self.screen.write_line(f"{waiting}{earlier} q quits, ? lists the commands.")
 
     def _is_wanted(self, run: Run) -> bool:
@@ -277,7 +277,7 @@ class StepSession:
             self.select_run(run)
         elif before is None or (run.pending and not before.pending):
             number = list(self.runs).index(run.id) + 1
-            self.screen.write_line(f"{format_run(run)}. r {number} shows it.", "dim")
+            self.screen.write_line(f"{format_run(run)}. l {number} shows it.", "dim")
 
     def _is_awaited(self, run: Run, before: Run | None) -> bool:
         """Whether this is the run that was waited for, or a new one while nothing else goes on."""

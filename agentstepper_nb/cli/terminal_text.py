@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from ..json_log import JsonLogFormatter
 from ..protocol.opaque_values import find_edited_opaque_value, find_opaque_values
 from ..protocol.text_escaping import escape_character, escape_invisible, escape_to_one_line
 
@@ -127,15 +128,16 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def log_to_stderr(level: str, log_format: str) -> None:
+def log_to_stderr(level: str, log_format: str, *, is_json: bool = False) -> None:
     """Let all loggers write to stderr.
 
     Args:
         level: As `--log-level` has it.
         log_format: As `logging.Formatter` takes it.
+        is_json: Whether each record is a JSON object instead.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLineFormatter(log_format))
+    handler.setFormatter(JsonLogFormatter() if is_json else LogLineFormatter(log_format))
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 

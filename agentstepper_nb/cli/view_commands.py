@@ -110,5 +110,5 @@ class ViewCommands:
         for index, run in enumerate(runs, 1):
             mark = "*" if run.id == self._session.current else " "
             self._screen.write_line(f"{index:>4}{mark} {format_run(run)}, {run.rows} messages")
-        self._screen.write_line("r and a number shows that run." if runs else "No runs yet.")
+        self._screen.write_line("l and a number shows that run." if runs else "No runs yet.")
         self._session.prompt()

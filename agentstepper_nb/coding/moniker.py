@@ -16,11 +16,15 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from ..llm_wire.conversation import AssistantMessage
-from ..models import registry
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, MonikerContext
-from ..runtime.monikers.model_moniker import NonEmptyText, check_provider, decode_config
+from ..runtime.monikers.model_moniker import (
+    NonEmptyText,
+    check_provider,
+    decode_config,
+    open_provider,
+)
 from ..sdk.base_stepper import set_current_stepper
 from .options import CodingOptions, make_options
 from .orchestrator import TurnResult
@@ -152,12 +156,12 @@ class CodingMoniker(Moniker):
 
     async def _open(self, *, debugger: bool) -> CodingSession:
         config, data_dir = self._config, self.task.data_dir
-        registry.refuse_script_path(config.provider, config.model)
+        provider = self.task.limit_calls(open_provider(config.provider, config.model))
         options: CodingOptions = {**make_options(config), "debugger": debugger}
         return await CodingSession.open(
             self._id,
             workspace=Path(config.workspace),
-            provider=config.provider,
+            provider=provider,
             model=config.model,
             data_dir=data_dir,
             mode="server",

@@ -102,6 +102,11 @@ class CodingService:
             "close": (wire.CodingSessionRequest, self._close),
         }
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a session is open, or about to be."""
+        return bool(self._open or self._opening_count)
+
     # ---- a worker's service -------------------------------------------------------------------------
 
     async def call(self, method: str, params: Raw) -> Struct | None:

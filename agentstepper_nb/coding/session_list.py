@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from ..errors import CodingSessionError
+from ..line_file import is_line_file_open
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding_api as wire
-from .session_log import is_log_open
 from .tool_results import parse_arguments, truncate_with_note
 from .transcript import CodingSessionSummary, summarize_log
 
@@ -173,7 +173,7 @@ def check_stored_session(
         folders: Where it is kept.
         summary: What its log says of it.
     """
-    if is_log_open(folders.log(summary.id)):
+    if is_line_file_open(folders.log(summary.id)):
         return StoredCodingSession(
             summary=summary, is_open=True, problem="The session is open in a process."
         )

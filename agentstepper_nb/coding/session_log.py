@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
-from filelock import lock_descriptor
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import CodingSessionError
+from ..line_file import LineFile
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall, UserMessage
 from ..llm_wire.events import AgentEvent
 from .tool_results import ToolResult
@@ -186,23 +183,16 @@ def _read(args: Raw) -> str:
     return msgspec.json.decode(text, type=str) if text[:1] == b'"' else text.decode()
 
 
-#: How often a lock is tried, and the seconds between.
-_MAX_LOCK_ATTEMPTS: Final = 5
-_LOCK_RETRY_S: Final = 0.01
-
-
 class SessionLog:
     """Appends to a log, which belongs to one process at a time.
 
     ::
 
         with SessionLog(path) as log:
-            log.append(UserPrompt(content="fix the tests"))
-
-    A line that a crash cut short stays as it is, and what follows begins on a line of its own.
+            log.append(UserPromptEntry(content="fix the tests"))
 
     Args:
-        path: The file, which is made where there is none, for this user alone.
+        path: The file, which is made where there is none.
         now: Gives the time.
 
     Raises:
@@ -213,18 +203,15 @@ class SessionLog:
         self.path = path
         self._now = now
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(path, flags, 0o600)
+            self._file = LineFile(path, create=True)
+        except BlockingIOError:
+            raise CodingSessionError(
+                f"The session {path.stem} is open in another process: close it there first."
+            ) from None
         except OSError as error:
             raise CodingSessionError(
                 f"The session's log {path} can't be opened: {error}."
             ) from None
-        try:
-            self._lock_and_repair()
-        except BaseException:
-            os.close(self._descriptor)
-            raise
         self._is_closed = False
 
     def append(self, entry: Entry | dict[str, Any]) -> None:
@@ -240,61 +227,18 @@ class SessionLog:
         if self._is_closed:
             return
         line = {"timestamp": _stamp(self._now()), "data": entry}
-        self._write(msgspec.json.encode(line) + b"\n")
+        self._file.append(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
-        if not self._is_closed:
-            self._is_closed = True
-            os.close(self._descriptor)
+        self._is_closed = True
+        self._file.close()
 
     def __enter__(self) -> SessionLog:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _lock_and_repair(self) -> None:
-        if not self._try_lock():
-            raise CodingSessionError(
-                f"The session {self.path.stem} is open in another process: close it there first."
-            )
-        size = os.fstat(self._descriptor).st_size
-        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-            self._write(b"\n")
-
-    def _try_lock(self) -> bool:
-        """Lock the file; tried again, since a list of sessions holds it for a moment."""
-        for _ in range(_MAX_LOCK_ATTEMPTS):
-            if lock_descriptor(self._descriptor, blocking=False):
-                return True
-            time.sleep(_LOCK_RETRY_S)
-        return False
-
-    def _write(self, data: bytes) -> None:
-        # One write, so that a reader beside us sees whole lines; a full disk may still cut it.
-        written = os.write(self._descriptor, data)
-        while written < len(data):
-            written += os.write(self._descriptor, data[written:])
-
-
-def is_log_open(path: Path) -> bool:
-    """Whether a process has a session's log open.
-
-    Args:
-        path: The log.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _stamp(time: datetime) -> str:

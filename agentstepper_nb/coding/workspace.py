@@ -16,6 +16,7 @@ from typing import BinaryIO, Final, Protocol
 from msgspec import Struct
 
 from ..errors import AgentStepperError, UnsafePathError
+from ..sdk.workspace import git_command
 from .safe_paths import LocatedPath, SafeFolder, check_path, split_path
 
 #: Bytes of a file that is read whole.
@@ -70,12 +71,19 @@ class LocalWorkspace:
     Args:
         root: The folder.
         denials: The rules that keep files from being read or changed; None: there are none.
+        git_timeout_s: Seconds that a git command may take in the folder.
 
     Raises:
         OSError: It can't be opened, or is none.
     """
 
-    def __init__(self, root: str | Path, denials: DenialChecker | None = None) -> None:
+    def __init__(
+        self,
+        root: str | Path,
+        denials: DenialChecker | None = None,
+        git_timeout_s: float = git_command.TIMEOUT_S,
+    ) -> None:
+        self.git_timeout_s = git_timeout_s
         self._folder = SafeFolder(Path(root).resolve(strict=True))
         self._denials = denials
         self._finalizer = weakref.finalize(self, self._folder.close)

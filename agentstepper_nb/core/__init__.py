@@ -6,16 +6,10 @@ Begin reading in `debugger`, then in `transitions` and `run_state`.
 
 from .commands import DebuggerCommands
 from .debugger import Debugger
+from .outputs import AnswerDecision, AnswerOutput, LeaseGranted, Output, RecordOutput
 from .summaries import Summarizer
 from .timeline_rows import EventTypeInfo, EventTypeRegistry, make_debug_row, make_row
-from .transitions import (
-    AnswerDecision,
-    AnswerOutput,
-    LeaseGranted,
-    Output,
-    RecordOutput,
-    needs_durability,
-)
+from .transitions import needs_durability
 
 __all__ = [
     "AnswerDecision",

@@ -1,7 +1,7 @@
 """What people do, and what becomes of it.
 
 A call that asks for an approval may be decided by a person here or by its agent's own people
-(`Debugger.decide`): whoever is first is heard, the answer is recorded, and the agent acts on that.
+(`AnswerCommands.decide`): whoever is first is heard, the answer is recorded, and the agent acts on that.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ..errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
-from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
-from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, RowNote, RunMode
+from ..errors import CommandError, NeedsApprovalError, ProtocolError
+from ..protocol.data_model import (
+    AgentActivity,
+    AnswerKind,
+    Commit,
+    HaltPoint,
+    RowNote,
+    Usage,
+)
 from ..protocol.records import (
-    BreakpointDeleted,
-    BreakpointSaved,
     ImportedRunSaved,
     NoteSaved,
-    PricesSet,
     RunDeleted,
     RunHeaderSaved,
     RunHistory,
@@ -26,18 +29,22 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from .breakpoints import check_breakpoint
+from ..protocol.step_targets import StepTarget
+from .answer_commands import AnswerCommands
 from .input_checks import (
     check_approval,
     check_denial,
     check_edit,
     check_edit_target,
     check_sticky_edit,
+    find_current,
 )
-from .run_state import RunStatus
-from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
+from .outputs import STOPPED, AnswerDecision, Output, RecordOutput
+from .rule_commands import RuleCommands
+from .run_usage import add_sample
+from .state_table import HaltPolicy, RunSignal
 from .summaries import describe_call
-from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
+from .transitions import Transitions
 
 
 class DebuggerCommands:
@@ -52,6 +59,11 @@ class DebuggerCommands:
         self._transitions = transitions
         self._runs = transitions.runs
         self._halt_policy = halt_policy
+        self._consult = transitions.consult
+        #: The rules that people set for all runs.
+        self.rules = RuleCommands(transitions, halt_policy)
+        #: Answers beyond going on, and guides.
+        self.answers = AnswerCommands(transitions)
 
     def step(
         self,
@@ -60,6 +72,7 @@ class DebuggerCommands:
         halt_point_id: str | None = None,
         revision: int | None = None,
         edit: str | None = None,
+        target: StepTarget | None = None,
     ) -> list[Output]:
         """Answer the named or the oldest pending halt point; in CONTINUE: halt at the next.
 
@@ -71,6 +84,7 @@ class DebuggerCommands:
             halt_point_id: The halt point that is meant.
             revision: The revision of it that the person saw.
             edit: JSON text to set as its edit first; needs both of the above.
+            target: Where the step halts; None: at the next halt point of any scope.
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`; `stale` where halt point or revision is not
@@ -81,13 +95,14 @@ class DebuggerCommands:
         status, rule = self._consult(run_id, RunSignal.STEP)
         if edit is not None:
             check_edit_target(halt_point_id, revision)
-        named = None if halt_point_id is None else self._current(status, halt_point_id, revision)
+        named = None if halt_point_id is None else find_current(status, halt_point_id, revision)
         meant = list(status.pending.values()) if named is None else [named]
         if meant and all(point.approval is not None for point in meant):
             raise NeedsApprovalError(describe_call(meant[0]), run_id, meant[0].id)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
-        self._transitions.apply_rule(status, rule, at, halt_point_id)
+        made = self._halt_policy.make_target(status, target, meant)
+        self._transitions.apply_rule(status, rule, at, halt_point_id, target=made)
         return self._transitions.drain()
 
     def resume(
@@ -105,10 +120,10 @@ class DebuggerCommands:
         status, rule = self._consult(run_id, RunSignal.CONTINUE)
         if edit is not None:
             check_edit_target(halt_point_id, revision)
-        named = None if halt_point_id is None else self._current(status, halt_point_id, revision)
+        named = None if halt_point_id is None else find_current(status, halt_point_id, revision)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
-        self._transitions.apply_rule(status, rule, at)
+        self._transitions.apply_rule(status, rule, at, target=None)
         return self._transitions.drain()
 
     def approve(
@@ -139,7 +154,7 @@ class DebuggerCommands:
             ProtocolError: `invalid_edit`.
         """
         status, rule = self._consult(run_id, RunSignal.APPROVE)
-        current = self._current(status, halt_point_id, revision)
+        current = find_current(status, halt_point_id, revision)
         check_approval(current, confirmed=confirmed)
         if edit is not None:
             self._transitions.edit(status, current, edit)
@@ -164,10 +179,24 @@ class DebuggerCommands:
                 agent speaks version 1; `stale`.
         """
         status, rule = self._consult(run_id, RunSignal.DENY)
-        check_denial(status, self._current(status, halt_point_id, revision))
+        check_denial(status, find_current(status, halt_point_id, revision))
         self._transitions.apply_rule(
             status, rule, at, halt_point_id, AnswerDecision(AnswerKind.DENY, reason)
         )
+        return self._transitions.drain()
+
+    def count_sample(self, run_id: str, usage: Usage | None) -> list[Output]:
+        """A query was asked again for a person: the run costs that much more.
+
+        Args:
+            run_id: The run, which may have ended meanwhile.
+            usage: What the answer cost; None: nobody told.
+
+        Raises:
+            CommandError: `unknown_run`.
+        """
+        run = self._transitions.status(run_id).run
+        self._transitions.emit(RunHeaderSaved(run=add_sample(run, usage)))
         return self._transitions.drain()
 
     def halt(self, run_id: str) -> list[Output]:
@@ -178,7 +207,8 @@ class DebuggerCommands:
         """
         status, rule = self._consult(run_id, RunSignal.HALT)
         waits = status.pending or status.run.agent_state is AgentActivity.WAITING
-        self._transitions.update_header(status, rule, None if waits else AgentActivity.HALTING)
+        state = None if waits else AgentActivity.HALTING
+        self._transitions.update_header(status, rule, state, target=None)
         return self._transitions.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
@@ -195,10 +225,10 @@ class DebuggerCommands:
                 "the agent's process.",
                 run_id,
             )
-        before = status.run
-        self._transitions.emit(RunHeaderSaved(run=replace(before, stopping=True)))
-        if before.mode is RunMode.CONTINUE and not before.stopping:
-            self._transitions.outputs.append(self._transitions.lease(status.run))
+        before = self._transitions.lease(status.run)
+        self._transitions.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
+        if (lease := self._transitions.lease(status.run)) != before:
+            self._transitions.outputs.append(lease)
         self._transitions.apply_rule(status, rule, at, decision=STOPPED)
         return self._transitions.drain()
 
@@ -218,7 +248,7 @@ class DebuggerCommands:
             ProtocolError: `invalid_edit`.
         """
         status = self._transitions.status(run_id)
-        current = self._current(status, halt_point_id, revision, is_edit=True)
+        current = find_current(status, halt_point_id, revision, is_edit=True)
         if sticky:
             check_sticky_edit(status, current)
         self._transitions.edit(status, current, edit, sticky=sticky)
@@ -229,7 +259,7 @@ class DebuggerCommands:
     ) -> bool:
         """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
         status = self._transitions.status(run_id)
-        current = self._current(status, halt_point_id, revision, is_edit=True)
+        current = find_current(status, halt_point_id, revision, is_edit=True)
         check_edit(edit, current)
         return edit not in (current.data, current.edit)
 
@@ -275,52 +305,6 @@ class DebuggerCommands:
         )
         return self._transitions.drain()
 
-    def set_breakpoint(self, breakpoint: BreakpointRule) -> list[Output]:
-        """Set a breakpoint, in place of the one with its id.
-
-        Raises:
-            ProtocolError: `invalid_stop`: it can't be understood, or there are too many.
-        """
-        check_breakpoint(breakpoint)
-        if (
-            breakpoint.id not in self._runs.breakpoints
-            and len(self._runs.breakpoints) >= MAX_BREAKPOINTS
-        ):
-            raise ProtocolError(
-                "invalid_stop",
-                f"The limit of {MAX_BREAKPOINTS} breakpoints is reached. Delete one of them first.",
-            )
-        return self._record_rule(BreakpointSaved(breakpoint=breakpoint))
-
-    def delete_breakpoint(self, breakpoint_id: str) -> list[Output]:
-        """Delete a breakpoint.
-
-        Raises:
-            CommandError: `unknown_stop`.
-        """
-        if breakpoint_id not in self._runs.breakpoints:
-            raise CommandError(
-                "unknown_stop",
-                f"There is no breakpoint {breakpoint_id[:80]}: it may have been deleted. "
-                "Choose another breakpoint from the list.",
-            )
-        return self._record_rule(BreakpointDeleted(breakpoint=breakpoint_id))
-
-    def set_prices(self, prices: Iterable[Price]) -> list[Output]:
-        """Set what models cost, in place of all that was set before."""
-        return self._record_rule(PricesSet(prices=tuple(prices)))
-
-    def _record_rule(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> list[Output]:
-        """Record a rule, and give the live runs' agents the leases that have changed by it."""
-        live = [self._runs.status[run_id].run for run_id in self._runs.live]
-        before = [self._transitions.lease(run) for run in live]
-        self._transitions.emit(record)
-        self._halt_policy.set_breakpoints()
-        for run, old in zip(live, before, strict=True):
-            if (new := self._transitions.lease(run)) != old:
-                self._transitions.outputs.append(new)
-        return self._transitions.drain()
-
     def record_summary(self, summary: SummarySaved, subject: HaltPoint | Commit) -> list[Output]:
         """A model put something into one sentence.
 
@@ -362,36 +346,3 @@ class DebuggerCommands:
         """Take in a run that has ended, whole."""
         self._transitions.emit(ImportedRunSaved(history=history))
         return self._transitions.drain()
-
-    def _consult(self, run_id: str, signal: RunSignal) -> tuple[RunStatus, TransitionRule]:
-        status = self._transitions.status(run_id)
-        rule = list_transition_rules(status.run).get(signal)
-        if rule is None:
-            raise CommandError(
-                "run_is_over",
-                "This run has ended, so it can't be stepped. Start the agent again.",
-                run_id,
-            )
-        return status, rule
-
-    def _current(
-        self, status: RunStatus, halt_point_id: str, revision: int | None, *, is_edit: bool = False
-    ) -> HaltPoint:
-        """The pending halt point of a command; one that only edits isn't stale without a revision."""
-        current = status.pending.get(halt_point_id)
-        if current is not None and revision in (None, current.revision):
-            return current
-        if current is not None:
-            what = "Another view has edited this message meanwhile"
-        elif is_edit and revision is None:
-            raise CommandError(
-                "not_pending",
-                "This message isn't waiting at a halt point. Only data of the halt point "
-                "where a run is halted can be edited.",
-                status.run.id,
-            )
-        else:
-            what = "This halt point has been answered already"
-        raise StaleError(
-            f"{what}. Look at the new state and decide again.", status.run.id, halt_point_id
-        )

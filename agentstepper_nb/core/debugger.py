@@ -21,7 +21,6 @@ from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import (
     PAIRED_EVENT_KINDS,
     AgentActivity,
-    AnswerKind,
     Commit,
     Event,
     EventKind,
@@ -33,6 +32,8 @@ from ..protocol.data_model import (
     RunEnding,
     RunState,
 )
+from ..protocol.edit_rules import EditRuleDefinition
+from ..protocol.field_types import ScopePath
 from ..protocol.header_limits import count_utf8_bytes
 from ..protocol.records import (
     AgentCredentials,
@@ -45,17 +46,18 @@ from ..protocol.records import (
     RunStarted,
 )
 from ..protocol.seams import RunSeams, merge_run_seams
+from . import run_records
 from . import state_table as states
+from .breakpoints import end_step_scope
 from .commands import DebuggerCommands
 from .input_checks import (
-    NO_APPROVAL_PENDING,
-    check_denial,
     check_event,
     find_open_event,
     make_duplicate_error,
 )
-from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry, describe_row
-from .transitions import AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
+from .outputs import AnswerOutput, LeaseGranted, Output
+from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry
+from .transitions import Transitions
 
 
 class Debugger:
@@ -68,8 +70,9 @@ class Debugger:
     def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
         self._transitions = Transitions(event_registry)
         self._runs = self._transitions.runs
-        self.halt_policy = states.HaltPolicy(self._runs)
+        self.halt_policy = states.HaltPolicy(self._runs, self._transitions.effects)
         self.commands = DebuggerCommands(self._transitions, self.halt_policy)
+        self.record_check_run = self._transitions.record_check_run
 
     @property
     def runs(self) -> list[Run]:
@@ -83,6 +86,11 @@ class Debugger:
         return None if run_id is None else self._runs.status[run_id].run
 
     @property
+    def halted_runs(self) -> tuple[str, ...]:
+        """The ids of runs that are halted, or were when they ended."""
+        return tuple(self._runs.halted)
+
+    @property
     def breakpoints(self) -> tuple[BreakpointRule, ...]:
         """All breakpoints, in the order in which they were made."""
         return tuple(self._runs.breakpoints.values())
@@ -92,12 +100,13 @@ class Debugger:
         """What models cost."""
         return self._runs.prices
 
-    def run(self, run_id: str) -> Run:
-        """One run's header.
+    @property
+    def edit_rules(self) -> tuple[EditRuleDefinition, ...]:
+        """All edit rules, in the order in which they were made."""
+        return tuple(self._runs.edit_rules.values())
 
-        Raises:
-            CommandError: `unknown_run`.
-        """
+    def run(self, run_id: str) -> Run:
+        """One run's header. Raises `CommandError` `unknown_run`."""
         return self._transitions.status(run_id).run
 
     def pending(self, run_id: str) -> list[HaltPoint]:
@@ -144,13 +153,7 @@ class Debugger:
                 "already_open",
                 f"A run with the id {run.id} exists already. Give each run its own id.",
             )
-        number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
-        named = replace(
-            run,
-            name=f"Run #{number} of {run.program}",
-            state=states.compute_shown_state(run.mode, pending=False, ended=False),
-            halted_s=0.0,
-        )
+        named = run_records.make_started_run(run, self.runs)
         self._transitions.emit(RunStarted(run=named, agent_credentials=credentials))
         self.halt_policy.begin(named)
         return self._transitions.drain()
@@ -189,7 +192,7 @@ class Debugger:
             ProtocolError: `run_ended`: it ended before.
         """
         run = self._transitions.live_status(run_id).run
-        attached = states.make_attached_run(run, failure)
+        attached = run_records.make_attached_run(run, failure)
         if attached != run:
             self._transitions.emit(RunHeaderSaved(run=attached))
         return self._transitions.drain()
@@ -255,19 +258,10 @@ class Debugger:
         is_begin = halt_point.side is EventSide.BEGIN
         if is_begin and event.kind is EventKind.TOOL_INVOCATION and event.name is None:
             event = self._transitions.add_tool_name(event, halt_point.data)
-        resumed = None if is_begin else opened.resumed_at
-        halt_point = replace(
-            halt_point,
-            seq=status.run.rows + 1,
-            kind=event.kind,
-            name=event.name,
-            depth=event.depth,
-            scope=event.scope,
-            label=event.label,
-            duration=None if resumed is None else max(0.0, at - resumed),
-        )
+        halt_point = self._transitions.complete_halt_point(halt_point, event, opened, at)
         halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)
-        rule, answer = self.halt_policy.find_rule(status.run, halt_point)
+        step = self.halt_policy.advance_step(status.run, halt_point)
+        rule, answer = self.halt_policy.find_rule(status.run, halt_point, steps_here=step.halts)
         halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
         self._transitions.emit(HaltPointSaved(halt_point=halt_point))
         if answer and halt_point.waits:
@@ -280,7 +274,7 @@ class Debugger:
         state = None
         if answer and (halt_point.waits or status.run.agent_state is not AgentActivity.HALTING):
             state = states.find_next_activity(halt_point, answer, self._transitions.event_registry)
-        self._transitions.update_header(status, rule, state, at, size)
+        self._transitions.update_header(status, rule, state, at, size, target=step.target)
         return self._transitions.drain()
 
     def withdraw(self, run_id: str, halt_point_id: str, at: float) -> list[Output]:
@@ -292,45 +286,18 @@ class Debugger:
             self._transitions.update_header(status, rule, AgentActivity.RUNNING, at)
         return self._transitions.drain()
 
-    def decide(
-        self,
-        run_id: str,
-        at: float,
-        halt_point_id: str,
-        decision: AnswerDecision,
-        edit: str | None = None,
-    ) -> list[Output]:
-        """The agent's own people approved or denied what one of its halt points asks.
-
-        One that was answered meanwhile is no error: messages cross.
+    def end_scope(self, run_id: str, scope: ScopePath) -> list[Output]:
+        """An agent, a task, a thread or a job has ended, in which a run may step.
 
         Args:
             run_id: The run.
-            at: Now, by the Core's clock.
-            halt_point_id: The halt point.
-            decision: A resume, which approves, or a denial.
-            edit: What is approved, as JSON text; None is what the agent sent. They saw no edit that
-                somebody set here, so that it doesn't stay.
-
-        Raises:
-            ProtocolError: `run_ended`; `cannot_approve`, `cannot_deny`, `invalid_edit`.
+            scope: The path of what has ended.
         """
         status = self._transitions.live_status(run_id)
-        current = status.pending.get(halt_point_id)
-        if current is None:
-            return []
-        if decision.answer is AnswerKind.DENY:
-            check_denial(status, current)
-            decision = decision._replace(always=False)  # which is said of approvals
-            rule = states.list_transition_rules(status.run)[states.RunSignal.DENY]
-        else:
-            if current.approval is None:
-                raise ProtocolError("cannot_approve", NO_APPROVAL_PENDING)
-            seen = None if edit == current.data else edit
-            if seen != current.edit:
-                self._transitions.edit(status, current, seen, is_agents=True)
-            rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
-        self._transitions.apply_rule(status, rule, at, halt_point_id, decision)
+        before = states.get_target(status.run)
+        target = end_step_scope(before, scope, status.find_open_event)
+        if target != before:
+            self._transitions.update_header(status, states.UNCHANGED, target=target)
         return self._transitions.drain()
 
     def await_message(self, run_id: str) -> list[Output]:
@@ -381,18 +348,16 @@ class Debugger:
             ProtocolError: `run_ended`: it ended before.
         """
         status = self._transitions.live_status(run_id)
-        failure = states.join_failures(failure, status.run.failure)
-        last = status.last_row if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
+        failure = run_records.join_failures(failure, status.run.failure)
+        last = status.last_row
         rule = states.list_transition_rules(status.run)[states.RunSignal.END]
         if rule.action is states.AnswerAction.WITHDRAW_ALL:
             for halt_point_id in list(status.pending):
                 self._transitions.withdraw(run_id, halt_point_id, at)
-        event, row = states.make_end_row(status.run, ids, ending, at, failure)
+        event, row = run_records.make_end_row(status.run, ids, ending, at, failure)
         self._transitions.emit(EventSaved(event=event))
         self._transitions.emit(HaltPointSaved(halt_point=row))
-        ended = states.make_ended_run(status.run, ending, at, failure)
-        last_event_text = None if last is None else describe_row(last)
-        ended = replace(ended, exit_code=exit_code, last_event=last_event_text)
+        ended = run_records.make_ended_run(status.run, ending, at, failure, exit_code, last)
         self._transitions.emit(RunHeaderSaved(run=ended))
         self.halt_policy.end(run_id)
         return self._transitions.drain()

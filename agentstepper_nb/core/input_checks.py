@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec import Raw
 
-from ..errors import CommandError, ProtocolError
+from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.data_model import PAIRED_EVENT_KINDS, Event, EventKind, EventSide, HaltPoint, Risk
 from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 from ..protocol.opaque_values import REPR_KEY, find_edited_opaque_value
@@ -46,18 +46,22 @@ def check_edit(text: str, current: HaltPoint, *, is_agents: bool = False) -> Non
         ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
             why a value is read-only.
     """
-    try:
-        # Strictly first: Python's parser takes what others may not.
-        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
-        value = json.loads(text, parse_int=_parse_int)
-    except (ValueError, RecursionError, msgspec.DecodeError) as error:
-        raise ProtocolError("invalid_edit", _describe_flaw(text, error)) from None
+    value = _read_json(text)
     if current.kind is EventKind.TOOL_INVOCATION and current.side is EventSide.BEGIN:
         _check_call(value)
     # A text that escapes a letter may spell the key of a mark so.
     has_marks = _HINT_AT_MARK in current.data or REPR_KEY in text or "\\u" in text
     if has_marks and not is_agents:
         _check_marks(value, current)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        # Strictly first: Python's parser takes what others may not.
+        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
+        return json.loads(text, parse_int=_parse_int)
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
+        raise ProtocolError("invalid_edit", _describe_flaw(text, error)) from None
 
 
 def _check_marks(value: Any, current: HaltPoint) -> None:
@@ -239,3 +243,72 @@ def check_denial(status: RunStatus, current: HaltPoint) -> None:
     else:
         return
     raise CommandError("cannot_deny", message, status.run.id)
+
+
+def check_skip(status: RunStatus, current: HaltPoint, result: str) -> None:
+    """Refuse a result in the place of what is no call, or that its agent can't be given.
+
+    Raises:
+        CommandError: `cannot_skip`.
+        ProtocolError: `invalid_edit`: the result isn't JSON, or holds a mark of an object.
+    """
+    if current.side is not EventSide.BEGIN or current.kind not in PAIRED_EVENT_KINDS:
+        message = (
+            "Only a call that hasn't been made can be skipped. Edit the data of this halt "
+            "point, or step."
+        )
+        raise CommandError("cannot_skip", message, status.run.id)
+    if not status.run.can_stop:
+        message = (
+            "This agent speaks protocol version 1, which can't skip a call. Edit the call instead."
+        )
+        raise CommandError("cannot_skip", message, status.run.id)
+    if (refusal := find_edited_opaque_value(None, _read_json(result))) is not None:
+        raise ProtocolError("invalid_edit", refusal)
+
+
+def check_raise(status: RunStatus, current: HaltPoint) -> None:
+    """Refuse an exception where no call could fail, or of which the agent can't be told.
+
+    Raises:
+        CommandError: `cannot_raise`.
+    """
+    if current.kind not in PAIRED_EVENT_KINDS:
+        message = (
+            "Only an LLM query, a tool call or a custom event can be let fail. Step, or stop the "
+            "run."
+        )
+    elif not status.run.can_stop:
+        message = (
+            "This agent speaks protocol version 1, which has no exceptions. Edit the data instead."
+        )
+    else:
+        return
+    raise CommandError("cannot_raise", message, status.run.id)
+
+
+def find_current(
+    status: RunStatus, halt_point_id: str, revision: int | None, *, is_edit: bool = False
+) -> HaltPoint:
+    """The pending halt point of a command; one that only edits isn't stale without a revision.
+
+    Raises:
+        CommandError: `not_pending`, `stale`.
+    """
+    current = status.pending.get(halt_point_id)
+    if current is not None and revision in (None, current.revision):
+        return current
+    if current is not None:
+        what = "Another view has edited this message meanwhile"
+    elif is_edit and revision is None:
+        raise CommandError(
+            "not_pending",
+            "This message isn't waiting at a halt point. Only data of the halt point "
+            "where a run is halted can be edited.",
+            status.run.id,
+        )
+    else:
+        what = "This halt point has been answered already"
+    raise StaleError(
+        f"{what}. Look at the new state and decide again.", status.run.id, halt_point_id
+    )

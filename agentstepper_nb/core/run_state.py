@@ -10,12 +10,14 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import (
+    AnswerKind,
     BreakpointHits,
     Commit,
     Event,
@@ -24,14 +26,17 @@ from ..protocol.data_model import (
     HaltPoint,
     Run,
     RunState,
-    Usage,
 )
+from ..protocol.edit_rules import EditRuleDefinition
+from ..protocol.effects import EffectCounts, MarkSeverity
 from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     AgentCredentials,
     BreakpointDeleted,
     BreakpointSaved,
     CommitSaved,
+    EditRuleDeleted,
+    EditRuleSaved,
     EndedRunLoaded,
     EventSaved,
     HaltPointAnswered,
@@ -49,6 +54,7 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
+from .run_usage import add_usage, find_sample_usage
 
 #: Into how many parts they are put, so that none grows long.
 _PART_COUNT: Final = 256
@@ -100,11 +106,11 @@ class CompactIdSet:
         return f"<{len(self)} ids>"
 
 
-Number = TypeVar("Number", int, float)
-
 #: Breakpoints of which a run's header has hits: those that agents name beyond it are on their rows
 #: alone.
 _MAX_HITS: Final = 1000
+#: Ended runs that are remembered as halted at their end.
+_MAX_HALTED: Final = 1000
 
 
 class LastRow(NamedTuple):
@@ -145,6 +151,11 @@ class RunStatus:
     last_received: int = 0  # the number of its agent's last message
     last_row: LastRow | None = None
 
+    def find_open_event(self, event_id: str) -> Event | None:
+        """An event that may still get halt points; None where it has ended, or never began."""
+        opened = self.open_events.get(event_id)
+        return None if opened is None else opened.event
+
 
 @dataclass
 class RunStates:
@@ -154,10 +165,13 @@ class RunStates:
 
     status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
     live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
+    #: Runs that are halted, or were when they ended; of the latter a restart knows nothing.
+    halted: dict[str, None] = field(default_factory=dict, compare=False)
     breakpoints: dict[str, BreakpointRule] = field(
         default_factory=dict
     )  # in the order in which they were made
     prices: tuple[Price, ...] = ()
+    edit_rules: dict[str, EditRuleDefinition] = field(default_factory=dict)  # likewise
 
     @property
     def active(self) -> str | None:
@@ -178,7 +192,10 @@ class RunStates:
     def _start(self, record: RunStarted) -> None:
         run = record.run
         # What is counted is counted by the records that follow.
-        begun = replace(truncate_header(run), rows=0, commits=0, usage=None, hits=())
+        usage = find_sample_usage(run)
+        begun = replace(
+            truncate_header(run), rows=0, commits=0, usage=usage, hits=(), effects=UNSET
+        )
         self.status[run.id] = RunStatus(begun, agent_credentials=record.agent_credentials)
         self.live[run.id] = None
 
@@ -191,6 +208,7 @@ class RunStates:
 
     def _delete(self, record: RunDeleted) -> None:
         del self.status[record.run]
+        self.halted.pop(record.run, None)
 
     def _set_labels(self, record: RunRenamed | RunTagged) -> None:
         self.status[record.run.id].run = truncate_header(record.run)
@@ -206,6 +224,8 @@ class RunStates:
             self.live[run.id] = None
         elif run.state is RunState.IDLE:  # it has ended
             self.live.pop(run.id, None)
+            if len(self.halted) > _MAX_HALTED + len(self.live):
+                self.halted.pop(next(iter(self.halted)))
             self.status[run.id] = RunStatus(run)
 
     # ---- what a run has -----------------------------------------------------------------------------
@@ -230,15 +250,19 @@ class RunStates:
         status.last_row = LastRow(halt_point.kind, halt_point.side, halt_point.name, halt_point.seq)
         usage = status.run.usage
         if halt_point.usage is not None:
-            usage = _add_usage(usage, halt_point.usage)
+            usage = add_usage(usage, halt_point.usage)
         hits = _add_hits(status.run.hits, halt_point) if halt_point.breakpoints else status.run.hits
-        status.run = replace(status.run, rows=halt_point.seq, usage=usage, hits=hits)
+        effects = count_effects(status.run.effects, halt_point)
+        status.run = replace(
+            status.run, rows=halt_point.seq, usage=usage, hits=hits, effects=effects
+        )
         opened = status.open_events.get(halt_point.event)
         if opened:
             opened.has_begun = True
             opened.resumed_at = halt_point.answered_at
         if halt_point.answer is None:
             status.pending[halt_point.id] = halt_point
+            self.halted[halt_point.run] = None
         return halt_point
 
     def _edit(self, record: HaltPointEdited) -> HaltPoint:
@@ -248,6 +272,8 @@ class RunStates:
             revision=record.revision,
             edit=record.edit,
             sticky=record.sticky,
+            guides=record.guides,
+            edit_rules=record.edit_rules,
             model_summary=None,  # it was about what stood there before
         )
         pending[record.halt_point] = edited
@@ -256,6 +282,8 @@ class RunStates:
     def _answer(self, record: HaltPointAnswered) -> HaltPoint:
         status = self.status[record.run]
         answered = status.pending.pop(record.halt_point)
+        if not status.pending and record.answer is not AnswerKind.WITHDRAWN:
+            self.halted.pop(record.run, None)
         opened = status.open_events.get(answered.event)
         if opened:
             opened.resumed_at = record.at
@@ -265,6 +293,8 @@ class RunStates:
             answered_at=record.at,
             reason=record.reason,
             always=record.always,
+            supplied=record.supplied,
+            raised=record.raised,
         )
 
     def _set_sentence(self, record: SummarySaved) -> HaltPoint | None:
@@ -293,6 +323,12 @@ class RunStates:
     def _set_prices(self, record: PricesSet) -> None:
         self.prices = record.prices
 
+    def _set_edit_rule(self, record: EditRuleSaved) -> None:
+        self.edit_rules[record.rule.id] = record.rule
+
+    def _delete_edit_rule(self, record: EditRuleDeleted) -> None:
+        self.edit_rules.pop(record.rule, None)
+
 
 #: What applies a record, by its type: each type of `Record` has one.
 RECORD_HANDLERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
@@ -314,25 +350,27 @@ RECORD_HANDLERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint |
     BreakpointSaved: RunStates._set_breakpoint,
     BreakpointDeleted: RunStates._delete_breakpoint,
     PricesSet: RunStates._set_prices,
+    EditRuleSaved: RunStates._set_edit_rule,
+    EditRuleDeleted: RunStates._delete_edit_rule,
 }
 
 
-def _add_usage(so_far: Usage | None, more: Usage) -> Usage:
-    """Tokens and costs of two together; what neither tells stays untold, what one estimates is so."""
-    if so_far is None:
-        return more
-    return Usage(
-        input_tokens=_add_numbers(so_far.input_tokens, more.input_tokens),
-        output_tokens=_add_numbers(so_far.output_tokens, more.output_tokens),
-        cost=_add_numbers(so_far.cost, more.cost),
-        estimated=so_far.estimated or more.estimated,
+def count_effects(
+    so_far: EffectCounts | UnsetType, halt_point: HaltPoint
+) -> EffectCounts | UnsetType:
+    """The marked rows of a run, with one more halt point."""
+    marks = () if halt_point.effects is UNSET else halt_point.effects.marks
+    if not marks:
+        return so_far
+    warns = any(mark.severity is MarkSeverity.WARNING for mark in marks)
+    if so_far is UNSET:
+        return EffectCounts(rows=1, warnings=int(warns), first=halt_point.seq)
+    is_first = warns and so_far.warnings == 0
+    return EffectCounts(
+        rows=so_far.rows + 1,
+        warnings=so_far.warnings + int(warns),
+        first=halt_point.seq if is_first else so_far.first,
     )
-
-
-def _add_numbers(one: Number | None, other: Number | None) -> Number | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 def _add_hits(

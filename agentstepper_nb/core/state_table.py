@@ -6,7 +6,7 @@ person is shown follows from the mode and what is pending, so that no rule can c
 ========== ===================================================================================
 IDLE       the run has ended
 HALTED     a halt point is pending
-STEP       the agent runs and will halt at its next halt point
+STEP       the agent runs and will halt at its next halt point, or where its step's target says
 CONTINUE   the agent runs and halts where a stop or an approval says so
 DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
@@ -17,31 +17,39 @@ or else the run's breakpoints do, here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..protocol.breakpoint_rules import Reaction
 from ..protocol.data_model import (
-    CHANGES_LOST,
     AgentActivity,
     AnswerKind,
     Commit,
-    Event,
     EventKind,
-    EventOutcome,
     EventSide,
-    Failure,
     HaltPoint,
     Run,
-    RunEnding,
     RunMode,
     RunState,
 )
 from ..protocol.records import RunHistory
-from .breakpoints import BreakpointEngine, evaluate_history, list_changed_paths, observe_halt_point
-from .run_state import RunStates
+from ..protocol.step_targets import StepTarget
+from .breakpoints import (
+    BreakpointEngine,
+    StepPoint,
+    advance_step,
+    evaluate_history,
+    make_step_target,
+    observe_halt_point,
+)
+from .breakpoints.step_targets import StepResult
+from .effects import EffectRecorder
+from .run_edit_rules import RunEditRules
+from .run_state import RunStates, RunStatus
 from .timeline_rows import EventTypeRegistry
 
 #: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
@@ -58,7 +66,7 @@ class RunSignal(Enum):
     STEP = auto()
     CONTINUE = auto()
     APPROVE = auto()
-    DENY = auto()
+    DENY = auto()  # or another answer in the call's place: a result, an exception
     HALT = auto()
     STOP = auto()
     WITHDRAWN = auto()  # a pending halt point no longer waits
@@ -71,7 +79,7 @@ class AnswerAction(Enum):
     NOTHING = auto()
     SET_PENDING = auto()  # the new halt point becomes pending
     ANSWER_AT_ONCE = auto()  # the new halt point is answered at once
-    FOLLOW_MODE = auto()  # the new halt point: the mode says which of these two
+    FOLLOW_MODE = auto()  # the new halt point: mode and step say which of these two
     ANSWER_ONE = auto()  # the named one
     STEP_ONE = auto()  # the named or the oldest one that asks for no approval
     ANSWER_ALL_WITHOUT_APPROVAL = auto()  # in order, but for those that ask for an approval
@@ -87,9 +95,12 @@ class TransitionRule(NamedTuple):
     mode: RunMode | None = None
 
 
+#: Nothing becomes of halt points, and the mode stays.
+UNCHANGED: Final = TransitionRule(AnswerAction.NOTHING)
+
 TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
     RunState.STEP: {
-        RunSignal.HALT_POINT: TransitionRule(AnswerAction.SET_PENDING),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.FOLLOW_MODE),
         RunSignal.BREAKPOINT_HIT: TransitionRule(AnswerAction.SET_PENDING),
         RunSignal.APPROVAL_REQUESTED: TransitionRule(AnswerAction.SET_PENDING),
         RunSignal.STEP: TransitionRule(AnswerAction.NOTHING),
@@ -143,66 +154,114 @@ def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
 
 
 class HaltPolicy:
-    """What breakpoints make of the halt points of agents that have no lease.
+    """What effect checks make of halt points, and breakpoints of those of agents that have no lease.
 
     Args:
         runs: The state of all runs.
+        effects: Makes the marks.
     """
 
-    def __init__(self, runs: RunStates) -> None:
+    def __init__(self, runs: RunStates, effects: EffectRecorder) -> None:
         self._runs = runs
+        self._effects = effects
         #: Of each live run that is known since it began; None where its agent decides.
         self._engines: dict[str, BreakpointEngine | None] = {}
+        #: The edits that rules make here.
+        self.edit_rules = RunEditRules(runs)
 
     def begin(self, run: Run) -> None:
         """A run begins."""
         self._engines[run.id] = BreakpointEngine(run.program, self._runs.breakpoints.values())
+        self._effects.begin(run)
 
     def end(self, run_id: str) -> None:
         """A run has ended."""
         self._engines.pop(run_id, None)
+        self._effects.end(run_id)
+        self.edit_rules.end(run_id)
 
-    def set_breakpoints(self) -> None:
-        """The breakpoints are others now."""
+    def set_rules(self) -> None:
+        """The breakpoints or the edit rules are others now."""
         for engine in self._engines.values():
             if engine is not None:
                 engine.set(self._runs.breakpoints.values())
+        self.edit_rules.set()
 
     def record_commit(self, commit: Commit) -> None:
         """Files of a run's workspace were changed."""
+        self._effects.record_commit(commit)
         engine = self._engines.get(commit.run)
         if engine is not None:
-            engine.record_changed_paths(list_changed_paths(commit.changes))
+            engine.record_changes(commit.changes)
 
     def evaluate(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
-        """A halt point with the breakpoints that hit there.
+        """A halt point with its marks, the breakpoints that hit there, and the edit that rules make.
 
         Args:
             run: The run.
             halt_point: The halt point, which was just reached.
             leased: Whether the agent decided which breakpoints hit.
         """
+        if halt_point.kind is EventKind.TOOL_INVOCATION:
+            halt_point = self._effects.evaluate(halt_point)
         if leased:
             self._engines[run.id] = None
             error = halt_point.breakpoint_error
             if error is None or len(error) <= _MAX_ERROR_CHARS:
                 return halt_point
             return replace(halt_point, breakpoint_error=error[: _MAX_ERROR_CHARS - 1] + "…")
-        if self._engines.get(run.id) is None:
-            self.begin(run)
-        engine = self._engines[run.id]
-        assert engine is not None
+        engine = self._engines.get(run.id)
+        if engine is None:
+            engine = BreakpointEngine(run.program, self._runs.breakpoints.values())
+            self._engines[run.id] = engine
         result = engine.evaluate(observe_halt_point(halt_point))
-        return replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
+        halt_point = replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
+        return self.edit_rules.apply(run, halt_point)
+
+    def advance_step(self, run: Run, halt_point: HaltPoint) -> StepResult:
+        """What the step's target of a run says of a halt point, and the target from then on.
+
+        Args:
+            run: The run.
+            halt_point: The halt point, which was just reached.
+        """
+        if run.step is UNSET:
+            return StepResult(halt_point.waits, None)
+        point = StepPoint(
+            halt_point.event,
+            halt_point.side,
+            halt_point.kind,
+            halt_point.name,
+            halt_point.depth,
+            halt_point.scope,
+            halt_point.waits,
+        )
+        return advance_step(run.step, point, self._runs.status[run.id].find_open_event)
+
+    def make_target(
+        self, status: RunStatus, request: StepTarget | None, meant: Iterable[HaltPoint]
+    ) -> StepTarget | None:
+        """The target of a step that begins.
+
+        Args:
+            status: The run's.
+            request: What a person asks for; None: the next halt point of any scope.
+            meant: The pending halt points of which the first that asks for no approval is answered.
+        """
+        if request is None:
+            return None
+        point = next((each for each in meant if each.approval is None), None)
+        return make_step_target(request, point, status.find_open_event, get_target(status.run))
 
     def find_rule(
-        self, run: Run, halt_point: HaltPoint
+        self, run: Run, halt_point: HaltPoint, *, steps_here: bool = True
     ) -> tuple[TransitionRule, AnswerKind | None]:
         """Find the rule for a halt point, which says whether the run halts there.
 
         Args:
             run: The run.
             halt_point: The halt point, with the breakpoints that hit there.
+            steps_here: Whether a step halts there, of a run that steps.
 
         Returns:
             The rule, and the answer to a halt point that doesn't halt; None where it becomes pending.
@@ -215,41 +274,55 @@ class HaltPolicy:
         # A breakpoint that hit may have been changed since.
         hit = (self._runs.breakpoints.get(id) for id in halt_point.breakpoints)
         signal = RunSignal.HALT_POINT
-        if halt_point.breakpoint_error is not None or any(
-            breakpoint and breakpoint.enabled and breakpoint.reaction is Reaction.HALT
-            for breakpoint in hit
+        is_shown = halt_point.replay is not UNSET and halt_point.replay.halts
+        if (
+            is_shown
+            or halt_point.breakpoint_error is not None
+            or any(
+                breakpoint and breakpoint.enabled and breakpoint.reaction is Reaction.HALT
+                for breakpoint in hit
+            )
         ):
             signal = RunSignal.BREAKPOINT_HIT
         elif halt_point.approval is not None:
             signal = RunSignal.APPROVAL_REQUESTED
         rule = rules[signal]
         passes = rule.action is AnswerAction.ANSWER_AT_ONCE or (
-            rule.action is AnswerAction.FOLLOW_MODE and run.mode is RunMode.CONTINUE
+            rule.action is AnswerAction.FOLLOW_MODE
+            and (run.mode is RunMode.CONTINUE or not steps_here)
         )
         return rule, AnswerKind.RESUME if passes else None
 
-    def needs_history(self, run_id: str) -> bool:
-        """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under
-        another Core.
+    def needs_history(self, run_id: str, *, leased: bool = False) -> bool:
+        """Whether nobody here knows what a run did before, though breakpoints, unless the agent leased
+        them, and effect checks ask: the run lives, and began under another Core.
         """
-        return run_id in self._runs.live and run_id not in self._engines
+        is_unknown = self._effects.needs_history(run_id)
+        is_unknown = is_unknown or (not leased and run_id not in self._engines)
+        return is_unknown and run_id in self._runs.live
 
     def restore_history(self, run_id: str, history: RunHistory | None) -> None:
-        """Let a live run's breakpoints know what came before.
+        """Let a live run's breakpoints and effect checks know what came before.
 
         Args:
             run_id: The run; where the run has ended meanwhile, nothing is done.
-            history: All of the run; None where it can't be read, so that the breakpoints begin anew.
+            history: All of the run; None where it can't be read, so that they begin anew.
         """
         if not self.needs_history(run_id):
             return
         run = self._runs.status[run_id].run
-        engine = self._engines[run_id] = BreakpointEngine(
-            run.program, self._runs.breakpoints.values()
-        )
-        if history is not None:
-            for _ in evaluate_history(engine, history):
+        if self._effects.needs_history(run_id):
+            self._effects.restore_history(run, history)
+        if run_id not in self._engines:
+            engine = BreakpointEngine(run.program, self._runs.breakpoints.values())
+            self._engines[run_id] = engine
+            for _ in () if history is None else evaluate_history(engine, history):
                 pass  # what the breakpoints say of a row was said when the row was reached
+
+
+def get_target(run: Run) -> StepTarget | None:
+    """Where a run's step halts; None: at each halt point."""
+    return None if run.step is UNSET else run.step
 
 
 def compute_shown_state(
@@ -263,108 +336,6 @@ def compute_shown_state(
     if pending:
         return RunState.HALTED
     return RunState(mode.value)
-
-
-def add_halt_time(run: Run, at: float) -> Run:
-    """A header with the time that the run has waited for a person, which it does while anything is
-    pending.
-
-    Args:
-        run: The header.
-        at: Now, by the Core's clock.
-    """
-    if run.pending:
-        return run if run.halted_at is not None else replace(run, halted_at=at)
-    if run.halted_at is None:
-        return run
-    waited = (run.halted_s or 0.0) + max(0.0, at - run.halted_at)
-    return replace(run, halted_at=None, halted_s=waited)
-
-
-def make_attached_run(run: Run, failure: Failure | None) -> Run:
-    """The header of a run whose agent is there again.
-
-    Args:
-        run: The header.
-        failure: What was lost meanwhile.
-    """
-    state = compute_shown_state(run.mode, pending=bool(run.pending), ended=False)
-    known = run.failure
-    if known is not None and known.type == CHANGES_LOST:
-        known = None  # the agent sends the changes again
-    return replace(run, state=state, detached_at=None, failure=failure or known)
-
-
-def make_ended_run(run: Run, ending: RunEnding, at: float, failure: Failure | None) -> Run:
-    """The header of a run that has ended.
-
-    Args:
-        run: The header.
-        ending: How the run ended.
-        at: Now, by the Core's clock.
-        failure: What ended the run.
-    """
-    ended = replace(
-        run,
-        state=RunState.IDLE,
-        pending=(),
-        agent_state=AgentActivity.FINISHED,
-        ending=ending,
-        failure=failure,
-        ended_at=at,
-        stopping=False,
-        detached_at=None,
-    )
-    return add_halt_time(ended, at)
-
-
-_OUTCOMES: Final = {
-    RunEnding.FINISHED: EventOutcome.OK,
-    RunEnding.STOPPED: EventOutcome.STOPPED,
-    RunEnding.CRASHED: EventOutcome.ERROR,
-    RunEnding.LOST: EventOutcome.ERROR,
-}
-
-
-def make_end_row(
-    run: Run, ids: tuple[str, str], ending: RunEnding, at: float, failure: Failure | None
-) -> tuple[Event, HaltPoint]:
-    """The event and the halt point that say that a run has ended; nobody waits there.
-
-    Args:
-        run: The header, before the end.
-        ids: Ids for the event and the halt point.
-        ending: How the run ended.
-        at: Now, by the Core's clock.
-        failure: What ended the run.
-    """
-    event_id, halt_point_id = ids
-    kind = EventKind.PROGRAM_FINISHED
-    event = Event(id=event_id, run=run.id, kind=kind, at=at, ended_at=at)
-    halt_point = HaltPoint(
-        id=halt_point_id,
-        run=run.id,
-        event=event_id,
-        seq=run.rows + 1,
-        side=EventSide.BEGIN,
-        kind=kind,
-        at=at,
-        data="null",
-        waits=False,
-        summary="Agent execution finished.",
-        failure=failure,
-        outcome=_OUTCOMES[ending],
-        answer=AnswerKind.RESUME,
-        answered_at=at,
-    )
-    return event, halt_point
-
-
-def join_failures(failure: Failure | None, before: Failure | None) -> Failure | None:
-    """What ended a run, and what had been lost of it before."""
-    if failure is None or before is None:
-        return failure or before
-    return replace(failure, message=f"{failure.message} {before.message}")
 
 
 _AFTER_BEGIN: Final[dict[EventKind, AgentActivity]] = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide, Failure, HaltPoint
 from ..protocol.line_count import count_lines
@@ -53,8 +54,9 @@ _END_REQUESTS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "Genera
 
 def summarize(halt_point: HaltPoint, summarizer: Summarizer | None = None) -> str:
     """One line on a halt point: how it failed, else the agent's own summary, else a model's sentence,
-    else an extension's, else one by rule. Of a call that was denied it says why; of one that asks for an
-    approval that it does.
+    else an extension's, else one by rule. Of a call that was denied it says why; of one that was
+    skipped, that it was; of one that asks for an approval, that it does; of an exception by a person,
+    which.
 
     Args:
         halt_point: The halt point; its edit, where it has one, is what counts.
@@ -62,7 +64,12 @@ def summarize(halt_point: HaltPoint, summarizer: Summarizer | None = None) -> st
     """
     if halt_point.answer is AnswerKind.DENY and halt_point.side is EventSide.BEGIN:
         return extract_first_line(f"Denied: {halt_point.reason or _line(halt_point, summarizer)}")
+    if halt_point.raised is not UNSET:
+        raised = halt_point.raised
+        return extract_first_line(f"Raised by a person: {raised.type}: {raised.message}")
     line = _line(halt_point, summarizer)
+    if halt_point.supplied is not UNSET:
+        return extract_first_line(f"Skipped: {line}")
     asks_approval = halt_point.approval is not None and halt_point.answer is None
     return extract_first_line(f"Asks: {line}") if asks_approval else line
 
@@ -236,10 +243,42 @@ def _summarize_content(value: Any) -> str:
     return extract_first_line(summarize_result(_text(value)))
 
 
+def summarize_answer(data: str) -> str:
+    """One line on what an LLM answer says, by rule.
+
+    Args:
+        data: Its JSON text.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
+    return _answer(_read(data))
+
+
 def _answer(value: Any) -> str:
     parts = read_answer(value)
     said = _text(value) if parts is None else _join_parts(parts)
     return extract_first_line(said) or "Answers with nothing"
+
+
+def extract_beside_calls(halt_point: HaltPoint) -> str:
+    """What a model said beside its tool calls, in one line; "" where it said nothing, or calls none."""
+    is_answer = halt_point.kind is EventKind.LLM_QUERY and halt_point.side is EventSide.END
+    text = halt_point.current
+    # To look for the word costs far less than to read the answer once more.
+    if not is_answer or len(text) > MAX_READ_CHARS or not _CALL_WORD.search(text):
+        return ""
+    try:
+        parts: list[Part] = [*(read_answer(_read(text)) or ())]
+    except RecursionError:  # nested so deeply that it could just be read
+        return ""
+    if not any(part.kind is PartKind.CALL for part in parts):
+        return ""
+    said = (part.value for part in parts if part.kind is PartKind.TEXT and part.value)
+    return extract_first_line(_join_labels("\n".join(said)))
+
+
+_CALL_WORD: Final = re.compile(r"tool|call", re.IGNORECASE)
 
 
 def _join_parts(parts: Sequence[Part]) -> str:

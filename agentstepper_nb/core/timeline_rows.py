@@ -19,8 +19,15 @@ from ..protocol.data_model import (
     TimelineRow,
 )
 from ..protocol.header_limits import count_utf8_bytes, truncate_failure
+from .effects import EffectChecks
 from .run_state import LastRow
-from .summaries import Summarizer, extract_first_line, flatten_json, summarize
+from .summaries import (
+    Summarizer,
+    extract_beside_calls,
+    extract_first_line,
+    flatten_json,
+    summarize,
+)
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,12 @@ class EventTypeRegistry:
     Args:
         event_types: How events of these types are told; all others as a tool's.
         summarize: Asked before a summary is made by rule.
+        effect_checks: The checks of a tool's claim against its effect.
     """
 
     event_types: Mapping[str, EventTypeInfo] = field(default_factory=dict)
     summarize: Summarizer = _silent
+    effect_checks: EffectChecks = field(default_factory=EffectChecks)
 
     def event_type(self, halt_point: HaltPoint) -> EventTypeInfo:
         """How a custom event is told."""
@@ -99,6 +108,7 @@ def make_row(
         depth=halt_point.depth,
         scope=halt_point.scope or UNSET,
         label=halt_point.label or UNSET,
+        location=halt_point.location,
         pending=halt_point.answer is None,
         revision=halt_point.revision,
         edited=halt_point.edit is not None,
@@ -111,6 +121,11 @@ def make_row(
         breakpoint_error=halt_point.breakpoint_error,
         approval=halt_point.approval is not None,
         reason=None if halt_point.reason is None else extract_first_line(halt_point.reason),
+        effects=halt_point.effects,
+        said=extract_beside_calls(halt_point) or UNSET,
+        guided=True if halt_point.guides else UNSET,
+        edit_rules=halt_point.edit_rules or UNSET,
+        replay=halt_point.replay,
     )
 
 
@@ -138,6 +153,7 @@ def make_debug_row(event: Event) -> TimelineRow:
         depth=event.depth,
         scope=event.scope or UNSET,
         label=event.label or UNSET,
+        location=event.location,
     )
 
 

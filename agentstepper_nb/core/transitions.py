@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
-    Commit,
     Event,
+    EventKind,
+    EventSide,
     HaltPoint,
     Run,
     RunMode,
 )
+from ..protocol.effects import CheckRun
 from ..protocol.records import (
     EventSaved,
     HaltPointAnswered,
@@ -33,59 +34,33 @@ from ..protocol.records import (
     Record,
     RunHeaderSaved,
 )
+from ..protocol.step_targets import StepTarget
 from ..protocol.tool_names import find_tool_name
+from .effects import EffectRecorder
+from .guides import MAX_GUIDES, keep_guides
 from .input_checks import check_edit
-from .run_state import RunStates, RunStatus
+from .outputs import (
+    RESUMED,
+    AnswerDecision,
+    AnswerOutput,
+    LeaseGranted,
+    Output,
+    RecordOutput,
+)
+from .run_state import EventStatus, RunStates, RunStatus
 from .state_table import (
     AnswerAction,
+    RunSignal,
     TransitionRule,
-    add_halt_time,
     compute_shown_state,
     find_next_activity,
+    get_target,
+    list_transition_rules,
 )
 from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry
 
-
-class RecordOutput(NamedTuple):
-    """A record to store and to tell the UIs, and what it is about, as it then stands."""
-
-    record: Record
-    halt_point: HaltPoint | None = None
-    commit: Commit | None = None  # of a sentence on one
-
-
-class AnswerOutput(NamedTuple):
-    """An answer for the agent: the halt point, with its edit, and how it is answered."""
-
-    halt_point: HaltPoint
-    answer: AnswerKind
-
-
-class AnswerDecision(NamedTuple):
-    """How a halt point is answered, and what a person said with it."""
-
-    answer: AnswerKind
-    reason: str | None = None  # of a denial
-    always: bool = False  # of an approval: also from now on
-
-
-RESUMED: Final = AnswerDecision(AnswerKind.RESUME)
-STOPPED: Final = AnswerDecision(AnswerKind.STOP)
-
-
-class LeaseGranted(NamedTuple):
-    """What a run's agent may decide by itself from now on.
-
-    It goes before the replies of the same outputs: who is answered by Continue isn't to wait once more.
-    """
-
-    run: str
-    mode: RunMode
-    breakpoints: tuple[BreakpointRule, ...]  # those that are on and are for the run's program
-    prices: tuple[Price, ...]
-
-
-Output = RecordOutput | AnswerOutput | LeaseGranted
+#: Answers in the call's place: what a person said with them has to survive.
+_INSTEAD: Final = frozenset({AnswerKind.DENY, AnswerKind.SKIP, AnswerKind.RAISE})
 
 
 def needs_durability(outputs: Sequence[Output]) -> bool:
@@ -102,12 +77,15 @@ def needs_durability(outputs: Sequence[Output]) -> bool:
                 | AnswerOutput(halt_point=HaltPoint(edit=str()))
             ):
                 return True
-            case (
-                AnswerOutput(halt_point=HaltPoint(approval=ApprovalPrompt()))
-                | AnswerOutput(answer=AnswerKind.DENY)
-            ):
+            case AnswerOutput(halt_point=HaltPoint(approval=ApprovalPrompt())):
+                return True
+            case AnswerOutput(answer=answer) if answer in _INSTEAD:
                 return True
     return False
+
+
+#: Commands of people whose outcomes a run keeps: the last ones.
+_MAX_CHECK_RUNS: Final = 20
 
 
 class Transitions:
@@ -120,6 +98,7 @@ class Transitions:
     def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
         self.runs = RunStates()
         self.event_registry = event_registry
+        self.effects = EffectRecorder(event_registry.effect_checks)
         self.outputs: list[Output] = []
 
     def status(self, run_id: str) -> RunStatus:
@@ -137,6 +116,22 @@ class Transitions:
                 run_id,
             )
         return status
+
+    def consult(self, run_id: str, signal: RunSignal) -> tuple[RunStatus, TransitionRule]:
+        """A run, and the rule for what a person does with it.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`.
+        """
+        status = self.status(run_id)
+        rule = list_transition_rules(status.run).get(signal)
+        if rule is None:
+            raise CommandError(
+                "run_is_over",
+                "This run has ended, so it can't be stepped. Start the agent again.",
+                run_id,
+            )
+        return status, rule
 
     def live_status(self, run_id: str) -> RunStatus:
         """What is known of a run that lives.
@@ -169,6 +164,32 @@ class Transitions:
         self.emit(EventSaved(event=named))
         return named
 
+    def complete_halt_point(
+        self, halt_point: HaltPoint, event: Event, opened: EventStatus, at: float
+    ) -> HaltPoint:
+        """A halt point that was reached, with what its agent doesn't say.
+
+        Args:
+            halt_point: As the agent sent it.
+            event: Its event.
+            opened: What is known of that.
+            at: Now, by the Core's clock.
+        """
+        is_begin = halt_point.side is EventSide.BEGIN
+        resumed = None if is_begin else opened.resumed_at
+        return replace(
+            halt_point,
+            seq=self.runs.status[halt_point.run].run.rows + 1,
+            kind=event.kind,
+            name=event.name,
+            depth=event.depth,
+            scope=event.scope,
+            label=event.label,
+            location=event.location,
+            around=UNSET if is_begin or event.parent is None else event.parent,
+            duration=None if resumed is None else max(0.0, at - resumed),
+        )
+
     def drain(self) -> list[Output]:
         """Take the outputs."""
         outputs, self.outputs = self.outputs, []
@@ -184,8 +205,20 @@ class Transitions:
             for breakpoint in self.runs.breakpoints.values()
             if breakpoint.enabled and fnmatchcase(run.program, breakpoint.program)
         )
-        mode = RunMode.STEP if run.stopping else run.mode
-        return LeaseGranted(run.id, mode, breakpoints, self.runs.prices)
+        edit_rules = tuple(
+            rule
+            for rule in self.runs.edit_rules.values()
+            if rule.enabled and fnmatchcase(run.program, rule.program)
+        )
+        return LeaseGranted(
+            run.id,
+            RunMode.STEP if run.stopping else run.mode,
+            breakpoints,
+            self.runs.prices,
+            tuple(sorted(self.effects.checks.disabled)),
+            edit_rules,
+            None if run.stopping else get_target(run),
+        )
 
     def apply_rule(
         self,
@@ -194,6 +227,7 @@ class Transitions:
         at: float,
         halt_point_id: str | None = None,
         decision: AnswerDecision = RESUMED,
+        target: StepTarget | UnsetType | None = UNSET,
     ) -> None:
         """Answer the halt points that a rule chooses, in order, and change the run.
 
@@ -203,6 +237,7 @@ class Transitions:
             at: Now, by the Core's clock.
             halt_point_id: The halt point that is meant, where one is.
             decision: The answer.
+            target: Where the step halts; UNSET: where it did.
         """
         unasked = [id for id, point in status.pending.items() if point.approval is None]
         chosen: list[str] = []
@@ -224,14 +259,33 @@ class Transitions:
                 at=at,
                 reason=decision.reason,
                 always=decision.always,
+                supplied=decision.supplied,
+                raised=decision.raised,
             )
             halt_point = self.emit(record)
             assert halt_point is not None
+            if halt_point.kind is EventKind.TOOL_INVOCATION:
+                self.effects.record_answer(halt_point)
             self.outputs.append(AnswerOutput(halt_point, decision.answer))
             state = find_next_activity(halt_point, decision.answer, self.event_registry)
         if rule.mode is RunMode.CONTINUE and status.run.agent_state is AgentActivity.HALTING:
             state = AgentActivity.RUNNING
-        self.update_header(status, rule, state, at)
+        self.update_header(status, rule, state, at, target=target)
+
+    def record_check_run(self, run_id: str, check: CheckRun) -> list[Output]:
+        """Record that a person ran a command to see how a run came out.
+
+        Args:
+            run_id: The run, ended or not.
+            check: The command and what it came to.
+
+        Raises:
+            CommandError: `unknown_run`.
+        """
+        run = self.status(run_id).run
+        checks = (*(run.checks or ()), replace(check, rows=run.rows))[-_MAX_CHECK_RUNS:]
+        self.emit(RunHeaderSaved(run=replace(run, checks=checks)))
+        return self.drain()
 
     def withdraw(self, run_id: str, halt_point_id: str, at: float) -> None:
         """Record that a pending halt point no longer waits; nobody is sent an answer."""
@@ -249,6 +303,7 @@ class Transitions:
         *,
         sticky: bool = False,
         is_agents: bool = False,
+        guide: str | None = None,
     ) -> None:
         """Check and record the edit of a pending halt point.
 
@@ -258,6 +313,7 @@ class Transitions:
             edit: JSON text; None, or what the agent sent, takes the edit back.
             sticky: Whether a prompt's messages are edited so in later ones, too.
             is_agents: Whether the agent's own people made the edit.
+            guide: The message that the edit adds to a prompt, where it is a guide.
 
         Raises:
             ProtocolError: `invalid_edit`.
@@ -266,6 +322,8 @@ class Transitions:
             edit = None
         if edit is not None:
             check_edit(edit, current, is_agents=is_agents)
+        known = () if current.guides is UNSET else current.guides
+        guides = (*known, *(() if guide is None else (guide,)))[-MAX_GUIDES:]
         record = HaltPointEdited(
             run=status.run.id,
             halt_point=current.id,
@@ -273,6 +331,8 @@ class Transitions:
             edit=edit,
             # Once it was said either way, the agent needs to hear what holds.
             sticky=UNSET if not sticky and current.sticky is UNSET else sticky,
+            guides=(keep_guides(guides, edit) if guides else ()) or UNSET,
+            edit_rules=UNSET if current.edit_rules is UNSET else (),
         )
         self.emit(record)
 
@@ -283,8 +343,10 @@ class Transitions:
         state: AgentActivity | None = None,
         at: float | None = None,
         query_bytes: int = 0,
+        target: StepTarget | UnsetType | None = UNSET,
     ) -> None:
-        """Bring the header up to date with the mode and what is pending; a new mode is a new lease.
+        """Bring the header up to date with the mode, the step's target and what is pending; a new mode
+        or target is a new lease.
 
         Args:
             status: The run's.
@@ -292,13 +354,16 @@ class Transitions:
             state: What the agent does now; None: what it did.
             at: Now, by the Core's clock; None where nothing is pending that wasn't, or no longer.
             query_bytes: The size of a query or an answer that came.
+            target: Where the step halts, None at each halt point; UNSET: where it did.
         """
         before = status.run
         mode = rule.mode or before.mode
+        step = before.step if target is UNSET else target or UNSET
         pending = tuple(status.pending)
         run = replace(
             before,
             mode=mode,
+            step=step,
             pending=pending,
             state=compute_shown_state(
                 mode,
@@ -310,5 +375,21 @@ class Transitions:
             query_bytes=before.query_bytes + query_bytes,
         )
         self.emit(RunHeaderSaved(run=run if at is None else add_halt_time(run, at)))
-        if mode is not before.mode and not run.stopping:
+        if (mode is not before.mode or step != before.step) and not run.stopping:
             self.outputs.append(self.lease(run))
+
+
+def add_halt_time(run: Run, at: float) -> Run:
+    """A header with the time that the run has waited for a person, which it does while anything is
+    pending.
+
+    Args:
+        run: The header.
+        at: Now, by the Core's clock.
+    """
+    if run.pending:
+        return run if run.halted_at is not None else replace(run, halted_at=at)
+    if run.halted_at is None:
+        return run
+    waited = (run.halted_s or 0.0) + max(0.0, at - run.halted_at)
+    return replace(run, halted_at=None, halted_s=waited)

@@ -40,6 +40,14 @@ from .core_lookup import (
     make_endpoint,
 )
 from .process_cores import add_process_core, list_process_cores, remove_process_core
+from .tls import (
+    CA_FILE_VARIABLE,
+    CERTIFICATE_VARIABLE,
+    explain_tls_error,
+    find_certificate,
+    make_tls_context,
+    read_first_certificate,
+)
 from .tokens import (
     AGENT_TOKEN_FILE,
     CONTROL_TOKEN_FILE,
@@ -55,6 +63,8 @@ from .tokens import (
 __all__ = [
     "AGENT_TOKEN_FILE",
     "AGENT_TOKEN_VARIABLE",
+    "CA_FILE_VARIABLE",
+    "CERTIFICATE_VARIABLE",
     "CONTROL_TOKEN_FILE",
     "CONTROL_TOKEN_VARIABLE",
     "DEFAULT_PORT",
@@ -70,6 +80,8 @@ __all__ = [
     "data_dir",
     "discover",
     "discover_control_endpoint",
+    "explain_tls_error",
+    "find_certificate",
     "find_folder_endpoint",
     "find_own_core",
     "find_running_core",
@@ -85,6 +97,8 @@ __all__ = [
     "make_chat_url",
     "make_endpoint",
     "make_host_url",
+    "make_tls_context",
+    "read_first_certificate",
     "read_token",
     "remove_core_info",
     "remove_process_core",

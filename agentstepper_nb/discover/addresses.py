@@ -18,12 +18,18 @@ def to_websocket_url(url: str) -> str:
     return {"http": "ws", "https": "wss"}.get(scheme, scheme) + separator + rest
 
 
-def make_host_url(address: str | None, port: int | None) -> str:
-    """The URL of a Core at an address and port, as `agentstepper serve` and the original take agents."""
+def make_host_url(address: str | None, port: int | None, scheme: str = "ws") -> str:
+    """The URL of a Core at an address and port, as `agentstepper serve` and the original take agents.
+
+    Args:
+        address: The host; None: this machine.
+        port: The port; None: the default one.
+        scheme: `ws`, or `wss` where the Core speaks TLS.
+    """
     host = address or "localhost"
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
-    return f"ws://{host}:{DEFAULT_PORT if port is None else port}"
+    return f"{scheme}://{host}:{DEFAULT_PORT if port is None else port}"
 
 
 def to_worker_url(agents_url: str) -> str:

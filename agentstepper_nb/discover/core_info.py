@@ -48,6 +48,7 @@ class CoreInfo:
         root_dir: The folder that server shows.
         version: The version of this package there.
         started: When it started, POSIX seconds.
+        certificate: The file with its TLS certificate; "" where it has none.
         tokens: Its tokens, as its data folder keeps them. They don't stand in the file.
     """
 
@@ -60,6 +61,7 @@ class CoreInfo:
     root_dir: str = ""
     version: str = ""
     started: float = 0.0
+    certificate: str = ""
     tokens: CoreTokens = NO_TOKENS
 
     @property
@@ -96,6 +98,7 @@ def write_core_info(
     version: str = __version__,
     pid: int | None = None,
     started: float | None = None,
+    certificate: str = "",
 ) -> Path:
     """Tell programs of this user where this process's Core is; removed when the process exits.
 
@@ -109,6 +112,7 @@ def write_core_info(
         version: The version of this package.
         pid: The process; this one where none is given.
         started: When it started, POSIX seconds; now where none is given.
+        certificate: The file with its TLS certificate; "" where it has none.
 
     Returns:
         The file, readable by this user alone. `remove_core_info` takes it away earlier.
@@ -123,6 +127,7 @@ def write_core_info(
         root_dir=root_dir,
         version=version,
         started=time.time() if started is None else started,
+        certificate=certificate and str(Path(certificate).absolute()),
     )
     folder = _runtime_dir()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -161,11 +166,14 @@ def _read(path: Path) -> CoreInfo | None:
 
 
 def _document(content: CoreInfo) -> dict[str, Any]:
-    return {key: getattr(content, key) for key in _KEYS}
+    document = {key: getattr(content, key) for key in _KEYS}
+    if not content.certificate:
+        del document["certificate"]
+    return document
 
 
 def _texts(found: CoreInfo) -> tuple[Any, ...]:
-    return found.url, found.ui_url, found.data_dir
+    return found.url, found.ui_url, found.data_dir, found.certificate
 
 
 def _is_alive(pid: int) -> bool:

@@ -13,7 +13,9 @@ _lock = threading.Lock()
 _cores: Final[dict[str, CoreInfo]] = {}
 
 
-def add_process_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str = "") -> None:
+def add_process_core(
+    url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str = "", certificate: str = ""
+) -> None:
     """Let this process find a Core of its own.
 
     Args:
@@ -21,8 +23,9 @@ def add_process_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: s
         tokens: What it asks for.
         ui_url: Where it takes UIs.
         data_dir: Its data folder.
+        certificate: The file with its TLS certificate; "" where it has none.
     """
-    core = CoreInfo(os.getpid(), url, ui_url, data_dir, tokens=tokens)
+    core = CoreInfo(os.getpid(), url, ui_url, data_dir, certificate=certificate, tokens=tokens)
     with _lock:
         _cores[url] = core
 
@@ -44,7 +47,8 @@ def _leave_to_parent() -> None:
     global _lock
     _lock = threading.Lock()
     for url, core in list(_cores.items()):
-        _cores[url] = CoreInfo(core.pid, url, tokens=CoreTokens(agent=core.tokens.agent))
+        tokens = CoreTokens(agent=core.tokens.agent)
+        _cores[url] = CoreInfo(core.pid, url, certificate=core.certificate, tokens=tokens)
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

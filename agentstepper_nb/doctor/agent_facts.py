@@ -62,14 +62,17 @@ def _facts(status: RuntimeStatus) -> BackgroundAgentFacts:
 
     store = status.store
     if store is None:
-        return BackgroundAgentFacts(workers=status.dispatchers)
+        return BackgroundAgentFacts(
+            problem="A worker of an earlier version stores them. Upgrade it."
+        )
     aside = list_set_aside_stores(Path(store.place)) if store.kind == "sqlite" else ()
     return BackgroundAgentFacts(
         kind=store.kind,
         store_location=store.place,
         size_bytes=store.size or 0,
         live_sessions=store.live,
-        open_actions=store.open,
+        open_actions=store.open - store.delayed,  # the others need no worker yet
         workers=status.dispatchers,
+        waiting=tuple((each.sessions, each.reason) for each in status.waiting),
         set_aside_files=tuple(map(str, aside)),
     )

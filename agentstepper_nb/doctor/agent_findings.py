@@ -39,6 +39,9 @@ def make_agent_findings(agents: BackgroundAgentFacts, url: str) -> Iterator[Find
     yield _make_store_finding(agents, url)
     if agents.kind:
         yield _work(agents, url)
+    if agents.workers:
+        for number, reason in agents.waiting:
+            yield _make_waiting_finding(number, reason, url)
     yield from map(make_damaged_store_finding, agents.set_aside_files)
 
 
@@ -54,13 +57,6 @@ def make_damaged_store_finding(file: str) -> Finding:
 
 
 def _make_store_finding(agents: BackgroundAgentFacts, url: str) -> Finding:
-    if not agents.kind:
-        return _note(
-            _SUBJECT,
-            f"The background agents of {url} are stored by a worker that isn't running.",
-            "The Core starts the worker at the first request; with `--no-worker`, run "
-            "`agentstepper worker`.",
-        )
     if agents.kind == "memory":
         return _note(
             _SUBJECT,
@@ -82,6 +78,16 @@ def _work(agents: BackgroundAgentFacts, url: str) -> Finding:
             _SUBJECT, f"{work} at {url} wait for a worker, and none is connected.", _START_ONE
         )
     return _well(_SUBJECT, f"No background agent at {url} waits for a worker.")
+
+
+def _make_waiting_finding(number: int, reason: str, url: str) -> Finding:
+    wait = "waits" if number == 1 else "wait"
+    return _wrong(
+        _SUBJECT,
+        f"{_many(number, 'session')} at {url} {wait}: {reason}.",
+        "Start a worker that has it: install the moniker's package where the worker runs, or run "
+        "`agentstepper worker --label LABEL`; or destroy the session.",
+    )
 
 
 def _many(number: int, what: str) -> str:

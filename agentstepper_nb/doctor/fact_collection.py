@@ -211,8 +211,13 @@ def _whose(endpoint: discover.CoreEndpoint, cores: tuple[discover.CoreInfo, ...]
 # ---- folders ----------------------------------------------------------------------------------------
 
 
-def collect_folder_facts(path: Path) -> FolderFacts:
-    """Look at a folder, or at the one that it would be made in."""
+def collect_folder_facts(path: Path, mounts: str | None = None) -> FolderFacts:
+    """Look at a folder, or at the one that it would be made in.
+
+    Args:
+        path: The folder.
+        mounts: The text of `/proc/self/mountinfo`; None reads it.
+    """
     from ..store.atomic_files import find_network_file_system
 
     there = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
@@ -220,7 +225,7 @@ def collect_folder_facts(path: Path) -> FolderFacts:
         path=str(path),
         writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
         free_bytes=shutil.disk_usage(there).free,
-        network_file_system=find_network_file_system(there) or "",
+        network_file_system=find_network_file_system(there, mounts) or "",
     )
 
 

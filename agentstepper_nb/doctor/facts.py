@@ -48,13 +48,13 @@ class BackgroundAgentFacts:
     """A Core's agents that run on their own.
 
     Args:
-        kind: What keeps them: `sqlite`, `lance`, `memory`; empty where that is a worker's to say, and
-            none is there.
+        kind: What keeps them: `sqlite`, `memory`; empty where the Core doesn't say.
         store_location: Where.
         size_bytes: Bytes.
         live_sessions: Sessions that need a worker.
         open_actions: Actions that are queued or under way.
         workers: Workers that take them.
+        waiting: For each kind of sessions that no worker fits, how many there are and what is missing.
         set_aside_files: Files of before that couldn't be read, beside that place.
         damaged: Why they can't be read; empty where they can.
         problem: Why nothing can be told of them; empty where it can.
@@ -66,6 +66,7 @@ class BackgroundAgentFacts:
     live_sessions: int = 0
     open_actions: int = 0
     workers: int = 0
+    waiting: tuple[tuple[int, str], ...] = ()
     set_aside_files: tuple[str, ...] = ()
     damaged: str = ""
     problem: str = ""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TIME_COLUMNS: Final = ("started_at", "ended_at", "at")
 _INTEGER_COLUMNS: Final = (
     *("rows", "commits", "exit_code", "pid", "seq", "depth", "size", "files", "added", "removed"),
-    *("input_tokens", "output_tokens", "tokens"),
+    *("input_tokens", "output_tokens", "tokens", "forked_at"),
 )
 _BOOLEAN_COLUMNS: Final = ("edited", "approval", "snapshot")
 _FLOAT_COLUMNS: Final = ("duration", "cost")
@@ -77,7 +77,7 @@ def make_search_hit_frame(hits: Iterable[SearchHit], runs: Iterable[Run]) -> Dat
 _RUN_COLUMNS: Final = (
     *("id", "name", "program", "state", "ending", "started_at", "ended_at", "duration", "rows"),
     *("commits", "input_tokens", "output_tokens", "cost", "tags", "workspace", "host", "pid"),
-    *("exit_code", "failure", "last_event"),
+    *("exit_code", "failure", "last_event", "forked_from", "forked_at"),
 )
 
 
@@ -103,6 +103,8 @@ def _run(run: Run) -> dict[str, Any]:
         "exit_code": run.exit_code,
         "failure": _failure(run.failure),
         "last_event": run.last_event,
+        "forked_from": run.forked_from.run if run.forked_from else None,
+        "forked_at": (run.forked_from.row or None) if run.forked_from else None,
     }
 
 

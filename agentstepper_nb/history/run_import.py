@@ -12,9 +12,10 @@ import uuid_utils
 
 from ..discover import CoreEndpoint, discover_control_endpoint, find_folder_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
-from ..protocol.agent import AgentError, RunUploaded, UploadRun, from_agent, to_agent
+from ..protocol.agent import AgentError, from_agent, to_agent
 from ..protocol.data_model import Run
 from ..protocol.envelope import MAX_MESSAGE_BYTES
+from ..protocol.program_requests import RunUploaded, UploadRun
 from ..protocol.records import ImportedRunSaved
 from ..sdk.handshake import explain_not_opened, open_socket
 from ..store import open_store
@@ -69,12 +70,14 @@ async def _import_into_folder(folder: Path, data: bytes) -> Run:
     return history.run
 
 
-def _upload_to_core(endpoint: CoreEndpoint, data: bytes) -> Run:
+def _upload_to_core(
+    endpoint: CoreEndpoint, data: bytes, max_message_bytes: int = MAX_MESSAGE_BYTES
+) -> Run:
     text = (base64.b64encode(data) if data.startswith(MAGIC) else data).decode(errors="replace")
-    if len(text) + _ENVELOPE_BYTES > MAX_MESSAGE_BYTES:
+    if len(text) + _ENVELOPE_BYTES > max_message_bytes:
         raise ProtocolError(
             "too_large",
-            f"A running Core imports files of up to {MAX_MESSAGE_BYTES // 1024**2} MiB. "
+            f"A running Core imports files of up to {max_message_bytes // 1024**2} MiB. "
             "Stop the Core to import this one.",
         )
     try:

@@ -26,7 +26,8 @@ def list_runs(folder: Folder = None) -> DataFrame:
 
     Columns: name, program, state, ending, started_at, ended_at (moments in UTC), duration (seconds),
     rows, commits, input_tokens, output_tokens, cost (US dollars, estimated where nobody told it), tags,
-    workspace, host, pid, exit_code, failure, last_event.
+    workspace, host, pid, exit_code, failure, last_event, forked_from (the id of the run that it was
+    started again from), forked_at (the number of the row).
 
     Args:
         folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from ..discover import data_dir
+from ..discover import data_dir, list_announced_cores, list_process_cores
 from ..errors import CommandError, StoreError
 from ..protocol.data_model import Run
 from ..protocol.text_escaping import escape_to_one_line
@@ -20,6 +20,18 @@ Folder = str | PathLike[str] | None
 def resolve_folder(folder: Folder) -> Path:
     """The folder that is meant; `data_dir()` where none is given."""
     return data_dir() if folder is None else Path(folder).expanduser()
+
+
+def find_folder_of_core(url: str) -> str | None:
+    """The folder of the runs of a Core that this user's programs find; None: it isn't known.
+
+    Args:
+        url: Where the Core takes agents.
+    """
+    for each in (*list_process_cores(), *list_announced_cores()):
+        if each.url == url and each.data_dir and (Path(each.data_dir) / STORE_FILE).exists():
+            return each.data_dir
+    return None
 
 
 @contextmanager
@@ -47,7 +59,8 @@ def choose_run(runs: Sequence[Run], id_or_name: str) -> Run:
 
     Args:
         runs: All runs, oldest first.
-        id_or_name: An id, a name (the newest of that name), or how one id alone begins.
+        id_or_name: An id, a name or a program's name (of several runs the newest), or how one id alone
+            begins.
 
     Raises:
         CommandError: `unknown_run`: there is none, or several ids begin so.
@@ -55,6 +68,7 @@ def choose_run(runs: Sequence[Run], id_or_name: str) -> Run:
     for matches in (
         [run for run in runs if run.id == id_or_name],
         [run for run in runs if run.name == id_or_name],
+        [run for run in runs if run.program == id_or_name],
     ):
         if matches:
             return matches[-1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import CommandError
 from ..protocol.data_model import Event, EventKind, HaltPoint, Run
 from ..protocol.records import RunHistory, drop_unchanged_commits
+from ..protocol.start_methods import ForkOrigin, StartMethod
 from ..store.sqlite.reader import StoreReader
 from . import data_frames, run_files
 from .runs_folder import Folder, choose_run, open_folder, resolve_folder
@@ -25,7 +26,8 @@ def load_run(id_or_name: str, folder: Folder = None) -> StoredRun:
     """One run that is kept.
 
     Args:
-        id_or_name: Its id, its name (of several the newest), or how its id alone begins.
+        id_or_name: Its id, its name or its program's (of several runs the newest), or how its id alone
+            begins.
         folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
 
     Raises:
@@ -66,6 +68,25 @@ class StoredRun:
     def history(self) -> RunHistory:
         """The run, whole, as values of the protocol."""
         return self._read(lambda reader: reader.history(self.id))
+
+    def hash_key(self) -> str | None:
+        """The key of the hashes by which the run's events are found when it is replayed, in hex.
+
+        Returns:
+            None where the Core that began the run made none, and of an imported run.
+        """
+        credentials = self._read(lambda reader: reader.agent_credentials(self.id))
+        return None if credentials is None else credentials.hash_key
+
+    def start_method(self) -> StartMethod | None:
+        """How the run was started; None where its Core doesn't know, and of an imported run."""
+        credentials = self._read(lambda reader: reader.agent_credentials(self.id))
+        return None if credentials is None else credentials.start or None
+
+    @property
+    def forked_from(self) -> ForkOrigin | None:
+        """The run and the row that it is a fork of; None where it is none."""
+        return self.header.forked_from or None
 
     def events(self) -> DataFrame:
         """Its timeline, a row a line, the index are the lines' ids.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
 from websockets.asyncio.server import ServerConnection
@@ -19,6 +19,9 @@ from ..core.summaries import extract_first_line
 from ..errors import CommandError
 from ..protocol.envelope import SUBPROTOCOL
 from .chat_registry import ChatRegistry
+
+if TYPE_CHECKING:
+    from .metrics import RuntimeMetrics
 
 #: What is said to who comes without the right token.
 AGENT_TOKEN: Final = (
@@ -112,7 +115,7 @@ def make_logged_check(check: AsyncAccessCheck, log: logging.Logger) -> AsyncAcce
     async def logged_check(connection: ServerConnection, request: Request) -> Response | None:
         answer = check(connection, request)
         refusal = await answer if isinstance(answer, Awaitable) else answer
-        if refusal is not None:
+        if refusal is not None and refusal.status_code >= HTTPStatus.BAD_REQUEST:
             why = extract_first_line(bytes(refusal.body or b"").decode())
             log.warning("a connection was refused, %s", why)
         return refusal
@@ -228,5 +231,41 @@ def make_chat_check(chats: ChatRegistry, fallback: AccessCheck) -> AsyncAccessCh
             status = _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
             return connection.respond(status, f"{error.code}: {error.message}\n")
         return None
+
+    return check
+
+
+#: Where Prometheus reads a Core's figures, on each of its ports.
+METRICS_PATH: Final = "/agentstepper/metrics"
+
+
+def make_metrics_check(
+    metrics: RuntimeMetrics | None, token: str, fallback: AsyncAccessCheck
+) -> AsyncAccessCheck:
+    """Answers requests for figures; all others are let in or not as before.
+
+    Args:
+        metrics: The Core's; None: no such path is answered.
+        token: The control token, which every request for figures carries.
+        fallback: Of every other path.
+    """
+    if metrics is None:
+        return fallback
+    program_check = make_program_check((token,), CONTROL_TOKEN)
+
+    async def answer(connection: ServerConnection, request: Request) -> Response:
+        refusal = program_check(connection, request)
+        if refusal is not None:
+            return refusal
+        response = connection.respond(HTTPStatus.OK, (await metrics.render()).decode())
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = metrics.content_type
+        return response
+
+    def check(
+        connection: ServerConnection, request: Request
+    ) -> Response | Awaitable[Response | None] | None:
+        is_metrics = get_path(request) == METRICS_PATH
+        return answer(connection, request) if is_metrics else fallback(connection, request)
 
     return check

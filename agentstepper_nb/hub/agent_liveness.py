@@ -121,7 +121,7 @@ class AgentLiveness:
         timeout_s: float = LOST_AFTER_S,
     ) -> None:
         self._hub = hub
-        self._machine = machine or identify_machine()
+        self.machine = machine or identify_machine()
         self._find_process_info = find_process_info
         self._timeout_s = timeout_s
         self._away_since: dict[str, float] = {}  # since when each is waited for
@@ -211,7 +211,7 @@ class AgentLiveness:
         is_local = (
             agent_process.host,
             agent_process.boot,
-        ) == self._machine and agent_process.pid > 0
+        ) == self.machine and agent_process.pid > 0
         process = self._find_process_info(agent_process.pid) if is_local else None
         waited_s = self._hub.clock() - self._away_since[id]
         credentials = self._hub.debugger.agent_credentials(id)

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from hashlib import sha256
-from secrets import token_hex
 from typing import Final
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
-from .._version import __version__
 from ..core import AnswerDecision, LeaseGranted
+from ..core.answer_commands import DEFAULT_ERROR_TYPE
 from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, StopAnswer
-from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
-from ..protocol.envelope import VERSION
+from ..protocol.answers import (
+    Answer,
+    DenyAnswer,
+    RaiseAnswer,
+    ResumeAnswer,
+    SkipAnswer,
+    StopAnswer,
+)
+from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
-from ..protocol.records import AgentCredentials
+from .limits import DEFAULT_HUB_LIMITS, HubLimits
 
-#: An acknowledgement is due after so many messages, so many bytes, or so many seconds.
+#: An acknowledgement is due after so many messages.
 MAX_UNACKNOWLEDGED_MESSAGES: Final = 64
-MAX_UNACKNOWLEDGED_BYTES: Final = 1024 * 1024
-MAX_DELAY_S: Final = 0.25
 #: Seconds that an agent has to say whether it takes an edit.
 EDIT_CHECK_TIMEOUT_S: Final = 10.0
 
@@ -123,10 +125,12 @@ class AcknowledgementTimer:
 
     Args:
         send: Sends it one.
+        limits: After how many bytes, and how many seconds, one is due.
     """
 
-    def __init__(self, send: Callable[[int], None]) -> None:
+    def __init__(self, send: Callable[[int], None], limits: HubLimits = DEFAULT_HUB_LIMITS) -> None:
         self._send = send
+        self._limits = limits
         self._recorded = 0
         self._acknowledged = 0
         self._messages = 0  # since the last one
@@ -150,11 +154,12 @@ class AcknowledgementTimer:
         if (
             self._is_immediate
             or self._messages >= MAX_UNACKNOWLEDGED_MESSAGES
-            or self._bytes >= MAX_UNACKNOWLEDGED_BYTES
+            or self._bytes >= self._limits.max_unacknowledged_bytes
         ):
             self.flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(MAX_DELAY_S, self.flush)
+            delay_s = self._limits.acknowledgement_delay_s
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self.flush)
 
     def flush(self) -> None:
         """Tell what hasn't been told."""
@@ -246,34 +251,6 @@ def count_content_bytes(message: object) -> int:
     return 0
 
 
-def make_credentials(hello: v2.Hello) -> AgentCredentials:
-    """By what the agent of a new run is known when it comes back, and a new key for its hashes."""
-    return AgentCredentials(
-        secret=sha256(hello.secret.encode()).hexdigest(),
-        boot=hello.boot,
-        can_reconnect=hello.can_reconnect,
-        hash_key=token_hex(32),
-    )
-
-
-def make_welcome(hello: v2.Hello, received: int, hash_key: str | None) -> v2.Welcome:
-    """The answer to a hello.
-
-    Args:
-        hello: The hello, which is accepted.
-        received: The number of the agent's last message that is recorded.
-        hash_key: The key of the run's hashes, where it has one.
-    """
-    return v2.Welcome(
-        version=VERSION,
-        core=f"agentstepper_nb {__version__}",
-        run=hello.run,
-        received=received,
-        shares_connection=True if hello.shares_connection is True else UNSET,
-        hash_key=hash_key if hash_key is not None and hello.wants_hash_key is True else UNSET,
-    )
-
-
 def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
     """A lease as it is sent.
 
@@ -282,7 +259,13 @@ def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
         epoch: The number of the lease on its connection.
     """
     return v2.LeaseMessage(
-        epoch=epoch, mode=lease.mode, breakpoints=lease.breakpoints, prices=lease.prices
+        epoch=epoch,
+        mode=lease.mode,
+        breakpoints=lease.breakpoints,
+        prices=lease.prices,
+        disabled_checks=lease.disabled_checks or UNSET,
+        edit_rules=lease.edit_rules or UNSET,
+        target=lease.target or UNSET,
     )
 
 
@@ -300,6 +283,7 @@ def decode_event(message: v2.EventBegun, run: str) -> Event:
         content_hash=None if message.content_hash is UNSET else message.content_hash,
         data=None if message.data is UNSET else bytes(message.data).decode(),
         found_by=message.found_by,
+        location=message.location,
     )
 
 
@@ -315,17 +299,30 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         at=message.at,
         data="null" if message.data is UNSET else str(message.data, "utf-8"),
         edit=None if message.edit is UNSET else str(message.edit, "utf-8"),
-        sticky=UNSET if message.edit is UNSET else True,
+        sticky=_find_sticky(message),
+        edit_rules=UNSET if message.edit is UNSET else message.edit_rules,
+        schema=UNSET if message.schema is UNSET else str(message.schema, "utf-8"),
+        result_type=message.result_type,
+        signal=UNSET if message.signal is UNSET else str(message.signal, "utf-8"),
         waits=message.waits,
         summary=message.summary,
         outcome=message.outcome,
         failure=message.failure,
+        replay=message.replay,
         traceback=truncate_text(message.traceback, MAX_TRACEBACK_CHARS),
         usage=message.usage,
         breakpoints=message.breakpoints,
         breakpoint_error=message.breakpoint_error,
         approval=message.approval,
     )
+
+
+def _find_sticky(message: v2.HaltPointReached) -> bool | UnsetType:
+    """Whether sticky edits made the edit with which a halt point came."""
+    if message.replay is not UNSET:
+        return UNSET  # a fork made it
+    by_rules_alone = bool(message.edit_rules) and message.has_sticky_edit is not True
+    return UNSET if message.edit is UNSET or by_rules_alone else True
 
 
 def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
@@ -341,9 +338,16 @@ def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> Answer:
         return StopAnswer()
     if answer is AnswerKind.DENY:
         return DenyAnswer(reason=halt_point.reason or "")
+    if answer is AnswerKind.SKIP and halt_point.supplied is not UNSET:
+        return SkipAnswer(result=Raw(halt_point.supplied.encode()))
+    if answer is AnswerKind.RAISE and halt_point.raised is not UNSET:
+        raised = halt_point.raised
+        type = UNSET if raised.type == DEFAULT_ERROR_TYPE else raised.type
+        return RaiseAnswer(message=raised.message, type=type)
     data = halt_point.edit
-    if data is None and halt_point.sticky is not UNSET:
-        # Without data the agent's own sticky edit would stand, which was taken back.
+    was_edited = halt_point.sticky is not UNSET or halt_point.edit_rules is not UNSET
+    if data is None and was_edited:
+        # Without data the agent's own edit would stand, which was taken back.
         data = halt_point.data
     return ResumeAnswer(
         data=UNSET if data is None else Raw(data.encode()),
@@ -365,25 +369,4 @@ def decode_commit(message: v2.CommitMade, run: str) -> Commit:
         snapshot=message.snapshot,
         has_rule_title=message.has_rule_title,
         changes=message.changes,
-    )
-
-
-def make_run(message: v2.Hello, at: float) -> Run:
-    """The run that an agent opens; the debugger names it.
-
-    Args:
-        message: The agent's hello.
-        at: Now, by the Core's clock.
-    """
-    return Run(
-        id=message.run,
-        name="",
-        program=message.program,
-        started_at=at,
-        mode=message.mode,
-        workspace=message.workspace,
-        pid=message.pid,
-        host=message.host,
-        can_stick_edits=message.can_stick_edits,
-        notice=message.notice,
     )

@@ -20,9 +20,10 @@ from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.envelope import Envelope, decode_envelope_header
 from ..protocol.records import AgentCredentials
-from . import agent_messages, end_reasons, program_requests
+from . import agent_messages, end_reasons, hello_messages, program_requests
 from .agent_liveness import AgentProcess
-from .agent_messages import AcknowledgementTimer, MessageQueue, MessageSequence, PendingEditChecks
+from .agent_messages import AcknowledgementTimer, MessageQueue, MessageSequence
+from .agent_questions import AgentQuestions
 from .agent_timeline import make_timeline
 from .agents import AgentPeerSession, describe_commit
 from .connection import AccessRights, Connection
@@ -64,20 +65,19 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._agent_process = AgentProcess(0, "", "")
         self._sequence = MessageSequence()
         self._acknowledgements = AcknowledgementTimer(
-            lambda n: self._send(v2.MessagesAcknowledged(received=n))
+            lambda n: self._send(v2.MessagesAcknowledged(received=n)), hub.limits
         )
         self._is_welcomed = False
         self._lease: LeaseGranted | None = None  # the last that is recorded
         self._epoch = 0
         self._turns = MessageQueue(self._refuse)
-        self._decoder = DeltaDecoder()
+        self._decoder = DeltaDecoder(max_content_bytes=hub.limits.max_content_bytes)
         self._unsent_answers: set[str] = set()  # halt points whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
         self._last_sent_before = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._can_check_edits = False  # whether it says of edits if it takes them
-        self._edit_checks = PendingEditChecks(hub.new_id, self._send)
+        self._questions = AgentQuestions(hub, self._send)
 
     def on_closed(self) -> None:
         """The connection is gone."""
@@ -146,10 +146,9 @@ class AgentPeerSessionV2(AgentPeerSession):
         if run is None or isinstance(message, program_requests.ProgramRequest):
             self._dispatch_without_run(envelope.n, message, id, text)
         elif (
-            # This Core evaluates the run's breakpoints, and has yet to read what they saw.
+            # This Core has yet to read what the run's effect checks, or its breakpoints, saw.
             isinstance(message, v2.HaltPointReached)
-            and not message.epoch
-            and self.hub.debugger.halt_policy.needs_history(run)
+            and self.hub.debugger.halt_policy.needs_history(run, leased=message.epoch > 0)
         ):
             self._turns.defer(text, partial(self._dispatch, envelope, message, text))
             self._run_task(partial(self._replay_history, run))
@@ -209,9 +208,9 @@ class AgentPeerSessionV2(AgentPeerSession):
             case v2.DecideApproval(halt_point=decided, data=data):
                 decision = agent_messages.decode_decision(message)
                 edit = None if data is UNSET else str(data, "utf-8")
-                return debugger.decide(run, now, decided, decision, edit)
-            case v2.EditChecked():
-                self._edit_checks.resolve(message)
+                return debugger.commands.answers.decide(run, now, decided, decision, edit)
+            case v2.EditChecked() | v2.HaltPointInspected() | v2.SampleMade():
+                self._questions.resolve(message)
                 return []
         return self._execute_other(run, message, id, text)
 
@@ -224,6 +223,8 @@ class AgentPeerSessionV2(AgentPeerSession):
                 return self.hub.debugger.add_commit(commit)
             case v2.UserMessageAwaited():
                 return self.hub.debugger.await_message(run)
+            case v2.ScopeEnded(scope=scope):
+                return self.hub.debugger.end_scope(run, scope)
             case v2.GetTimeline():
                 self._run_task(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
@@ -239,7 +240,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._is_over = True
         self.run = None
         self._acknowledgements.set_immediate()
-        self._edit_checks.end()
+        self._questions.end()
         self.hub.unregister_agent(run)
         self.hub.finish(run, bye.ending, bye.failure)
 
@@ -249,7 +250,8 @@ class AgentPeerSessionV2(AgentPeerSession):
         check_version(hello)
         if self._is_over:
             raise ProtocolError("already_open", ALREADY_GREETED)
-        credentials = agent_messages.make_credentials(hello)
+        machine = self.hub.agent_liveness.machine
+        credentials = hello_messages.make_credentials(hello, self._rights, machine)
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             outputs = self._start_run(hello, n, credentials)
@@ -257,7 +259,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             run = find_resumed_run(self.hub.debugger, known, hello, n, credentials.secret)
             outputs = self._resume_run(hello, n, run)
         self._agent_process = AgentProcess(hello.pid, hello.host, hello.boot)
-        self._can_check_edits = hello.can_check_edits
+        self._questions.on_hello(hello)
         self.run = self.greeted_run = hello.run
         self.is_shared = hello.shares_connection is True
         self.hub.register_agent(hello.run, self)
@@ -265,7 +267,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
         stored = self.hub.debugger.agent_credentials(hello.run)
-        welcome = agent_messages.make_welcome(
+        welcome = hello_messages.make_welcome(
             hello, self._sequence.last_received, None if stored is None else stored.hash_key
         )
         self.hub.perform(outputs, on_synced=partial(self._welcome, welcome))
@@ -275,8 +277,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             return  # it has hung up meanwhile
         self._send(welcome)
         self._is_welcomed = True
-        if self._can_check_edits:
-            self.hub.edit_checks[self.run] = self._edit_checks
+        self._questions.register(self.run)
         if self._lease is not None:
             self.send_lease(self._lease)
         if self._unsent_answers:
@@ -286,7 +287,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self.hub.check_store()
         self._sequence = MessageSequence(n)
         outputs = self.hub.debugger.start_run(
-            agent_messages.make_run(hello, self.hub.clock()), credentials
+            hello_messages.make_run(hello, self.hub.clock()), credentials
         )
         self.hub.log.info(
             "run %s of %s started", extract_first_line(hello.run), extract_first_line(hello.program)
@@ -348,13 +349,13 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
     async def _replay_history(self, run: str) -> None:
-        """Read what the run's breakpoints saw, and go on with what came meanwhile."""
+        """Read what the run's checks and breakpoints saw, and go on with what came meanwhile."""
         history = None
         try:
             history = await self.hub.history(run)
         except Exception as error:  # hurt, or deleted meanwhile
             self.hub.log.warning(
-                "run %s: the hit counts of its breakpoints begin again at 0: %s",
+                "run %s: its effect checks, and the hit counts of its breakpoints, begin anew: %s",
                 extract_first_line(run),
                 error,
             )
@@ -374,7 +375,7 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def _release(self) -> None:
         self._acknowledgements.end()
-        self._edit_checks.end()
+        self._questions.end()
         for task in self._tasks:
             task.cancel()
 

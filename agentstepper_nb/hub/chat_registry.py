@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct
 
@@ -22,11 +22,6 @@ from .connection import Connection
 from .rpc_sessions import RpcPeerSession
 from .workers import Workers
 
-#: Clients of one chat, and what each may have open there: together less than a line may.
-MAX_CLIENTS: Final = 30
-MAX_OPEN_REQUESTS: Final = 32
-#: Bytes of what a client asks with.
-MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 #: Who may be asked about at once, of one chat.
 MAX_PENDING_ADMISSIONS: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.
@@ -42,15 +37,30 @@ _LOST: Final = (
 )
 
 
+class ClientLimits(NamedTuple):
+    """How much clients may ask of one chat: together less than a connection may."""
+
+    #: Clients of one chat.
+    max_clients: int = 30
+    #: Requests that each may have open.
+    max_open_requests: int = 32
+    #: Bytes of what a client asks with.
+    max_request_bytes: int = 16 * 1024 * 1024
+
+
 class ChatRegistry:
     """All chats of one Core. Used on the Core's event loop.
 
     Args:
         workers: The Core's workers: chats' processes are among them.
         log: Gets what was refused.
+
+    Attributes:
+        limits: How much clients that come from now on may ask.
     """
 
     def __init__(self, workers: Workers, log: logging.Logger) -> None:
+        self.limits = ClientLimits()
         self._workers = workers
         self._log = log
         self._clients: set[RpcPeerSession] = set()
@@ -69,10 +79,11 @@ class ChatRegistry:
             CommandError: `unknown_service`: there is no such chat; `invalid_token`; `too_many`;
                 `worker_lost`: its process doesn't answer.
         """
-        chat = ForwardedChatService(self._workers, id, token)
-        if self._clients_of_chat[id] >= MAX_CLIENTS:
+        chat = ForwardedChatService(self._workers, id, token, self.limits)
+        limit = self.limits.max_clients
+        if self._clients_of_chat[id] >= limit:
             raise CommandError(
-                "too_many", f"This chat has its limit of {MAX_CLIENTS} clients. Close one of them."
+                "too_many", f"This chat has its limit of {limit} clients. Close one of them."
             )
         if self._pending_admissions[id] >= MAX_PENDING_ADMISSIONS:
             raise CommandError(
@@ -85,7 +96,7 @@ class ChatRegistry:
         except TimeoutError:
             raise CommandError(
                 "worker_lost",
-                "The chat's process didn't answer within {_ADMIT_TIMEOUT_S:g} seconds. Try again.",
+                f"The chat's process didn't answer within {_ADMIT_TIMEOUT_S:g} seconds. Try again.",
             ) from None
         finally:
             self._pending_admissions[id] -= 1
@@ -101,7 +112,7 @@ class ChatRegistry:
         """
         session = RpcPeerSession(
             connection,
-            {SERVICE: ForwardedChatService(self._workers, id, token)},
+            {SERVICE: ForwardedChatService(self._workers, id, token, self.limits)},
             self._log,
             _CLIENT_GONE,
             on_close=lambda: self._remove_client(session, id),
@@ -128,9 +139,11 @@ class ForwardedChatService:
         workers: The Core's workers.
         id: What the chat's address ends with.
         token: The client's.
+        limits: How much it may ask.
     """
 
-    def __init__(self, workers: Workers, id: str, token: str) -> None:
+    def __init__(self, workers: Workers, id: str, token: str, limits: ClientLimits) -> None:
+        self._limits = limits
         self._workers = workers
         self._service = format_remote_service(id)
         self._token = token
@@ -157,18 +170,19 @@ class ForwardedChatService:
         rpc_session = self._workers.find(self._service)
         if rpc_session is None:
             raise CommandError("unknown_service", _UNKNOWN_CHAT)
-        if self._open >= MAX_OPEN_REQUESTS:
+        limits = self._limits
+        if self._open >= limits.max_open_requests:
             raise CommandError(
                 "too_many",
-                f"This client has its limit of {MAX_OPEN_REQUESTS} open requests. Wait "
+                f"This client has its limit of {limits.max_open_requests} open requests. Wait "
                 "until some are answered.",
             )
         asked = bytes(params)
-        if len(asked) > MAX_REQUEST_BYTES:
+        if len(asked) > limits.max_request_bytes:
             raise CommandError(
                 "too_large",
                 f"The request has {len(asked)} bytes, and a chat accepts "
-                f"{MAX_REQUEST_BYTES} at most. Shorten the request.",
+                f"{limits.max_request_bytes} at most. Shorten the request.",
             )
         self._open += 1
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final, Protocol, runtime_checkable
 
 
@@ -47,16 +48,35 @@ class AccessRights:
         control: Not only what its kind of peer always may: a UI watches, an agent tells of its run.
         all_runs: Runs of every agent. Without, a UI knows and controls the runs of version 1's agents
             alone, and takes no run in from a file.
+        has_login: Its port lets nobody in without a token or a password.
+        is_local: It connected from this machine, or from a tunnel's or a proxy's end here.
     """
 
     can_control: bool = True
     can_see_all_runs: bool = True
+    has_login: bool = True
+    is_local: bool = False
 
 
 #: What agents may.
 NO_CONTROL: Final = AccessRights(can_control=False)
 #: What a UI of version 1 may that has no token.
 VERSION_1_RIGHTS: Final = AccessRights(can_see_all_runs=False)
+
+
+def is_same_machine(peer: str | None, own: str | None) -> bool:
+    """Whether a connection's two ends are on one machine.
+
+    Args:
+        peer: The address of the other end; None: it isn't known.
+        own: The address of this end.
+    """
+    try:
+        address = ip_address(peer or "")
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback or peer == own
 
 
 class PeerSession(Protocol):

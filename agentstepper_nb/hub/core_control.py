@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.data_model import HaltPoint, Run
+from ..protocol.data_model import EventKind, EventSide, HaltPoint, Run
+from ..protocol.records import RunHistory
+from ..protocol.step_targets import StepKind, StepTarget
+from ..store import archive
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -21,6 +26,11 @@ class CoreControl(ABC):
     @abstractmethod
     def hub(self) -> Hub:
         """The Core's hub, to be used on its loop only."""
+
+    @property
+    @abstractmethod
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The Core's event loop."""
 
     async def continue_execution(self, run: str | None = None) -> None:
         """Continue a run. A call that asks for an approval still waits.
@@ -38,7 +48,9 @@ class CoreControl(ABC):
         self.hub.perform(self.hub.commands.halt(self._meant(run).id))
 
     async def step_over(self, data: Any = None, run: str | None = None) -> None:
-        """Answer a run's oldest pending halt point that asks for no approval.
+        """Answer a run's oldest pending halt point that asks for no approval, and halt at the next.
+
+        A debugger's step over is `step("over")`.
 
         Args:
             data: A JSON value to set as its edit first; None keeps the edit it has.
@@ -61,6 +73,46 @@ class CoreControl(ABC):
             await self.hub.check_edit(meant.id, first.id, edit, first.revision)
         hub = self.hub
         hub.perform(hub.commands.step(meant.id, hub.clock(), first.id, first.revision, edit))
+
+    async def step(
+        self,
+        kind: StepKind | str = StepKind.INTO,
+        run: str | None = None,
+        *,
+        event_kind: EventKind | str | None = None,
+        side: EventSide | str | None = None,
+        name: str | None = None,
+        freeze_others: bool = False,
+    ) -> None:
+        """Step a run as a debugger does: answer its oldest pending halt point that asks no approval.
+
+        A breakpoint or an approval halts on the way.
+
+        Args:
+            kind: How far. "into": to the next halt point of the agent, task or thread that is stepped.
+                "over": from the begin of an event to its own end; from an end to the next event that is
+                no deeper. "out": to the end of the event around it; where there is none, of the run.
+                "to": to the next halt point that has the event kind, the side and the name.
+            run: The run's id; None means the run that halted or started last.
+            event_kind: Of a step "to", as "llm_query"; None means any.
+            side: Of a step "to", "begin" or "end"; None means either.
+            name: Of a step "to", the tool, the model or the custom event's type; None means any.
+            freeze_others: Whether other agents, tasks and threads wait at their next halt points.
+
+        Raises:
+            ValueError: There is no such kind of step, of event, or side.
+            NeedsApprovalError: All that the run is halted at asks for an approval.
+            CommandError: There is no such run, or it has ended.
+        """
+        target = StepTarget(
+            kind=StepKind(kind),
+            freeze_others=freeze_others,
+            event_kind=None if event_kind is None else EventKind(event_kind),
+            side=None if side is None else EventSide(side),
+            name=name,
+        )
+        commands, meant = self.hub.commands, self._meant(run)
+        self.hub.perform(commands.step(meant.id, self.hub.clock(), target=target))
 
     async def approvals(self, run: str | None = None) -> list[HaltPoint]:
         """The pending calls that ask for an approval, oldest first.
@@ -114,3 +166,27 @@ class CoreControl(ABC):
 
     def _meant(self, run: str | None) -> Run:
         return self.hub.active_run() if run is None else self.hub.run(run)
+
+    # ---- runs of files ------------------------------------------------------------------------------
+
+    def import_file(self, path: Path) -> None:
+        """List the run of a file. May be called from any thread.
+
+        Raises:
+            ProtocolError: The file is damaged, above a bound, or of a newer version.
+            CommandError: `store_failed`.
+            OSError: It can't be read.
+        """
+        self.import_history(archive.load_run_file(archive.read_run_file(path), self.hub.new_id()))
+
+    def import_history(self, history: RunHistory) -> None:
+        """List a run that was read from a file. May be called from any thread.
+
+        Args:
+            history: The run, by an id of its own.
+
+        Raises:
+            CommandError: `store_failed`.
+        """
+        imported = self.hub.import_history(history)
+        asyncio.run_coroutine_threadsafe(imported, self.loop).result()

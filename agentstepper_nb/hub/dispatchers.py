@@ -49,10 +49,15 @@ class Dispatchers:
             self._of_process.setdefault(session.pid, set()).update(owners)
         self.changed()
 
-    def process_ended(self, pid: int) -> None:
-        """A process has ended, and with it its dispatchers."""
+    def process_ended(self, pid: int, ending: str) -> None:
+        """A process has ended, and with it its dispatchers.
+
+        Args:
+            pid: The process.
+            ending: How it ended, for a person.
+        """
         for owner in self._of_process.pop(pid, ()):
-            self.start_notification(self.runtime.worker_disconnected(owner, is_dead=True))
+            self.start_notification(self.runtime.worker_disconnected(owner, ending=ending))
 
     def start_notification(self, notification: Coroutine[Any, Any, None]) -> None:
         """Begin to tell the runtime."""

@@ -1,4 +1,4 @@
-"""Trying breakpoints on runs that are recorded."""
+"""Trying breakpoints and edit rules on runs that are recorded."""
 
 from __future__ import annotations
 
@@ -6,26 +6,80 @@ import asyncio
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from ..core.breakpoints import check_breakpoint
+from ..core.breakpoints import check_breakpoint, check_edit_rule
 from ..core.breakpoints import dry_run as core_dry_run
+from ..core.breakpoints import dry_run_edit_rule as core_dry_run_edit_rule
 from ..errors import CommandError, DamagedRunError, ProtocolError
-from ..protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
+from ..protocol.breakpoint_rules import (
+    BreakpointRule,
+    DryRunAnswer,
+    DryRunBreakpoint,
+    DryRunOutcome,
+)
 from ..protocol.data_model import Run
+from ..protocol.edit_rules import (
+    DryRunEditRule,
+    EditRuleDefinition,
+    EditRuleDryRun,
+    EditRuleOutcome,
+)
+from ..protocol.records import RunHistory
 from .run_service import RunService
 
 #: On so many runs a breakpoint is tried where none is named.
 MAX_RUNS: Final = 20
-#: Seconds that a dry run on one run may take.
-DRY_RUN_TIMEOUT_S: Final = 30.0
+#: What of a rule may take long, by the code of its error.
+_SLOW_PARTS: Final = {"invalid_stop": "condition", "invalid_edit_rule": "pattern"}
 
 
-class RunDryRun(NamedTuple):
-    """A run, and where the breakpoint would have hit in it."""
+OutcomeT = TypeVar("OutcomeT")
+
+
+class RunDryRun(NamedTuple, Generic[OutcomeT]):
+    """A run, and what the rule would have done in it."""
 
     run: Run
-    outcome: DryRunOutcome
+    outcome: OutcomeT
+
+
+class _Trial(NamedTuple, Generic[OutcomeT]):
+    """What is tried on a run: for which programs, and how; errors have a code and a noun."""
+
+    program: str
+    try_on: Callable[[RunHistory, Callable[[], None]], OutcomeT]
+    code: str
+    noun: str
+
+
+async def answer(
+    hub: RunService, command: DryRunBreakpoint | DryRunEditRule, is_wanted: Callable[[], bool]
+) -> DryRunAnswer | EditRuleDryRun:
+    """Answer a view's command. Arguments and errors as of `dry_run`."""
+    if isinstance(command, DryRunBreakpoint):
+        tried = await dry_run(hub, command.breakpoint, command.run, is_wanted)
+        return DryRunAnswer(outcomes=tuple(each.outcome for each in tried))
+    edited = await dry_run_edit_rule(hub, command.rule, command.run, is_wanted)
+    return EditRuleDryRun(outcomes=tuple(each.outcome for each in edited))
+
+
+async def dry_run_edit_rule(
+    hub: RunService,
+    rule: EditRuleDefinition,
+    run: str | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> list[RunDryRun[EditRuleOutcome]]:
+    """What an edit rule, set or not, would have edited. Arguments and errors as of `dry_run`.
+
+    Raises:
+        ProtocolError: `invalid_edit_rule`; also where to try it takes too long.
+    """
+    check_edit_rule(rule)
+    try_on = partial(core_dry_run_edit_rule, rule)
+    trial = _Trial(rule.program, try_on, "invalid_edit_rule", "edit rule")
+    return await _try_runs(hub, trial, run, is_wanted)
 
 
 async def dry_run(
@@ -33,7 +87,7 @@ async def dry_run(
     breakpoint: BreakpointRule,
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> list[RunDryRun]:
+) -> list[RunDryRun[DryRunOutcome]]:
     """Where a breakpoint, set or not, would have hit.
 
     Args:
@@ -49,15 +103,21 @@ async def dry_run(
         DamagedRunError: What is kept of the run is hurt.
     """
     check_breakpoint(breakpoint)
+    try_on = partial(core_dry_run, breakpoint)
+    trial = _Trial(breakpoint.program, try_on, "invalid_stop", "breakpoint")
+    return await _try_runs(hub, trial, run, is_wanted)
+
+
+async def _try_runs(
+    hub: RunService, trial: _Trial[OutcomeT], run: str | None, is_wanted: Callable[[], bool]
+) -> list[RunDryRun[OutcomeT]]:
     if run is not None:
-        return [await _try(hub, breakpoint, run, is_wanted)]
+        return [await _try(hub, trial, run, is_wanted)]
     outcomes = []
-    fitting = (
-        each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, breakpoint.program)
-    )
+    fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, trial.program))
     for _, id in zip(range(MAX_RUNS), fitting, strict=False):
         try:
-            outcomes.append(await _try(hub, breakpoint, id, is_wanted))
+            outcomes.append(await _try(hub, trial, id, is_wanted))
         except CommandError as error:
             if error.code != "unknown_run":  # deleted meanwhile
                 raise
@@ -78,35 +138,42 @@ class _DryRunLimit:
 
     Args:
         is_wanted: Whether the answer is still waited for.
+        timeout_s: Seconds that it may take.
+        code: The code of the error where it takes longer.
+        noun: What is tried.
     """
 
-    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, is_wanted: Callable[[], bool], timeout_s: float, code: str, noun: str
+    ) -> None:
+        self._code, self._noun = code, noun
+        self._timeout_s = timeout_s
         self.is_cancelled = False
         self._is_wanted = is_wanted
-        self._deadline = time.monotonic() + DRY_RUN_TIMEOUT_S
+        self._deadline = time.monotonic() + timeout_s
 
     def check(self) -> None:
         """Raise where the dry run is to end. Called on its thread."""
         _raise_if_superseded(lambda: not self.is_cancelled and self._is_wanted())
         if time.monotonic() > self._deadline:
             raise ProtocolError(
-                "invalid_stop",
-                f"A dry run of this breakpoint takes longer than {DRY_RUN_TIMEOUT_S:.0f} "
-                "seconds on one run. Simplify the breakpoint's condition.",
+                self._code,
+                f"A dry run of this {self._noun} takes longer than {self._timeout_s:.0f} "
+                f"seconds on one run. Simplify the {self._noun}'s {_SLOW_PARTS[self._code]}.",
             )
 
 
 async def _try(
-    hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
-) -> RunDryRun:
+    hub: RunService, trial: _Trial[OutcomeT], run: str, is_wanted: Callable[[], bool]
+) -> RunDryRun[OutcomeT]:
     # One after the other: each has a whole run in memory, and a thread busy.
     async with hub.dry_run_lock:
         _raise_if_superseded(is_wanted)
         history = await hub.history(run)
-        limit = _DryRunLimit(is_wanted)
+        limit = _DryRunLimit(is_wanted, hub.limits.dry_run_timeout_s, trial.code, trial.noun)
         try:
             # On a thread: a long run takes seconds, in which agents and people would wait.
-            result = await asyncio.to_thread(core_dry_run, breakpoint, history, limit.check)
+            result = await asyncio.to_thread(trial.try_on, history, limit.check)
         finally:
             limit.is_cancelled = True
         return RunDryRun(history.run, result)

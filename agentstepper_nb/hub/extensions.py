@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from ..core import EventTypeInfo, EventTypeRegistry, Summarizer
+from ..core.effects import EffectCheck, EffectChecks, load_effect_checks
+from ..core.effects.checks import CheckFunction
 from ..entry_point_loader import EntryPointLoader
+from ..errors import CommandError, ProtocolError
 from ..protocol import ui
 from ..protocol.data_model import Actor, AgentActivity, EventKind, HaltPoint
 from ..protocol.envelope import MessageTable
@@ -60,6 +65,7 @@ class Extension:
         self.commands: dict[str, ExtensionCommand] = {}
         self.event_types: dict[str, EventTypeInfo] = {}
         self.summarizers: list[Summarizer] = []
+        self.effect_checks: list[EffectCheck] = []
 
     def command(
         self, name: str, body: type[CommandBody], *, control: bool = True
@@ -130,6 +136,40 @@ class Extension:
 
         return add
 
+    def effect_check(self, name: str, title: str) -> Callable[[CheckFunction], CheckFunction]:
+        """Decorate a check of a tool's claim against its effect: see `EffectInput` for what it is given.
+
+        It is called at each tool's end and gives what doesn't fit, as a text or an `EffectMark`, or
+        None. Where it raises, the call has no mark of it, and the log has the first traceback. A
+        check of a built-in one's name takes its place. So that agents' breakpoints know it too, name an
+        `EffectCheck` as an entry point of the group `agentstepper_nb.effect_checks`.
+
+        Args:
+            name: By it the check is switched off: a lower-case word, digits and underscores.
+            title: What it compares, in words.
+
+        Raises:
+            ValueError: The name isn't such a word.
+        """
+        if not EVENT_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} isn't a valid name of a check: {EVENT_NAME_RULE}")
+
+        def add(check: CheckFunction) -> CheckFunction:
+            self.effect_checks.append(EffectCheck(name, title, check))
+            return check
+
+        return add
+
+
+#: Names effect checks that are off, with commas between them.
+DISABLED_CHECKS_VARIABLE: Final = "AGENTSTEPPER_EFFECT_CHECKS_OFF"
+
+
+def read_disabled_checks() -> frozenset[str]:
+    """The effect checks that the environment switches off, by name."""
+    named = os.environ.get(DISABLED_CHECKS_VARIABLE, "").split(",")
+    return frozenset(name.strip() for name in named if name.strip())
+
 
 def load_extensions(log: logging.Logger) -> list[Extension]:
     """The extensions that installed packages name. One that can't be loaded is logged and left out."""
@@ -154,12 +194,20 @@ class Extensions:
         extensions: They are asked in this order. None takes those that are installed; of those, one
             that another's names stand against is logged and left out.
         log: Gets what fails.
+        disabled_checks: The names of effect checks that are off.
 
     Raises:
         ValueError: Two of those given name the same, or one names what the Core has itself.
     """
 
-    def __init__(self, extensions: Iterable[Extension] | None, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        extensions: Iterable[Extension] | None,
+        log: logging.Logger,
+        disabled_checks: frozenset[str] = frozenset(),
+    ) -> None:
+        self._effect_checks: list[EffectCheck] = []
+        self._failed_checks: set[str] = set()  # and the log was told
         self.commands: dict[str, ExtensionCommand] = {}
         self._types: dict[str, EventTypeInfo] = {}
         self._summarizers: list[tuple[str, Summarizer]] = []
@@ -177,7 +225,33 @@ class Extensions:
         bodies = {name: command.body for name, command in self.commands.items()}
         #: What UIs of version 2 may send.
         self.from_ui: MessageTable = ui.from_ui.extended(bodies)
-        self.event_registry = EventTypeRegistry(self._types, self._summarize)
+        checks = EffectChecks(
+            (*(load_effect_checks() if extensions is None else ()), *self._effect_checks),
+            lambda: disabled_checks,
+            self._log_failed_check,
+        )
+        self.event_registry = EventTypeRegistry(self._types, self._summarize, checks)
+
+    @contextmanager
+    def explain_failure(self, name: str) -> Iterator[None]:
+        """A block that carries out a command: what fails in it unforeseen is logged.
+
+        Args:
+            name: The command's name.
+
+        Raises:
+            CommandError: `extension_failed`, in the place of that.
+        """
+        try:
+            yield
+        except (CommandError, ProtocolError):
+            raise
+        except Exception:
+            self._log.exception("The command %s of an extension failed.", name)
+            raise CommandError(
+                "extension_failed",
+                f"The command {name} of an extension failed. The Core's log has the traceback.",
+            ) from None
 
     def _add_extension(self, extension: Extension) -> None:
         # A command's answer goes by its name, so that what the Core tells is taken as well.
@@ -192,7 +266,13 @@ class Extensions:
             )
         self.commands |= extension.commands
         self._types |= extension.event_types
+        self._effect_checks += extension.effect_checks
         self._summarizers += [(extension.name, each) for each in extension.summarizers]
+
+    def _log_failed_check(self, name: str) -> None:
+        if name not in self._failed_checks:
+            self._failed_checks.add(name)
+            self._log.exception("The effect check %s failed.", name)
 
     def _summarize(self, halt_point: HaltPoint) -> str | None:
         for name, summarizer in self._summarizers:

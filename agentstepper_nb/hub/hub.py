@@ -6,16 +6,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from ..discover import CoreEndpoint
 from ..protocol.data_model import RunEnding
 from ..store import Store
 from . import end_reasons
 from .agent_connection import AgentConnection
 from .agents_v1 import AgentPeerSessionV1
+from .command_starter import CommandStarter
 from .connection import NO_CONTROL, AccessRights, Connection, PeerSession
-from .extensions import Extension, Extensions
+from .extensions import Extension, Extensions, read_disabled_checks
+from .limits import DEFAULT_HUB_LIMITS, HubLimits
 from .retention import UNLIMITED, Retention, RetentionLimits
 from .run_service import RunService
 from .views import ViewSession
@@ -32,6 +36,7 @@ class Hub(RunService):
         clock: Tells POSIX seconds.
         extensions: What it is extended by. None takes the extensions that are installed.
         retention: How long runs are kept.
+        limits: How much it does at once, and how long it waits.
 
     Raises:
         ValueError: Two of the extensions name the same, or one names what is there already.
@@ -45,11 +50,12 @@ class Hub(RunService):
         clock: Callable[[], float] = time.time,
         extensions: Iterable[Extension] | None = None,
         retention: RetentionLimits = UNLIMITED,
+        limits: HubLimits = DEFAULT_HUB_LIMITS,
     ) -> None:
         log = logger or logging.getLogger("agentstepper_nb")
-        self.extensions = Extensions(extensions, log)
-        super().__init__(store, log, clock, self.extensions.event_registry)
-        self._retention = Retention(self, retention)
+        self.extensions = Extensions(extensions, log, read_disabled_checks())
+        super().__init__(store, log, clock, self.extensions.event_registry, limits)
+        self.retention = Retention(self, retention)
 
     # ---- life ---------------------------------------------------------------------------------------
 
@@ -64,7 +70,7 @@ class Hub(RunService):
                 self.finish(run.id, RunEnding.LOST, end_reasons.CORE_GONE, is_reported=False)
             else:
                 self.mark_detached(run.id)
-        self._retention.start()
+        self.retention.start()
 
     async def close(self) -> None:
         """Keep what there is, and close every connection and the store. Idempotent.
@@ -75,7 +81,7 @@ class Hub(RunService):
             return
         self.closing = True  # what comes from now on is the next Core's
         self.agent_liveness.close()
-        self._retention.close()
+        self.retention.close()
         self._imports.close()
         for listener in self.listeners:
             await listener.close()
@@ -87,6 +93,19 @@ class Hub(RunService):
             agent.on_core_closed()
         for ui in list(self._views):
             ui.on_core_closed()
+
+    def enable_restarts(
+        self, find_core: Callable[[], CoreEndpoint], folder: Path, certificate: str = ""
+    ) -> None:
+        """Let views start commands again, by what the Core's folder has of their runs.
+
+        Args:
+            find_core: Where the Core takes agents, and the agent token.
+            folder: The folder that keeps the runs.
+            certificate: The file with the Core's TLS certificate; "": none.
+        """
+        self.command_starter = CommandStarter(find_core, folder, self.log, certificate)
+        self.listeners.append(self.command_starter)
 
     # ---- connections --------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""Runs that are kept long enough, or for which there is no room any more, are deleted."""
+"""Runs and background agents that are kept long enough, or for which there is no room, are deleted."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
@@ -17,15 +18,25 @@ _GIB_BYTES: Final = 1024**3
 
 @dataclass(frozen=True)
 class RetentionLimits:
-    """How long runs are kept, and in how much room; those with a tag, and live ones, always are.
+    """How long runs and background agents are kept, and in how much room.
+
+    Runs with a tag always are, and what is live.
 
     Args:
-        days: Days after their ends. None: for ever.
-        gib: GiB that all may take together. None: without a limit.
+        days: Days after the end of a run or of a background agent's session, and after the last message
+            of a conversation. None: for ever.
+        gib: GiB that all runs may take together. None: without a limit.
+        sessions: Sessions of background agents that have ended, and conversations without one, of which
+            the newest are kept. None: without a limit.
     """
 
     days: float | None = None
     gib: float | None = None
+    sessions: int | None = None
+
+    def find_cutoff(self, now: float) -> float | None:
+        """What ended before this isn't kept, in POSIX seconds; None: all is."""
+        return None if self.days is None else now - self.days * _DAY_S
 
 
 #: Nothing is deleted by itself.
@@ -51,27 +62,36 @@ class Retention:
     Args:
         hub: Whose runs they are.
         limits: What stays.
+
+    Attributes:
+        prune_agents: Deletes what of background agents isn't to stay.
     """
 
     def __init__(self, hub: RunService, limits: RetentionLimits) -> None:
         self._hub = hub
         self._limits = limits
+        self.prune_agents: Callable[[RetentionLimits], Awaitable[None]] = _keep_all
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin, where anything is ever to go."""
-        if self._limits != UNLIMITED and isinstance(self._hub.store, ExpiringStore):
-            self._task = asyncio.ensure_future(self._sweep_forever(self._hub.store))
+        if self._limits != UNLIMITED:
+            self._task = asyncio.ensure_future(self._sweep_forever())
 
     def close(self) -> None:
         """Delete no more."""
         if self._task is not None:
             self._task.cancel()
 
-    async def sweep(self, store: ExpiringStore) -> None:
+    async def sweep(self) -> None:
         """Delete what is to go now."""
-        days, gib = self._limits.days, self._limits.gib
-        before = None if days is None else self._hub.clock() - days * _DAY_S
+        if isinstance(self._hub.store, ExpiringStore):
+            await self._sweep_runs(self._hub.store)
+        await self.prune_agents(self._limits)
+
+    async def _sweep_runs(self, store: ExpiringStore) -> None:
+        gib = self._limits.gib
+        before = self._limits.find_cutoff(self._hub.clock())
         size = None if gib is None else int(gib * _GIB_BYTES)
         for id in await store.find_expired(before, size):
             run = self._hub.find(id)
@@ -83,10 +103,14 @@ class Retention:
                 extract_first_line(run.name),
             )
 
-    async def _sweep_forever(self, store: ExpiringStore) -> None:
+    async def _sweep_forever(self) -> None:
         while True:
             try:
-                await self.sweep(store)
+                await self.sweep()
             except Exception:
-                self._hub.log.exception("Deleting old runs failed.")
+                self._hub.log.exception("Deleting old runs and background agents failed.")
             await asyncio.sleep(SWEEP_INTERVAL_S)
+
+
+async def _keep_all(limits: RetentionLimits) -> None:
+    """No background agents are kept here."""

@@ -154,11 +154,7 @@ def _names(file: FileChange) -> str:
     return f"{file.path} {file.previous_path or ''}".lower()
 
 
-#: Rows that it looks at, at a time, and of which it tells the numbers.
-_PAGE_ROWS: Final = 500
 _MAX_FOUND: Final = 10_000
-#: Rows and events that may change until it is asked again: of more, it looks at all anew.
-_MAX_CHANGED: Final = 20_000
 
 
 @dataclass
@@ -236,7 +232,7 @@ class RowSearch:
         point = output.halt_point
         if point is not None and point.run == state.run and point.seq <= state.last_seq:
             state.changed.add(point.seq)
-        if len(state.changed) + len(state.events) > _MAX_CHANGED:
+        if len(state.changed) + len(state.events) > self._hub.limits.max_changed_rows:
             self._state = None
 
     def forget(self, run: str) -> None:
@@ -250,6 +246,7 @@ class _SearchPass:
 
     def __init__(self, hub: RunService, state: _SearchState, is_wanted: Callable[[], bool]) -> None:
         self._hub = hub
+        self._page_rows = hub.limits.search_page_rows
         self._state = state
         self._is_wanted = is_wanted
 
@@ -276,7 +273,7 @@ class _SearchPass:
         first = state.last_seq + 1
         while first > since + 1 or (events and first > 1):
             last = first - 1
-            first = max(1, since + 1 if last > since else 1, last - _PAGE_ROWS + 1)
+            first = max(1, since + 1 if last > since else 1, last - self._page_rows + 1)
             rows, commits = await self._page(first, last)
             state.filter.add_page(rows, commits)
             state.add_lanes(rows)
@@ -292,7 +289,7 @@ class _SearchPass:
         """Look at certain rows again."""
         left = sorted(seqs)
         while left:
-            first = bisect_left(left, left[-1] - _PAGE_ROWS + 1)
+            first = bisect_left(left, left[-1] - self._page_rows + 1)
             those, left = set(left[first:]), left[:first]
             rows, commits = await self._page(min(those), max(those))
             self._state.filter.set_files(commits)

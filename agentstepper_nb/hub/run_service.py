@@ -37,12 +37,18 @@ from ..protocol.data_model import (
     RunEnding,
 )
 from ..protocol.records import RunHistory, SummarySaved
+from ..protocol.run_changes import Format
 from ..protocol.store_info import StoreInfo
-from ..protocol.ui import Format, SearchResults
+from ..protocol.ui import SearchResults
 from ..protocol.v1 import runfile
 from ..store import Store, archive
 from .agent_liveness import AgentLiveness
 from .agent_messages import PendingEditChecks
+from .callbacks import wait_for_callback
+from .command_starter import CommandStarter
+from .halt_inspections import PendingInspections
+from .halt_samples import PendingSamples
+from .limits import DEFAULT_HUB_LIMITS, HubLimits
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
 from .run_imports import RunImporter
 
@@ -55,6 +61,7 @@ class RunService:
         log: Gets one line a run, commit and refusal.
         clock: Tells POSIX seconds.
         event_registry: What extensions add to the debugger's words.
+        limits: How much it does at once, and how long it waits.
     """
 
     def __init__(
@@ -63,23 +70,24 @@ class RunService:
         log: logging.Logger,
         clock: Callable[[], float],
         event_registry: EventTypeRegistry,
+        limits: HubLimits = DEFAULT_HUB_LIMITS,
     ) -> None:
-        self.store = store
-        self.log = log
-        self.clock = clock
+        self.store, self.log, self.clock, self.limits = store, log, clock, limits
         self.event_registry = event_registry
         self.debugger = Debugger(event_registry)
         self.commands = self.debugger.commands  # what they return is to be performed
         self.agent_liveness = AgentLiveness(self)
-        #: How runs are kept, without the size.
-        self.store_info = StoreInfo(kind="memory")
+        self.store_info = StoreInfo(kind="memory")  # how runs are kept, without the size
         self.listeners: list[RecordListener] = []
         self.closing = False
-        #: Held while a breakpoint is tried on a run.
-        self.dry_run_lock = asyncio.Lock()
+        self.dry_run_lock = asyncio.Lock()  # held while a breakpoint is tried on a run
         self._imports = RunImporter()
-        #: What asks the agents of runs about edits, by run: of each agent that is there and can say.
+        # What asks agents, by run: of each agent that is there and can answer it.
         self.edit_checks: dict[str, PendingEditChecks] = {}
+        self.inspections: dict[str, PendingInspections] = {}
+        self.samples: dict[str, PendingSamples] = {}
+        self.allows_inspection = True  # whether views may see those
+        self.command_starter: CommandStarter | None = None  # where the Core keeps its runs
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without
         self._views: list[ViewPeer] = []
@@ -100,6 +108,8 @@ class RunService:
         """A run's session is gone."""
         self._agents.pop(run, None)
         self.edit_checks.pop(run, None)
+        self.inspections.pop(run, None)
+        self.samples.pop(run, None)
 
     def replace_agent(self, run: str) -> None:
         """A run's agent connects again: the connection it may still have is of no use."""
@@ -285,9 +295,8 @@ class RunService:
             CommandError: `store_failed`.
         """
         if self.store.is_write_blocked and self.store_info.trouble is not None:
-            raise CommandError(
-                "store_failed", f"This Core can't store runs now: {self.store_info.trouble}"
-            )
+            said = f"This Core can't store runs now: {self.store_info.trouble}"
+            raise CommandError("store_failed", said)
 
     def mark_detached(self, run_id: str) -> None:
         """A run's agent is away, and may come back."""
@@ -350,11 +359,11 @@ class RunService:
 
     async def wait_recorded(self) -> None:
         """Wait until all that was performed so far is recorded, and told."""
-        await _wait_for_callback(self.call_when_recorded)
+        await wait_for_callback(self.call_when_recorded)
 
     async def wait_store_settled(self) -> None:
         """Wait until all that was performed so far is recorded, where anything can be."""
-        await _wait_for_callback(self.store.call_when_recorded)
+        await wait_for_callback(self.store.call_when_recorded)
 
     def _notify_all(
         self,
@@ -388,12 +397,6 @@ class RunService:
         self.store_info = replace(info, size=None)
         for ui in list(self._views):
             ui.notify_store(info)
-
-
-async def _wait_for_callback(register: Callable[[Callable[[], None]], None]) -> None:
-    done = asyncio.Event()
-    register(done.set)
-    await done.wait()
 
 
 def _no_row(run: str) -> CommandError:

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ..errors import AgentStepperError
-from ..protocol.runtime_requests import SERVICE
-from ..protocol.runtime_store_messages import RuntimeStoreInfo
+from ..errors import AgentStepperError, StoreError
+from ..protocol import runtime_methods as methods
+from ..protocol.runtime_requests import (
+    PROJECTION_SERVICE,
+    SERVICE,
+    AgentSearch,
+    AgentSearchResult,
+)
 from ..protocol.store_info import Durability
-from ..store.runtime.base import RuntimeStore
-from ..store.runtime.remote_store import RemoteRuntimeStore
+from ..store.runtime.base import RuntimeStore, SharedRuntimeStore
 from ..store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
 from .chat_registry import ChatRegistry
 from .connection import Connection
 from .dispatchers import Dispatchers, DispatcherService
+from .fleet_runs import HubFleetRuns
+from .hub import Hub
+from .retention import RetentionLimits
 from .rpc_sessions import RpcPeerSession
 from .runtime import MethodRight, Runtime, RuntimeService
+from .runtime.runtime import has_work, refuse_search
+from .runtime_options import DEFAULT_OPTIONS, RuntimeOptions
 from .worker_process import WorkerProcess
 from .worker_supervisor import WorkerSupervisor
 from .workers import Workers, WorkerSession
 
-#: Says the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`; a
-#: worker that keeps the rows finds its folder there.
+if TYPE_CHECKING:
+    from .metrics import RuntimeMetrics
+
+#: Says the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`.
 STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
-#: The service of a worker that keeps the rows in the Core's place.
-_STORE_SERVICE: Final = "runtime_store"
 _SQLITE: Final = "sqlite"
 _LANCE: Final = "lance:"
+_POSTGRES: Final = ("postgresql://", "postgres://")
 _CLIENT_GONE: Final = "The client has disconnected."
 
 
@@ -37,16 +48,40 @@ def check_store_location(location: str) -> str:
     """A place for the rows, as options name it.
 
     Args:
-        location: `sqlite`, or `lance:` and a folder.
+        location: `sqlite`, or the URL of a database in PostgreSQL.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: It is none of these.
     """
-    if location == _SQLITE or (location.startswith(_LANCE) and location != _LANCE):
+    if location == _SQLITE or location.startswith(_POSTGRES):
         return location
+    if location.startswith(_LANCE):
+        raise ValueError(
+            f"Background agents aren't stored in LanceDB any more, as {location!r} asks. Run "
+            f"`agentstepper import-lance {location.removeprefix(_LANCE) or 'FOLDER'}` once, then use "
+            "sqlite; `agentstepper project --to FOLDER` writes tables for LanceDB."
+        )
     raise ValueError(
-        f"{location!r} isn't a place to store background agents. Use sqlite, or lance: and a folder."
+        f"{location!r} isn't a place to store background agents. Use sqlite, or "
+        "postgresql://USER@HOST:PORT/DATABASE."
     )
+
+
+def open_chosen_store(folder: Path | None, durability: Durability, location: str) -> RuntimeStore:
+    """Open the store that is chosen.
+
+    Args:
+        folder: The Core's folder, whose lock whoever calls holds; None: what is kept is gone with it.
+        durability: When what is kept outlives what.
+        location: Where the rows are kept; see `check_store_location`.
+
+    Raises:
+        StoreError: It can't be used.
+        ValueError: There is none such.
+    """
+    if check_store_location(location).startswith(_POSTGRES):
+        return _open_postgres(location, durability)
+    return SqliteRuntimeStore(None) if folder is None else open_runtime_store(folder, durability)
 
 
 class RuntimeHost:
@@ -58,11 +93,13 @@ class RuntimeHost:
         store_location: Where the rows are kept; see `check_store_location`.
         log: Gets a line for each worker that comes and goes.
         worker_starter: Starts a worker where one is needed; None: somebody else does.
+        options: What a person set.
 
     Attributes:
         runtime: The agents.
         workers: The Core's workers.
         chats: The chats that are served through it.
+        metrics: The figures for Prometheus; None: nobody wants them.
 
     Raises:
         StoreError: The folder can't be used.
@@ -75,6 +112,7 @@ class RuntimeHost:
         store_location: str,
         log: logging.Logger,
         worker_starter: WorkerProcess | None = None,
+        options: RuntimeOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._log = log
         self._worker_starter = worker_starter
@@ -83,10 +121,12 @@ class RuntimeHost:
         self._starting: asyncio.Task[None] | None = None
         self.workers = Workers(log, worker_starter, self._serve, self._left)
         self.chats = ChatRegistry(self.workers, log)
-        self._store = self._open(folder, durability, store_location)
-        self.runtime = Runtime(self._store, log)
-        if isinstance(self._store, RemoteRuntimeStore):
-            self.runtime.is_store_available = lambda: self.workers.is_serving(_STORE_SERVICE)
+        self._store = open_chosen_store(folder, durability, store_location)
+        self.runtime = Runtime(
+            self._store, log, limits=options.limits, model_rates=options.model_rates
+        )
+        self.runtime.search = self._search
+        self.metrics = self._open_metrics() if options.has_metrics else None
         self._dispatchers = Dispatchers(self.runtime, self._changed, log)
         self._supervisor: WorkerSupervisor | None = None
         if worker_starter is not None:
@@ -96,10 +136,24 @@ class RuntimeHost:
             )
             self.runtime.on_worker_needed = self._supervisor.request_worker
 
+    def attach(self, hub: Hub) -> None:
+        """Let agents and the Core's runs know of each other."""
+
+        async def prune(limits: RetentionLimits) -> None:
+            await self.runtime.prune(limits)
+
+        self.runtime.list_halted_runs = lambda: hub.debugger.halted_runs
+        self.runtime.runs = HubFleetRuns(hub)
+        if self.metrics is not None:
+            hub.listeners.append(self.metrics)
+        hub.retention.prune_agents = prune
+
     async def start(self) -> None:
-        """Look whether agents wait for a worker. Where the rows are a worker's, nobody waits for it."""
+        """Look whether agents wait for a worker; where a server has the rows, in the background."""
+        if isinstance(self._store, SharedRuntimeStore):
+            self._store.follow(self.runtime.publish_changes_elsewhere)
         self._starting = asyncio.create_task(self._start())
-        if not isinstance(self._store, RemoteRuntimeStore):
+        if not isinstance(self._store, SharedRuntimeStore):
             await asyncio.shield(self._starting)
 
     def connect(self, connection: Connection, right: MethodRight) -> RpcPeerSession:
@@ -137,16 +191,13 @@ class RuntimeHost:
         await self._dispatchers.wait_notified()
         await self.runtime.close()
 
-    # ---- what keeps the rows ------------------------------------------------------------------------
+    def _open_metrics(self) -> RuntimeMetrics:
+        from .metrics import RuntimeMetrics
 
-    def _open(self, folder: Path | None, durability: Durability, place: str) -> RuntimeStore:
-        if check_store_location(place) != _SQLITE:
-            return RemoteRuntimeStore(
-                lambda method, params, kind: self.workers.call(_STORE_SERVICE, method, params, kind)
-            )
-        return (
-            SqliteRuntimeStore(None) if folder is None else open_runtime_store(folder, durability)
-        )
+        metrics = RuntimeMetrics(self.runtime, time.time)
+        self.runtime.observers.append(metrics.observe_rows)
+        self.runtime.wrap_methods(metrics.watch)
+        return metrics
 
     async def _start(self) -> None:
         try:
@@ -167,13 +218,31 @@ class RuntimeHost:
         if offer is not None:
             offer.connection_lost()
 
+    async def _search(self, request: AgentSearch) -> AgentSearchResult:
+        """Let a projection search, which no Core starts by itself."""
+        if not self.workers.is_serving(PROJECTION_SERVICE):
+            return await refuse_search(request)
+        return await self.workers.call(
+            PROJECTION_SERVICE, methods.SEARCH.name, request, methods.SEARCH.result
+        )
+
     def _is_dispatching(self) -> bool:
         return bool(self.runtime.dispatchers)
 
     async def _has_work(self) -> bool:
-        info: RuntimeStoreInfo = await self._store.info()
-        return bool(info.live or info.open)
+        return has_work(await self._store.info(), time.time())
 
     def _changed(self) -> None:
         if self._supervisor is not None:
             self._supervisor.dispatchers_changed()
+
+
+def _open_postgres(location: str, durability: Durability) -> RuntimeStore:
+    try:
+        from ..store.runtime.postgres import PostgresRuntimeStore
+    except ImportError as error:
+        raise StoreError(
+            f"Background agents can't be stored in PostgreSQL: {error}. Install its client with "
+            '`pip install "agentstepper_nb[postgres]"`.'
+        ) from error
+    return PostgresRuntimeStore(location, durability)

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from websockets.asyncio.server import ServerConnection, broadcast
+from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request
 from websockets.protocol import State
 
-from .connection import PeerSession, cut_close_reason
+from .connection import PeerSession, cut_close_reason, is_same_machine
+from .limits import DEFAULT_HUB_LIMITS
 from .run_service import RunService
 
 #: Messages of one connection that are taken in one turn of the event loop.
@@ -69,11 +70,13 @@ def make_fair_scheduler(hub: RunService) -> FairScheduler:
     return FairScheduler(when_settled)
 
 
-#: Bytes that may wait for a peer that doesn't read, before it is let go.
-MAX_BACKLOG_BYTES: Final = 64 * 1024 * 1024
 #: Bytes that are read at once. asyncio's own 256 KiB are a buffer so large that malloc maps and unmaps
 #: it for every read, which costs as much as all else that is done for a small message.
 READ_BYTES: Final = 64 * 1024
+
+
+#: Bytes that are gathered for one write: to copy more costs as much as a write of its own.
+_MAX_GATHERED_BYTES: Final = 64 * 1024
 
 
 class SocketConnection:
@@ -81,23 +84,51 @@ class SocketConnection:
 
     Args:
         socket: The server's side of the connection.
+        max_backlog_bytes: Bytes that may wait for the peer.
+        gathers: Whether all messages of one turn of the event loop go in one write. A UI gets several of
+            each halt point, and each write costs as much as making the message.
     """
 
-    def __init__(self, socket: ServerConnection) -> None:
+    def __init__(
+        self,
+        socket: ServerConnection,
+        max_backlog_bytes: int = DEFAULT_HUB_LIMITS.max_backlog_bytes,
+        *,
+        gathers: bool = False,
+    ) -> None:
         self._socket = socket
-        self._largest = 0  # bytes that one message added to the backlog
+        self._max_backlog_bytes = max_backlog_bytes
+        self._gathers = gathers
+        self._gathered_bytes = 0
+        self._write_due: asyncio.Handle | None = None
+        self._largest = 0  # bytes that one write added to the backlog
 
     def send(self, text: str) -> None:
-        """Hand a text frame to the transport."""
+        """Hand a text frame to the transport, now or at the end of this turn."""
         if self._socket.state is not State.OPEN:
             return
+        # One message may be larger than the backlog: it alone is no sign of a peer that doesn't read.
+        if self.waiting_bytes > self._max_backlog_bytes + self._largest:
+            self._socket.transport.abort()
+            return
+        data = text.encode()
+        self._socket.protocol.send_text(data)
+        self._gathered_bytes += len(data)
+        if not self._gathers or self._gathered_bytes > _MAX_GATHERED_BYTES:
+            self._write()
+        elif self._write_due is None:
+            self._write_due = self._socket.loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        self._gathered_bytes = 0
+        if self._write_due is not None:
+            self._write_due.cancel()
+            self._write_due = None
+        if self._socket.state is not State.OPEN:
+            return  # the closing handshake, which goes in the same order, took along what was there
         transport = self._socket.transport
         waiting_bytes = transport.get_write_buffer_size()
-        # One message may be larger than the backlog: it alone is no sign of a peer that doesn't read.
-        if waiting_bytes > MAX_BACKLOG_BYTES + self._largest:
-            transport.abort()
-            return
-        broadcast([self._socket], text)
+        transport.writelines(self._socket.protocol.data_to_send())
         self._largest = max(self._largest, transport.get_write_buffer_size() - waiting_bytes)
 
     @property
@@ -107,6 +138,12 @@ class SocketConnection:
         return self._socket.request
 
     @property
+    def is_local(self) -> bool:
+        """Whether the peer is on this machine, or comes from one of its own addresses."""
+        peer, own = self._socket.remote_address, self._socket.local_address
+        return is_same_machine(peer and peer[0], own and own[0])
+
+    @property
     def version(self) -> int:
         """The version of the protocol that the peer speaks."""
         return 1 if self._socket.subprotocol is None else 2
@@ -114,7 +151,7 @@ class SocketConnection:
     @property
     def waiting_bytes(self) -> int:
         """Bytes that the system hasn't taken yet."""
-        return self._socket.transport.get_write_buffer_size()
+        return self._socket.transport.get_write_buffer_size() + self._gathered_bytes
 
     def close(self, code: int, reason: str) -> None:
         """Begin the closing handshake."""

@@ -7,14 +7,19 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..errors import CommandError
 from ..protocol import ui as v2
 from ..protocol.data_model import EventKind, HaltPoint, TimelineRow
+from ..protocol.overview import GetOverview
 from ..protocol.records import RunHistory
 from ..protocol.run_queries import SearchResults
 from ..store.base import strip_contents
 from . import pagination
+from .overviews import read_overview
+from .run_profile import read_model_info, read_profile
 from .run_service import RunService
 
 #: The commands that change nothing.
@@ -28,6 +33,9 @@ ViewQuery = (
     | v2.ExportRun
     | v2.SearchRuns
     | v2.GetStore
+    | v2.GetProfile
+    | v2.GetModelInfo
+    | GetOverview
 )
 
 
@@ -70,6 +78,11 @@ async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
             reason=found.reason,
             always=found.always,
             traceback=found.traceback,
+            supplied=found.supplied,
+            raised=found.raised,
+            guides=found.guides,
+            edit_rules=found.edit_rules or UNSET,
+            schema=found.schema,
         )
     return v2.MessageBody(
         run=command.run,
@@ -120,6 +133,9 @@ QUERY_HANDLERS: Final[
     v2.ExportRun: _export,
     v2.SearchRuns: _search,
     v2.GetStore: _store,
+    v2.GetProfile: read_profile,
+    v2.GetModelInfo: read_model_info,
+    GetOverview: read_overview,
 }
 
 

@@ -21,11 +21,7 @@ from .peers import ViewPeer
 from .run_service import RunService
 from .views import WATCH_ONLY, RequestedEdit, ViewSession
 
-#: What a snapshot may hold, in characters of contents; live runs always.
-MAX_SNAPSHOT_CHARS: Final = 256 * 1024 * 1024
-#: Seconds until a snapshot shows what version 1 has no message for, at least; a snapshot of so many
-#: characters more takes a second more.
-RESEND_PAUSE_S: Final = 1.0
+#: A snapshot of so many characters more is sent again a second later.
 _CHARS_PER_S: Final = 4 * 1024 * 1024
 
 #: Where a call is approved: version 1 knows no approvals.
@@ -101,7 +97,8 @@ class ViewSessionV1(ViewSession):
         if self._resend_timer is None:
             loop = asyncio.get_running_loop()
             self._resend_timer = loop.call_later(
-                RESEND_PAUSE_S + self._size / _CHARS_PER_S, self._resend_snapshot
+                self.hub.limits.snapshot_pause_s + self._size / _CHARS_PER_S,
+                self._resend_snapshot,
             )
 
     def _resend_snapshot(self) -> None:
@@ -118,7 +115,7 @@ class ViewSessionV1(ViewSession):
     async def _histories(self) -> list[RunHistory]:
         """The newest runs that fit, oldest first; live ones always."""
         chosen: list[RunHistory] = []
-        remaining_chars = MAX_SNAPSHOT_CHARS
+        remaining_chars = self.hub.limits.max_snapshot_chars
         for run in reversed(self.hub.runs()):
             if not self._may_show(run) or (not run.live and remaining_chars <= 0):
                 continue

@@ -13,33 +13,46 @@ from msgspec.structs import replace
 
 from .._version import __version__
 from ..core import RecordOutput, make_debug_row, make_row
+from ..core.breakpoints import check_edit_rule, make_rule_code
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.delta_encoding import DELTA_SIZES, DeltaEncoder
+from ..protocol.edit_rules import DryRunEditRule, EditRuleDefinition, ExportEditRule
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
+from ..protocol.inspection import InspectionCommand
+from ..protocol.query_samples import SamplingCommand
 from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
-from . import pagination
+from . import dry_runs, pagination, view_commands
 from .connection import AccessRights, Connection, count_waiting_bytes
-from .dry_runs import dry_run
 from .extensions import Extensions
 from .peers import ViewPeer
 from .row_search import RowSearch
+from .run_restarts import start_again
 from .run_service import RunService
+from .view_commands import Decision
+from .view_inspections import inspect_halt_point
 from .view_queries import QUERY_HANDLERS, ViewQuery
+from .view_samples import sample_query
 from .view_updates import ViewUpdates
-from .views import WATCH_ONLY, RequestedEdit, ViewSession
+from .views import WATCH_ONLY, ViewSession
 
 #: Records that bring a run's header.
 _WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed | records.RunTagged
 #: Commands that change nothing.
-_Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.DryRunBreakpoint | ViewQuery
-#: Commands on what is pending, which stay in their order.
-_Decision = v2.StepRun | v2.ContinueRun | v2.ApproveCall | v2.DenyCall | v2.SetEdit
+_Watching = (
+    v2.OpenRun
+    | v2.CloseRun
+    | v2.FindRows
+    | v2.DryRunBreakpoint
+    | DryRunEditRule
+    | ExportEditRule
+    | ViewQuery
+)
 
 #: What a list of runs shows of a run, besides whether its agent waits for a message.
 _get_listed: Final = attrgetter(
@@ -64,7 +77,8 @@ class ViewSessionV2(ViewSession):
         self._updates = ViewUpdates(self._send, asyncio.get_running_loop, count_behind)
         self._row_search: RowSearch | None = None  # once it is asked
         self._last_find: v2.FindRows | None = None  # the last
-        self._trials: dict[bool, v2.DryRunBreakpoint] = {}  # the last on one run, and on several
+        #: Of each kind the last on one run, and on several.
+        self._trials: dict[tuple[type[Struct], bool], Struct] = {}
         self._sent_headers: dict[str, Run] = {}
         self._extensions = extensions
         self._content_encoder = DeltaEncoder()  # docs/design/0012-pieces.md
@@ -120,6 +134,12 @@ class ViewSessionV2(ViewSession):
     def _send_deleted_breakpoint(self, record: records.BreakpointDeleted) -> None:
         self._send(v2.BreakpointGone(breakpoint=record.breakpoint))
 
+    def _send_edit_rule(self, record: records.EditRuleSaved) -> None:
+        self._send(v2.EditRuleChanged(rule=record.rule))
+
+    def _send_deleted_edit_rule(self, record: records.EditRuleDeleted) -> None:
+        self._send(v2.EditRuleGone(rule=record.rule))
+
     def _notify_prices(self, record: records.PricesSet) -> None:
         self._send(v2.PricesChanged(prices=record.prices))
 
@@ -174,34 +194,22 @@ class ViewSessionV2(ViewSession):
         is_extension = envelope.type in self._extensions.commands
         if not (self.rights.can_control or is_extension or isinstance(command, _Watching)):
             raise CommandError("watch_only", WATCH_ONLY)
-        if isinstance(command, _Decision):
-            edit = None if isinstance(command, v2.DenyCall) else command.edit
-            edited = None
-            if edit is not None and command.halt_point is not None:
-                edited = RequestedEdit(command.run, command.halt_point, edit, command.revision)
+        if isinstance(command, Decision):
+            edited = view_commands.find_edit(self.hub, command)
             self._decide(partial(self._execute_decision, command, id), edited, text)
         elif (work := TASKS.get(type(command))) is not None:
-            self._run_task(partial(work, self, command, id), text)
+            # An expression, a model or a program may take long, and nothing waits for it.
+            is_slow = isinstance(command, InspectionCommand | SamplingCommand | v2.StartAgain)
+            lock = asyncio.Lock() if is_slow else None
+            self._run_task(partial(work, self, command, id), text, lock=lock)
         elif is_extension:
             self._run_task(partial(self._run_extension_command, envelope.type, command, id), text)
         else:
             self._begin(command, id, text)
 
-    def _execute_decision(self, command: _Decision, id: str | None) -> None:
+    def _execute_decision(self, command: Decision, id: str | None) -> None:
         """Carry out a command on what is pending, and answer once all that it brought was told."""
-        commands, at = self.hub.commands, self.hub.clock()
-        match command:
-            case v2.StepRun(run=run, halt_point=named, revision=seen, edit=edit):
-                outputs = commands.step(run, at, named, seen, edit)
-            case v2.ContinueRun(run=run, halt_point=named, revision=seen, edit=edit):
-                outputs = commands.resume(run, at, named, seen, edit)
-            case v2.ApproveCall(run=run, halt_point=named, revision=seen, edit=edit):
-                said = {"always": command.always, "confirmed": command.confirmed}
-                outputs = commands.approve(run, at, named, seen, edit, **said)
-            case v2.DenyCall(run=run, halt_point=named, revision=seen, reason=reason):
-                outputs = commands.deny(run, at, named, seen, reason)
-            case v2.SetEdit(run=run, halt_point=named, revision=seen, edit=edit):
-                outputs = commands.edit(run, named, edit, seen, sticky=command.sticky is True)
+        outputs = view_commands.decide(self.hub, command)
         self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
 
     def _begin(self, command: Struct, id: str | None, text: str) -> None:
@@ -212,9 +220,12 @@ class ViewSessionV2(ViewSession):
                 self._row_search = self._row_search or RowSearch(self.hub)
                 work = partial(self._find_rows, self._row_search, command, id)
                 self._run_task(work, text, is_background=True)
-            case v2.DryRunBreakpoint():
-                self._trials[command.run is None] = command
+            case v2.DryRunBreakpoint() | DryRunEditRule():
+                self._trials[type(command), command.run is None] = command
                 self._run_task(partial(self._dry_run, command, id), text, is_background=True)
+            case ExportEditRule(rule=rule):
+                check_edit_rule(rule)
+                self._answer(v2.EditRuleExported(code=make_rule_code(rule)), id)
             case v2.CloseRun():
                 self._updates.close(command.run)
                 if self._row_search is not None:
@@ -228,22 +239,7 @@ class ViewSessionV2(ViewSession):
 
     def _change(self, command: Struct, id: str | None) -> None:
         """Change a run or a rule, and answer once all that it brought was told."""
-        commands, outputs = self.hub.commands, []
-        match command:
-            case v2.HaltRun(run=run):
-                outputs = commands.halt(run)
-            case v2.StopRun(run=run):
-                outputs = commands.stop(run, self.hub.clock())
-            case v2.RenameRun(run=run, name=name):
-                outputs = commands.rename(run, name)
-            case v2.TagRun(run=run, tags=tags):
-                outputs = commands.tag(run, tags)
-            case v2.SetBreakpoint(breakpoint=breakpoint):
-                outputs = commands.set_breakpoint(breakpoint)
-            case v2.DeleteBreakpoint(breakpoint=breakpoint_id):
-                outputs = commands.delete_breakpoint(breakpoint_id)
-            case v2.SetPrices(prices=prices):
-                outputs = commands.set_prices(prices)
+        outputs = view_commands.change(self.hub, command)
         self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
@@ -260,7 +256,8 @@ class ViewSessionV2(ViewSession):
                 "This connection has sent hello already. Use the connection as it is.",
             )
         self._has_received_hello = True
-        rules = self.hub.debugger.breakpoints, self.hub.debugger.prices
+        debugger = self.hub.debugger
+        rules = debugger.breakpoints, debugger.prices, debugger.edit_rules
         self.hub.call_when_listed(partial(self._welcome, id, *rules))
 
     def _welcome(
@@ -268,6 +265,7 @@ class ViewSessionV2(ViewSession):
         id: str | None,
         breakpoints: tuple[BreakpointRule, ...],
         prices: tuple[Price, ...],
+        edit_rules: tuple[EditRuleDefinition, ...],
         runs: Sequence[Run],
     ) -> None:
         self._has_sent_hello = True
@@ -282,12 +280,22 @@ class ViewSessionV2(ViewSession):
             store=self.hub.store_info,
             breakpoints=breakpoints,
             prices=prices,
+            edit_rules=edit_rules or UNSET,
         )
         self._answer(hello, id)
 
     async def _find_rows(self, finder: RowSearch, command: v2.FindRows, id: str | None) -> None:
         found = await finder.find(command, lambda: self._last_find is command)
         self._answer(found, id)
+
+    async def _inspect(self, command: InspectionCommand, id: str | None) -> None:
+        self._answer(await inspect_halt_point(self.hub, self, command), id)
+
+    async def _start_again(self, command: v2.StartAgain, id: str | None) -> None:
+        self._answer(await start_again(self.hub, self, command), id)
+
+    async def _sample(self, command: SamplingCommand, id: str | None) -> None:
+        self._answer(await sample_query(self.hub, command), id)
 
     async def _read(self, command: ViewQuery, id: str | None) -> None:
         answer = await QUERY_HANDLERS[type(command)](self.hub, command)
@@ -302,12 +310,10 @@ class ViewSessionV2(ViewSession):
             answer = replace(answer, data="", pieces=pieces)
         self._answer(answer, id)
 
-    async def _dry_run(self, command: v2.DryRunBreakpoint, id: str | None) -> None:
-        several = command.run is None
-        outcomes = await dry_run(
-            self.hub, command.breakpoint, command.run, lambda: self._trials[several] is command
-        )
-        self._answer(v2.DryRunAnswer(outcomes=tuple(each.outcome for each in outcomes)), id)
+    async def _dry_run(self, command: v2.DryRunBreakpoint | DryRunEditRule, id: str | None) -> None:
+        kind = type(command), command.run is None
+        answer = await dry_runs.answer(self.hub, command, lambda: self._trials[kind] is command)
+        self._answer(answer, id)
 
     async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
         await self.hub.write_note(command.run, command.message, command.text)
@@ -323,18 +329,10 @@ class ViewSessionV2(ViewSession):
         command = self._extensions.commands[name]
         if command.requires_control and not self.rights.can_control:
             raise CommandError("watch_only", WATCH_ONLY)
-        try:
+        with self._extensions.explain_failure(name):
             answer = await command.handler(self.hub, body)
             self._updates.flush()
             text = None if answer is None else encode_message(name, answer, self._sent + 1, id)
-        except (CommandError, ProtocolError):
-            raise
-        except Exception:
-            self.hub.log.exception("The command %s of an extension failed.", name)
-            raise CommandError(
-                "extension_failed",
-                f"The command {name} of an extension failed. The Core's log has the traceback.",
-            ) from None
         if text is None:
             self._answer(v2.CommandDone(), id)
         else:
@@ -377,7 +375,10 @@ TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
     v2.OpenRun: ViewSessionV2._open,
     v2.WriteNote: ViewSessionV2._write_note,
     v2.ImportRun: ViewSessionV2._import,
+    v2.StartAgain: ViewSessionV2._start_again,
     **dict.fromkeys(get_args(ViewQuery), ViewSessionV2._read),
+    **dict.fromkeys(get_args(InspectionCommand), ViewSessionV2._inspect),
+    **dict.fromkeys(get_args(SamplingCommand), ViewSessionV2._sample),
 }
 #: What tells every UI of a record, by its type.
 NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
@@ -389,6 +390,8 @@ NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]
     records.RunDeleted: ViewSessionV2._notify_deleted,
     records.BreakpointSaved: ViewSessionV2._send_breakpoint,
     records.BreakpointDeleted: ViewSessionV2._send_deleted_breakpoint,
+    records.EditRuleSaved: ViewSessionV2._send_edit_rule,
+    records.EditRuleDeleted: ViewSessionV2._send_deleted_edit_rule,
     records.PricesSet: ViewSessionV2._notify_prices,
 }
 #: What tells a UI that has a run open of a record about its contents, by the record's type; a halt

@@ -13,6 +13,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from ..discover import (
@@ -24,6 +25,7 @@ from ..discover import (
     CoreEndpoint,
     to_worker_url,
 )
+from ..json_log import forward_line
 from ..protocol.text_escaping import escape_to_one_line
 
 #: Seconds to end by itself before it is killed.
@@ -31,13 +33,38 @@ _END_TIMEOUT_S: Final = 8.0
 #: Seconds after its end in which what it said last is read.
 _DRAIN_S: Final = 0.5
 #: Bytes of a line that are waited for, and that the log shows of one.
-_MAX_LINE_BYTES: Final = 64 * 1024
+_MAX_LINE_BYTES: Final = 1024 * 1024
 _MAX_SHOWN_BYTES: Final = 2000
 _STDERR: Final = 2  # its descriptor
 #: What a worker isn't to inherit of whoever started the Core.
 _TOKENS: Final = {AGENT_TOKEN_VARIABLE, CONTROL_TOKEN_VARIABLE}
 #: `-P`: what lies in the folder where it starts is not imported in the package's place.
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
+
+
+#: Where the steps of background agents run, and how many sessions have a process at once.
+DEFAULT_ISOLATION: Final = "process"
+DEFAULT_PROCESSES: Final = 32
+
+
+def make_command(
+    folder: Path | None,
+    isolation: str = DEFAULT_ISOLATION,
+    processes: int = DEFAULT_PROCESSES,
+    *,
+    logs_json: bool = False,
+) -> tuple[str, ...]:
+    """The command that starts a worker.
+
+    Args:
+        folder: The Core's folder; None: it has none.
+        isolation: Where steps run whose moniker isn't cooperative: `process` or `none`.
+        processes: How many sessions have a process at once.
+        logs_json: Whether its log is JSON.
+    """
+    data = () if folder is None else ("--data", str(folder))
+    log = ("--log-json",) if logs_json else ()
+    return (*COMMAND, *data, "--isolation", isolation, "--processes", str(processes), *log)
 
 
 def make_environment(agents: CoreEndpoint, worker_token: str) -> dict[str, str]:
@@ -66,7 +93,7 @@ class WorkerProcess:
         command: What is started.
 
     Attributes:
-        on_end: Called with the process where one has ended.
+        on_end: Called with the process where one has ended, and how it ended, for a person.
     """
 
     def __init__(
@@ -78,7 +105,7 @@ class WorkerProcess:
         self._log = log
         self._environment = environment
         self._command = command
-        self.on_end: Callable[[int], None] = lambda pid: None
+        self.on_end: Callable[[int, str], None] = lambda pid, ending: None
         self._process: _Process | None = None
         self._watch: asyncio.Task[str] | None = None
         self._starting = asyncio.Lock()
@@ -129,7 +156,7 @@ class WorkerProcess:
         ending = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
         level = logging.INFO if self._closed else logging.WARNING
         self._log.log(level, "the worker, process %d, %s", process.pid, ending)
-        self.on_end(process.pid)
+        self.on_end(process.pid, ending)
         return ending
 
 
@@ -196,7 +223,9 @@ class _Process(asyncio.SubprocessProtocol):
         return code
 
     def _log_line(self, line: bytes) -> None:
-        self._log.info("worker: %s", _plain(line))
+        shown = _plain(line)
+        if not forward_line(self._log, line.decode(errors="replace"), self.pid, shown):
+            self._log.info("worker: %s", shown)
 
 
 def _plain(line: bytes) -> str:

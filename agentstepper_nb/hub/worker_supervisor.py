@@ -20,9 +20,14 @@ _SLOW_START_S: Final = 60.0
 
 
 class StartBackoff:
-    """How long to wait before each start: doubled where they follow each other closely."""
+    """How long to wait before each start: doubled where they follow each other closely.
 
-    def __init__(self) -> None:
+    Args:
+        first_wait_s: Seconds before the first start that follows another one closely.
+    """
+
+    def __init__(self, first_wait_s: float = _FIRST_WAIT_S) -> None:
+        self._first_wait_s = first_wait_s
         self._wait = 0.0
         self._started_at: float | None = None
 
@@ -33,7 +38,7 @@ class StartBackoff:
             now: The time of a clock that only goes forward.
         """
         if self._started_at is None or now - self._started_at >= _STEADY_AFTER_S:
-            self._wait = _FIRST_WAIT_S
+            self._wait = self._first_wait_s
         else:
             self._wait = min(2 * self._wait, _MAX_WAIT_S)
         self._started_at = now
@@ -51,6 +56,8 @@ class WorkerSupervisor:
         is_dispatching: Whether any worker dispatches now.
         has_work: Whether there is work for one.
         log: Gets a line where one doesn't come.
+        first_wait_s: Seconds before the first start that follows another one closely.
+        slow_start_s: Seconds after which a worker that runs and doesn't dispatch is said to be slow.
     """
 
     def __init__(
@@ -59,12 +66,15 @@ class WorkerSupervisor:
         is_dispatching: Callable[[], bool],
         has_work: Callable[[], Awaitable[bool]],
         log: logging.Logger,
+        first_wait_s: float = _FIRST_WAIT_S,
+        slow_start_s: float = _SLOW_START_S,
     ) -> None:
+        self._slow_start_s = slow_start_s
         self._worker_starter = worker_starter
         self._is_dispatching = is_dispatching
         self._has_work = has_work
         self._log = log
-        self._backoff = StartBackoff()
+        self._backoff = StartBackoff(first_wait_s)
         self._is_needed = False
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -109,7 +119,7 @@ class WorkerSupervisor:
         """Start one, and wait until somebody dispatches, or it is gone."""
         ended = await self._worker_starter.start()
         while not self._is_dispatching() and not ended.done():
-            if not await self._until_changed(_SLOW_START_S, ended):
+            if not await self._until_changed(self._slow_start_s, ended):
                 self._log.warning(
                     "the worker runs, but doesn't connect to dispatch actions: see its output above"
                 )

@@ -59,7 +59,7 @@ def call_in_scope(
         with enter_scope(scope):
             made = call(*args, **kwargs)
     except BaseException:
-        scope.is_closed = True
+        scope.close()
         raise
     if isinstance(made, AsyncGenerator):
         return _step_async(scope, made)
@@ -67,7 +67,7 @@ def call_in_scope(
         return _step(scope, made)
     if isinstance(made, Awaitable):
         return _await(scope, made)
-    scope.is_closed = True
+    scope.close()
     return made
 
 
@@ -76,7 +76,7 @@ async def _await(scope: Scope, made: Awaitable[Any]) -> Any:
         with enter_scope(scope):
             return await made
     finally:
-        scope.is_closed = True
+        scope.close()
 
 
 def _step(scope: Scope, steps: Generator[Any, None, Any]) -> Generator[Any, None, Any]:
@@ -94,7 +94,7 @@ def _step(scope: Scope, steps: Generator[Any, None, Any]) -> Generator[Any, None
     finally:
         with enter_scope(inside):
             steps.close()
-        scope.is_closed = True
+        scope.close()
 
 
 async def _step_async(scope: Scope, steps: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
@@ -112,4 +112,4 @@ async def _step_async(scope: Scope, steps: AsyncGenerator[Any, None]) -> AsyncGe
     finally:
         with enter_scope(inside):
             await steps.aclose()
-        scope.is_closed = True
+        scope.close()

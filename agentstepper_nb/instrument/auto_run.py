@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -37,18 +38,30 @@ def has_seen_query() -> bool:
 
 def set_enabled(is_enabled: bool) -> None:
     """Say whether a query outside of any run opens one; ends the run that it opened where not."""
-    from ..sdk import scopes
-
     with _auto.lock:
         if is_enabled and not _auto.is_enabled:
-            scopes.wrap_creation()
-            scopes.expect_run()
+            _expect_run()
         _auto.is_enabled = is_enabled
         if is_enabled:
             return
         ended, _auto.stepper = _auto.stepper, None
     if ended is not None:
         ended._finish(None)
+
+
+def _expect_run() -> None:
+    """Number what the program does from now on, and freeze it where the environment asks for that."""
+    from ..sdk import scope_creation, scopes
+    from ..sdk.environment import FREEZE_VARIABLE
+
+    scope_creation.wrap_creation()
+    root = scopes.expect_run()
+    if os.environ.get(FREEZE_VARIABLE) == "1":
+        from ..sdk import frozen_values, run_events, run_session
+
+        run = run_events.make_id()
+        run_session.set_next_run_id(run)
+        frozen_values.freeze(root, run, seed=run)
 
 
 def open_run() -> BaseStepper | None:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from ..errors import AgentStopped
+from ..own_queries import is_own_query
 from ..sdk.base_stepper import BaseStepper, find_current_stepper
 from . import auto_run
 
@@ -46,9 +47,10 @@ def find_run() -> BaseStepper | None:
     """The AgentStepper whose run a call belongs to; one is opened where a program is attached to.
 
     Returns:
-        None outside of any run.
+        None outside of any run, and where the debugger itself makes the call.
     """
-    return find_current_stepper() or (auto_run.open_run() if auto_run.is_enabled() else None)
+    found = find_current_stepper() or (auto_run.open_run() if auto_run.is_enabled() else None)
+    return None if found is None or is_own_query() else found
 
 
 def raise_if_stopped(stepper: BaseStepper, is_async: bool) -> None:

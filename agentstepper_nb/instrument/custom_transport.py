@@ -129,7 +129,12 @@ class _OwnQuery:
         tools = find_inferred_tools(self.stepper)
         body = yield from tools.end_calls(flow, self._body)
         begun = yield from flow.begin(
-            _QUERY, body, self._model, convert_edit=self._check_body, original=self._body
+            _QUERY,
+            body,
+            self._model,
+            convert_edit=self._check_body,
+            original=self._body,
+            ask=self._send,
         )
         answer = yield from self._run_query(flow, begun.event, begun.value)
         if isinstance(answer, dict):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ..errors import InjectedError, ModelError, ToolDeniedError
+from ..errors import ModelError, ToolDeniedError
 from ..llm_wire.answer_events import JsonObject
 from ..llm_wire.llm_api import LlmRequest
 from ..protocol.data_model import EventKind, EventSide
@@ -19,6 +19,7 @@ from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_effects import CallEffect, CallResult, EndedEvent, Flow
 from ..sdk.halt_flow import HaltFlow
+from ..sdk.raised_errors import describe_injected, is_injected
 from ..sdk.run_events import OpenEvent
 from ..sdk.scopes import suspend_numbering
 from .called_tools import record_called_tools
@@ -40,6 +41,8 @@ from .tool_inference import find_inferred_tools, may_halt_at_calls
 _QUERY: Final = EventKind.LLM_QUERY
 #: Characters of an error's body that are recorded.
 _MAX_ERROR_CHARS: Final = 2000
+#: Packages whose exceptions a client expects of what carries its requests.
+_TRANSPORTS: Final = frozenset({"httpx", "httpcore", "requests", "urllib3", "aiohttp"})
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,11 @@ class HttpQuery:
             return (yield from self._send(flow, attempt))
         except ToolDeniedError as denied:
             return self._messages.make_refusal(DENIED_STATUS, "denied", str(denied))
-        except InjectedError as injected:
-            return self._messages.make_refusal(FAILED_STATUS, "injected_error", str(injected))
+        except Exception as error:
+            if not is_injected(error) or _is_of_transport(error):
+                raise
+            told = describe_injected(error)
+            return self._messages.make_refusal(FAILED_STATUS, "injected_error", told)
 
     def _begin(self, flow: HaltFlow) -> Flow[FailedAttempt | _Attempt]:
         """Begin the event, or go on with that of an attempt before."""
@@ -105,7 +111,12 @@ class HttpQuery:
         if failed is not None and is_same:
             body = failed.body  # as the person has edited it
         begun = yield from flow.begin(
-            _QUERY, body, asked.model, convert_edit=asked.check_body, original=asked.body
+            _QUERY,
+            body,
+            asked.model,
+            convert_edit=asked.check_body,
+            original=asked.body,
+            ask=self._ask_again,
         )
         return _Attempt(begun.event, begun.value)
 
@@ -129,9 +140,7 @@ class HttpQuery:
 
     def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> Flow[Any]:
         event, body = attempt.event, attempt.body
-        request = (
-            self.request if body == self.llm_request.body else self._messages.make_request(body)
-        )
+        request = self._find_request(body)
         send = self._send_request_async if self.is_async else self._send_request
         sent: CallResult = yield CallEffect(send, (request,), {})
         if sent.error is not None:
@@ -139,10 +148,7 @@ class HttpQuery:
         response = sent.value
         if response.status_code >= 400:
             yield from self._read(response)
-            text = self._messages.copy(response).text[:_MAX_ERROR_CHARS]
-            error = ModelError(
-                "refused", f"The model's service answered {response.status_code}: {text}"
-            )
+            error = self._make_error(response)
             return (yield from self._fail(flow, event, body, response, error))
         if self._messages.is_read_live(response) and not self._may_halt():
             return self._tee(flow, event, response)
@@ -150,6 +156,11 @@ class HttpQuery:
         if read.error is not None:
             return (yield from self._fail(flow, event, body, None, read.error))
         return (yield from self._receive(flow, event, body, response))
+
+    def _find_request(self, body: JsonObject) -> Any:
+        """The client's request of a body: its own, where nobody edited it."""
+        is_same = body == self.llm_request.body
+        return self.request if is_same else self._messages.make_request(body)
 
     def _send_request(self, request: Any) -> Any:
         with suspend_numbering():  # a client's own threads and tasks aren't the agent's
@@ -284,6 +295,39 @@ class HttpQuery:
         if joined is not None:
             yield from self._begin_calls(flow, joined.answer, waits=False)
 
+    # ---- asking once more ---------------------------------------------------------------------------
+
+    def _ask_again(self, body: JsonObject) -> Any:
+        """Send the query once more, outside of the run; the answer, or an awaitable of it."""
+        if self.is_async:
+            return self._ask_again_async(body)
+        response = self._send_request(self._find_request(body))
+        self._drain(response)
+        return self._find_answer(response)
+
+    async def _ask_again_async(self, body: JsonObject) -> Any:
+        response = await self._send_request_async(self._find_request(body))
+        await self._drain_async(response)
+        return self._find_answer(response)
+
+    def _find_answer(self, response: Any) -> Any:
+        """The answer of a response that was read.
+
+        Raises:
+            ModelError: It has none.
+        """
+        if response.status_code >= 400:
+            raise self._make_error(response)
+        copy = self._messages.copy(response)
+        joined = self._messages.decode(copy)
+        if joined is not None and joined.error is not None:
+            raise ModelError("cut", joined.error)
+        return copy.text if joined is None else joined.answer
+
+    def _make_error(self, response: Any) -> ModelError:
+        text = self._messages.copy(response).text[:_MAX_ERROR_CHARS]
+        return ModelError("refused", f"The model's service answered {response.status_code}: {text}")
+
     # ---- reading a response -------------------------------------------------------------------------
 
     def _read(self, response: Any) -> Flow[CallResult]:
@@ -317,3 +361,8 @@ class _Attempt:
 
 def _refuse_edit(_: Any) -> Any:
     raise ValueError("This response is no answer that can be read here: it can't be edited.")
+
+
+def _is_of_transport(error: Exception) -> bool:
+    """Whether the client expects an exception from its transport; it retries after any other, too."""
+    return type(error).__module__.partition(".")[0] in _TRANSPORTS

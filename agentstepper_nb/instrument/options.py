@@ -33,9 +33,14 @@ def discovers_tools() -> bool:
     return _options.discovers_tools
 
 
-def set_discovery(is_enabled: bool) -> None:
-    """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
-    _options.discovers_tools = is_enabled and sys.version_info[:2] in TESTED_PYTHONS
+def set_discovery(is_enabled: bool, python: tuple[int, int] = sys.version_info[:2]) -> None:
+    """Say whether functions are looked for. It stays off on a Python that it wasn't tried on.
+
+    Args:
+        is_enabled: Whether a program wants it.
+        python: The version of this Python.
+    """
+    _options.discovers_tools = is_enabled and python in TESTED_PYTHONS
     _options.off_reason = _NOT_TESTED if is_enabled else _NOT_ASKED
 
 

@@ -26,7 +26,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
-from ..errors import InjectedError, ToolDeniedError
+from ..errors import ToolDeniedError
 from ..llm_wire.answer_events import JsonObject
 from ..llm_wire.tool_calls import (
     WireToolCall,
@@ -44,6 +44,7 @@ from ..sdk.flow_effects import Flow
 from ..sdk.halt_flow import HaltFlow
 from ..sdk.json_text import dump_json
 from ..sdk.payload import read_tool_call
+from ..sdk.raised_errors import describe_injected, is_injected
 from ..sdk.run_events import OpenEvent, clock
 from ..sdk.scopes import find_scope
 from ..sdk.tool_begin_callbacks import unwatch_tools, watch_tools
@@ -161,8 +162,10 @@ class InferredTools:
         except ToolDeniedError as denied:
             remove_call(call, f"{call.name} was not called: {denied}")
             return True
-        except InjectedError as injected:
-            remove_call(call, f"The call of {call.name} failed: {injected}")
+        except Exception as error:
+            if not is_injected(error):
+                raise
+            remove_call(call, f"The call of {call.name} failed: {describe_injected(error)}")
             return True
         begun.event.detach()
         if begun.event.skipped:
@@ -263,10 +266,11 @@ class InferredTools:
         original = result.content
         try:
             ended = yield from flow.end(_TOOL, original, event=event, convert_edit=result.check)
-        except (ToolDeniedError, InjectedError) as failed:
-            self._edits |= dict.fromkeys(
-                result.match_keys, (original, result.make_content(str(failed)))
-            )
+        except Exception as error:
+            if not isinstance(error, ToolDeniedError) and not is_injected(error):
+                raise
+            content = result.make_content(describe_injected(error))
+            self._edits |= dict.fromkeys(result.match_keys, (original, content))
             return
         if ended.is_edited:
             self._edits |= dict.fromkeys(result.match_keys, (original, ended.value))

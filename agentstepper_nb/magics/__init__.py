@@ -23,7 +23,19 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     instrument.enable(discovers_tools=True)
     set_output(partial(_show_line, shell))
     shell.register_magics(AgentStepperMagics)
+    _typed(shell).input_transformers_cleanup.append(_fill_recorded_cell)
     _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")
+
+
+def _fill_recorded_cell(lines: list[str]) -> list[str]:
+    """Give `%%step --fork RUN@ROW` alone in its cell a body: IPython refuses a cell magic without."""
+    words = lines[0].split() if lines else []
+    is_replay = words[:1] == ["%%step"] and any(
+        word.partition("=")[0] in ("--fork", "--replay") for word in words
+    )
+    if not is_replay or any(line.strip() for line in lines[1:]):
+        return lines
+    return [lines[0].rstrip("\n") + "\n", "\n"]
 
 
 def _show_line(shell: InteractiveShell, line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, Final, NoReturn
@@ -52,14 +53,17 @@ _how.add_argument("--main", action="store_true", dest="on_main")
 _how.add_argument("--background", action="store_true")
 _how.add_argument("--input", action="store_true", dest="by_input")
 _step.add_argument("--workspace", metavar="DIR")
+_again = _step.add_mutually_exclusive_group()
+_again.add_argument("--fork", metavar="RUN@ROW")
+_again.add_argument("--replay", metavar="RUN")
 _step.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
 
 _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
-    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | chat NAME | "
-    "doctor | seams | nest on | "
-    "break … | breakpoints | price … | prices | help]",
+    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | fleet | "
+    "chat NAME | doctor | seams | nest on | "
+    "check COMMAND | break … | breakpoints | price … | prices | help]",
 )
 _agentstepper.add_argument("what", nargs="?")
 _agentstepper.add_argument("how", nargs="?")
@@ -69,10 +73,22 @@ _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
 _agentstepper.add_argument("-h", "--help", action="store_true")
 #: The words that may stand alone, and the only one that another follows.
-_COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "doctor", "seams", "help")
+_COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "fleet", "doctor", "seams", "help")
 _COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
 _RULES: Final = ("break", "breakpoints", "price", "prices")
+
+
+def _drop_replay(line: str) -> str:
+    """A line of `%%step` without what it runs on: a cell that is started again says its own."""
+    kept: list[str] = []
+    given = iter(split_line(line))
+    for word in given:
+        if word in ("--fork", "--replay"):
+            next(given, None)
+        elif not word.startswith(("--fork=", "--replay=")):
+            kept.append(word)
+    return shlex.join(kept)
 
 
 def _check(words: argparse.Namespace) -> None:
@@ -87,7 +103,8 @@ def _check(words: argparse.Namespace) -> None:
         *_COMMANDS_WITH_ARGUMENT[:1],
     ):
         like = did_you_mean(
-            what, (*_COMMANDS_WITHOUT_ARGUMENTS, *_COMMANDS_WITH_ARGUMENT[:1], *_RULES, "chat")
+            what,
+            (*_COMMANDS_WITHOUT_ARGUMENTS, *_COMMANDS_WITH_ARGUMENT[:1], *_RULES, "chat", "check"),
         )
         _agentstepper.refuse(f"There is no command “{what}”.{like}")
     asked = (words.kernel, words.by_input, words.export is not None, what is not None)
@@ -102,6 +119,12 @@ def _sessions() -> None:
     from .view_magic import show_sessions
 
     show_sessions()
+
+
+def _fleet() -> None:
+    from .view_magic import show_fleet
+
+    show_fleet()
 
 
 def _doctor() -> None:
@@ -125,6 +148,7 @@ def _nest() -> None:
 #: What the words do that `_check` lets through, but for `help`.
 _COMMANDS: Final[dict[str, Callable[[], None]]] = {
     "sessions": _sessions,
+    "fleet": _fleet,
     "doctor": _doctor,
     "seams": _seams,
     "nest": _nest,
@@ -167,6 +191,8 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper sessions`` shows the background agents and their conversations.
 
+        ``%agentstepper fleet`` shows all agents at once: counts, halted runs, errors.
+
         ``%agentstepper chat NAME`` shows a chat. NAME is a variable with a Chat, a function or a
         connector, or the name of an installed connector, such as ``coding``.
 
@@ -189,6 +215,9 @@ class AgentStepperMagics(Magics):
         ``break enable|disable|delete NUMBER`` changes a breakpoint. ``break dry-run NUMBER``, or
         ``break dry-run`` and a breakpoint, shows where it would have hit in past runs.
 
+        ``%agentstepper check "pytest -q"`` runs a command in the folder of this kernel's newest run, and
+        records with the run how the command ended: the view shows it where the run ends.
+
         ``%agentstepper price MODEL INPUT OUTPUT`` sets the price of a million tokens in US dollars,
         from which costs are estimated where the provider sends none. ``%agentstepper prices`` lists
         the prices.
@@ -199,6 +228,11 @@ class AgentStepperMagics(Magics):
             from .break_command import run_break_command
 
             return run_break_command(line)
+        if line.split()[:1] == ["check"]:
+            from .check_command import run_check_command
+
+            print(run_check_command(line))
+            return None
         if line.split()[:1] == ["chat"]:
             from .chat_magic import show_chat
 
@@ -223,7 +257,8 @@ class AgentStepperMagics(Magics):
     def step(self, line: str, cell: str) -> Any:
         """Run the cell as an agent that can be stepped.
 
-        ``%%step [NAME] [--main | --background | --input] [--workspace DIR]``
+        ``%%step [NAME] [--main | --background | --input] [--workspace DIR] [--fork RUN@ROW | --replay
+        RUN]``
 
         The view appears above the output. The variable ``dbg`` holds the cell's run, which ends with
         the cell. An AgentStepper that the cell creates without an address is that run.
@@ -243,9 +278,14 @@ class AgentStepperMagics(Magics):
 
         ``--input`` asks by ``input()`` at each halt, in a front end without a view. In a terminal this
         is the default.
+
+        ``--fork RUN@ROW`` runs the cell again on what RUN recorded, and halts at that row of its
+        timeline; ``--replay RUN`` runs it on the whole recording. An empty cell takes the source of the
+        recorded one. The names are this kernel's, as they are now.
         """
         __tracebackhide__ = True
         from .cell_mode import CellMode
+        from .cell_replay import prepare_replay
         from .step_magic import run_cell
 
         words = _step.read(line)
@@ -254,4 +294,13 @@ class AgentStepperMagics(Magics):
             return None
         assert self.shell is not None  # only loose Magics have none
         how = CellMode(words.on_main, words.background, words.by_input)
-        return run_cell(self.shell, cell, name=words.name, mode=how, workspace=words.workspace)
+        replay = prepare_replay(cell, words.fork, words.replay)
+        return run_cell(
+            self.shell,
+            cell if replay is None else replay.source,
+            name=words.name,
+            mode=how,
+            workspace=words.workspace,
+            line=_drop_replay(line),
+            replay=replay,
+        )

@@ -12,6 +12,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import Generic, Protocol, TypeVar
 
@@ -57,9 +58,10 @@ class CellThread(Generic[Value]):
         self._value: Value | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards the four below
         self._ident: int | None = None  # of the thread, once it has begun
         self._has_ended = False  # no interrupt may come any more
+        self._is_interrupted = False
         self._is_detached = False  # the call goes on alone, and nobody waits for its end
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -138,7 +140,12 @@ class CellThread(Generic[Value]):
     def _finish(self) -> None:
         with self._lock:
             self._has_ended = True
-            _raise_in(threading.get_ident(), None)
+            if self._is_interrupted:
+                # Python 3.11 looks for ever for an exception that is taken back before it is raised,
+                # and lets threads hang that are traced: so it is raised.
+                with suppress(KeyboardInterrupt):
+                    for _ in range(1000):
+                        pass
 
     def _stop(self, interrupt: KeyboardInterrupt) -> None:
         """Interrupt the call and give it time to end, until this thread is interrupted again."""
@@ -161,6 +168,7 @@ class CellThread(Generic[Value]):
                 self._done.set()
             if self._has_ended or ident is None:
                 return
+            self._is_interrupted = True
             _raise_in(ident, KeyboardInterrupt)
         _wake(ident)
 
@@ -171,10 +179,9 @@ class CellThread(Generic[Value]):
         return interrupt.with_traceback(None)
 
 
-def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
-    """Let another thread raise at its next step in Python; None takes that back."""
-    error = ctypes.py_object() if kind is None else ctypes.py_object(kind)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), error)
+def _raise_in(ident: int, kind: type[BaseException]) -> None:
+    """Let another thread raise at its next step in Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
 
 
 def _frames(ident: int | None) -> Iterator[FrameType]:

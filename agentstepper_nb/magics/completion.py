@@ -12,6 +12,7 @@ _COMMANDS: Final = (
         "price",
         "prices",
         "sessions",
+        "fleet",
         "chat",
         "doctor",
         "seams",

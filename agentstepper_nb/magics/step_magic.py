@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from ..errors import AgentStepperError, AgentStopped
+from ..protocol.start_methods import CellStart
 from ..sdk import AgentStepper, set_current_stepper
+from ..sdk.start_methods import make_cell_start, set_next_start
 from ..widgets import display_view
 from .cell_mode import CellMode, choose_wait, find_core
+from .cell_replay import CellReplay
 from .cell_thread import CellThread
 from .compiled_cell import CompiledCell, compile_cell
 from .input_stepper import InputStepper
@@ -32,7 +35,14 @@ _NO_AWAIT = (
 
 
 def run_cell(
-    shell: InteractiveShell, source: str, *, name: str, mode: CellMode, workspace: str | None
+    shell: InteractiveShell,
+    source: str,
+    *,
+    name: str,
+    mode: CellMode,
+    workspace: str | None,
+    line: str = "",
+    replay: CellReplay | None = None,
 ) -> Any:
     """Open a run, show it, run the cell inside it, and end it.
 
@@ -42,6 +52,8 @@ def run_cell(
         name: Of the program; empty takes the notebook's.
         mode: On which thread, and what this one does meanwhile.
         workspace: The folder that the agent works on.
+        line: What stands behind `%%step`, by which the cell is started again.
+        replay: The recording that it runs on; None: on none.
 
     Returns:
         The value of the cell's last expression; None where the cell goes on in the background.
@@ -51,7 +63,7 @@ def run_cell(
     if mode.is_on_main_thread and cell.has_top_level_await:
         raise UsageError(_NO_AWAIT)
     core = find_core(mode)
-    run = _open(name or _default_name(), workspace)
+    run = _open_recorded(name, workspace, make_cell_start(source, line), replay)
     shell.user_ns["dbg"] = run
     try:
         with ExitStack() as ending:
@@ -59,7 +71,7 @@ def run_cell(
             wait = choose_wait(core, run.run_id, mode)
             if not isinstance(wait, InputStepper):
                 save_timeline_at_end(display_view(run.run_id), run)
-            call = partial(_run_inside, run, cell)
+            call = partial(_run_inside, run, cell, replay)
             if mode.is_on_main_thread:
                 return call()
             worker = CellThread(call, partial(_end_alone, run, cell))
@@ -98,12 +110,30 @@ def _open(name: str, workspace: str | None) -> AgentStepper:
         raise UsageError(str(error)) from None
 
 
-def _run_inside(run: AgentStepper, cell: CompiledCell) -> Any:
+def _open_recorded(
+    name: str, workspace: str | None, start: CellStart | None, replay: CellReplay | None
+) -> AgentStepper:
+    """Open the run, which says which cell it is, and which recording it runs on."""
+    with ExitStack() as opening:
+        opening.callback(set_next_start(start))
+        if replay is not None:
+            opening.enter_context(replay.open())
+            name = name or replay.program
+            if replay.workspace is not None:
+                workspace = str(replay.workspace.path)
+        return _open(name or _default_name(), workspace)
+
+
+def _run_inside(run: AgentStepper, cell: CompiledCell, replay: CellReplay | None) -> Any:
     """Run the cell, in which an AgentStepper that is made without an address is this run."""
     __tracebackhide__ = True
-    with set_current_stepper(run):
+    use_workspace = nullcontext() if replay is None else replay.use_workspace()
+    with set_current_stepper(run), use_workspace:
         try:
-            return cell.run()
+            value = cell.run()
+            if replay is not None:
+                replay.check_end()
+            return value
         except BaseExceptionGroup as group:
             stop = _the_stop(group)
             if stop is None:

@@ -41,6 +41,13 @@ def show_sessions() -> None:
     _display(SessionsWidget())
 
 
+def show_fleet() -> None:
+    """Show all agents of the Core at once."""
+    from ..widgets.fleet_widget import FleetWidget
+
+    _display(FleetWidget())
+
+
 def step_by_input() -> None:
     """Step the agents of the Core in this kernel, as long as one is live.
 

@@ -9,7 +9,6 @@ from .answers import Answer
 from .breakpoint_rules import (
     DeleteBreakpoint,
     DryRunBreakpoint,
-    DryRunOutcome,
     Price,
     SetBreakpoint,
     SetPrices,
@@ -31,9 +30,34 @@ from .data_model import (
     Usage,
 )
 from .delta_encoding import EncodedContent
+from .edit_rules import (
+    EDIT_RULE_COMMANDS,
+    AppliedRules,
+    EditRuleCommand,
+    EditRuleDefinition,
+)
+from .edit_rules import EditRuleExported as EditRuleExported
+from .effects import CheckName
 from .envelope import MessageTable
 from .field_types import ContentHash, Count, HashKey, Id, Name, Positive, Reason, ScopePath, Time
+from .inspection import HaltPointInspected as HaltPointInspected
+from .inspection import InspectHaltPoint as InspectHaltPoint
+from .inspection import SourceLocation
+from .program_requests import (
+    DebuggerConfig,
+    DryRunResponse,
+    EditRuleResponse,
+    GetDebuggerConfig,
+    RecordCheckRun,
+    RunUploaded,
+    UploadRun,
+)
+from .query_samples import RequestSample as RequestSample
+from .query_samples import SampleMade as SampleMade
+from .replay_marks import ReplayMark
 from .seams import FoundBy, RunSeams
+from .start_methods import ForkOrigin, StartMethod
+from .step_targets import StepTarget
 
 # ---- agent to Core ---------------------------------------------------------------------------------
 
@@ -60,11 +84,15 @@ class Hello(
     can_reconnect: bool = True  # whether it connects again by itself where the connection is lost
     can_check_edits: bool = False  # whether it answers `CheckEdit`
     can_stick_edits: bool | UnsetType = UNSET  # whether it takes `ResumeAnswer.sticky`
+    inspects: bool | UnsetType = UNSET  # whether it answers `InspectHaltPoint`
+    samples: bool | UnsetType = UNSET  # whether it answers `RequestSample`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
     shares_connection: bool | UnsetType = (
         UNSET  # further runs of the process may say hello on this connection
     )
     wants_hash_key: bool | UnsetType = UNSET  # whether it makes hashes of its events
+    start: StartMethod | UnsetType = UNSET  # how it was started, where that can be repeated
+    forked_from: ForkOrigin | UnsetType = UNSET
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
@@ -86,6 +114,7 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     content_hash: ContentHash | UnsetType = UNSET  # with the key of the welcome
     found_by: FoundBy | UnsetType = UNSET  # of a tool's call, where the author didn't trace it
     seams: RunSeams | UnsetType = UNSET  # where they, or the run's tools, have changed
+    location: SourceLocation | UnsetType = UNSET  # of the agent's own code that began it
 
 
 class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
@@ -99,16 +128,25 @@ class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE
     clock: float  # the agent's monotonic clock, seconds
     data: Raw | UnsetType = UNSET  # left out where it travels in pieces
     pieces: EncodedContent | UnsetType = UNSET  # of its JSON text
-    edit: Raw | UnsetType = UNSET  # of a prompt: sticky edits that stand unless the answer has data
+    #: Sticky edits of a prompt, and edits by edit rules, which stand unless the answer has data.
+    edit: Raw | UnsetType = UNSET
+    edit_rules: AppliedRules | UnsetType = UNSET  # that made the edit
+    has_sticky_edit: bool | UnsetType = UNSET  # where rules made the edit: sticky edits did, too
     epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
     breakpoints: breakpoint_rules.Hits = ()  # that hit here
     breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
     summary: str | None = None
     outcome: EventOutcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
+    replay: ReplayMark | UnsetType = UNSET  # of a run that is executed again
     traceback: str = ""  # of the failure: the agent's own frames, without the message
     usage: Usage | None = None
     approval: ApprovalPrompt | None = None  # on a tool invocation's begin, which then always waits
+    schema: Raw | UnsetType = UNSET  # JSON Schema of a tool call's arguments, where it waits
+    #: Of an end: the class of a result that JSON hasn't, which is shown by its form.
+    result_type: Name | UnsetType = UNSET
+    #: Of an end: the exception by which a framework ended the event as it should.
+    signal: Raw | UnsetType = UNSET
 
 
 class Withdraw(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
@@ -160,25 +198,17 @@ class UserMessageAwaited(Struct, frozen=True, kw_only=True):
     """The agent waits for the next message of a person: nothing runs until its next event."""
 
 
+class ScopeEnded(Struct, frozen=True, kw_only=True):
+    """The scope of the lease's target has ended: the step goes on in the scope around."""
+
+    scope: ScopePath
+
+
 class ProcessEnded(Struct, frozen=True, kw_only=True):
     """A child process of this agent ended, and how: its own run may have had no time to say so."""
 
     pid: Count
     code: int  # its exit code; -9: ended by signal 9
-
-
-class UploadRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunUploaded`: a run from a file. It needs no hello, and begins no run."""
-
-    data: str  # as in the UI's `ImportRun`
-
-
-class GetDebuggerConfig(Struct, frozen=True, kw_only=True):
-    """Answered by `DebuggerConfig`. As `UploadRun`, this and the commands on breakpoints need no hello.
-
-    `SetBreakpoint`, `DeleteBreakpoint` and `SetPrices` are answered by `DebuggerConfig` as well,
-    `DryRunBreakpoint` by `DryRunResponse`; its run may be named as people name one.
-    """
 
 
 class Bye(Struct, frozen=True, kw_only=True):
@@ -209,9 +239,12 @@ AgentMessage = (
     | Withdraw
     | DecideApproval
     | EditChecked
+    | HaltPointInspected
+    | SampleMade
     | CommitMade
     | GetTimeline
     | UserMessageAwaited
+    | ScopeEnded
     | ProcessEnded
     | UploadRun
     | GetDebuggerConfig
@@ -219,6 +252,8 @@ AgentMessage = (
     | DeleteBreakpoint
     | DryRunBreakpoint
     | SetPrices
+    | EditRuleCommand
+    | RecordCheckRun
     | LeaveConnection
     | MessagePart
     | Bye
@@ -230,9 +265,12 @@ from_agent = MessageTable(
     withdraw=Withdraw,
     decide=DecideApproval,
     edit_checked=EditChecked,
+    inspected=HaltPointInspected,
+    sampled=SampleMade,
     commit=CommitMade,
     get_timeline=GetTimeline,
     message_awaited=UserMessageAwaited,
+    scope_ended=ScopeEnded,
     process_ended=ProcessEnded,
     take_run=UploadRun,
     get_rules=GetDebuggerConfig,
@@ -240,6 +278,8 @@ from_agent = MessageTable(
     delete_stop=DeleteBreakpoint,
     try_stop=DryRunBreakpoint,
     set_prices=SetPrices,
+    **EDIT_RULE_COMMANDS,
+    check_run=RecordCheckRun,
     leave=LeaveConnection,
     part=MessagePart,
     bye=Bye,
@@ -264,13 +304,16 @@ class Welcome(Struct, frozen=True, kw_only=True, rename={"shares_connection": "s
 
 class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
     """What the agent may decide by itself, until the next: in CONTINUE it waits where a breakpoint says
-    so.
+    so, in STEP also at the step's target.
     """
 
     epoch: Positive  # grows with each
     mode: RunMode
     breakpoints: tuple[breakpoint_rules.BreakpointRule, ...] = ()  # that are on, of this program
     prices: tuple[Price, ...] = ()
+    disabled_checks: tuple[CheckName, ...] | UnsetType = UNSET  # effect checks that are off
+    edit_rules: tuple[EditRuleDefinition, ...] | UnsetType = UNSET  # that are on, of this program
+    target: StepTarget | UnsetType = UNSET  # in STEP; UNSET: each halt point
 
 
 class MessagesAcknowledged(Struct, frozen=True, kw_only=True):
@@ -313,26 +356,6 @@ class Timeline(Struct, frozen=True, kw_only=True):
     commits: tuple[Commit, ...]  # likewise; changes without contents
 
 
-class RunUploaded(Struct, frozen=True, kw_only=True):
-    """Answers `UploadRun`, under its id."""
-
-    run: Run
-
-
-class DebuggerConfig(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
-    """What people have set: answers `GetDebuggerConfig` and each change, under its id."""
-
-    breakpoints: tuple[breakpoint_rules.BreakpointRule, ...]  # in the order in which they were made
-    prices: tuple[Price, ...]
-
-
-class DryRunResponse(Struct, frozen=True, kw_only=True, rename={"outcomes": "trials"}):
-    """Answers `DryRunBreakpoint`, under its id."""
-
-    outcomes: tuple[DryRunOutcome, ...]
-    runs: tuple[Run, ...]  # that it was tried on, one for each
-
-
 class AgentError(Struct, frozen=True, kw_only=True):
     """A message of this agent was refused; the run goes on."""
 
@@ -348,10 +371,14 @@ CoreToAgent = (
     | RunDisconnected
     | AnswerMessage
     | CheckEdit
+    | InspectHaltPoint
+    | RequestSample
     | Timeline
     | RunUploaded
     | DebuggerConfig
     | DryRunResponse
+    | EditRuleResponse
+    | EditRuleExported
     | AgentError
 )
 to_agent = MessageTable(
@@ -361,9 +388,13 @@ to_agent = MessageTable(
     closed=RunDisconnected,
     answer=AnswerMessage,
     check_edit=CheckEdit,
+    inspect=InspectHaltPoint,
+    sample=RequestSample,
     timeline=Timeline,
     run_taken=RunUploaded,
     rules=DebuggerConfig,
     tried=DryRunResponse,
+    edit_rule_tried=EditRuleResponse,
+    edit_rule_exported=EditRuleExported,
     error=AgentError,
 )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+#: The name of an exception's class, perhaps with its module.
+ErrorType = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
+]
 
 
 class ResumeAnswer(
@@ -28,10 +35,15 @@ class DenyAnswer(Struct, frozen=True, kw_only=True, tag="deny", tag_field="kind"
     reason: str
 
 
-class RaiseAnswer(Struct, frozen=True, kw_only=True, tag="raise", tag_field="kind"):
+class RaiseAnswer(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="raise", tag_field="kind"
+):
     """Let the call fail with this message."""
 
     message: str
+    #: The exception's class: a builtin's name, or `module.Class` of a module that the agent has loaded.
+    #: Where it is left out, or is none that can be made of a message, InjectedError is raised.
+    type: ErrorType | UnsetType = UNSET
 
 
 class StopAnswer(Struct, frozen=True, kw_only=True, tag="stop", tag_field="kind"):

@@ -91,6 +91,7 @@ class Price(Struct, frozen=True, kw_only=True):
     model: Glob
     input: Dollars  # a million tokens
     output: Dollars
+    context_window: Positive | UnsetType = UNSET  # tokens that a prompt and its answer may have
 
 
 class DryRunOutcome(Struct, frozen=True, kw_only=True):

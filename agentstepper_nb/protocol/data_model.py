@@ -11,33 +11,19 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from .effects import CheckRun, EffectCounts, EffectReport
+from .event_kinds import PAIRED_EVENT_KINDS as PAIRED_EVENT_KINDS
+from .event_kinds import EventKind as EventKind
+from .event_kinds import EventSide as EventSide
 from .field_types import ContentHash, Name, ScopePath
+from .inspection import SourceLocation
+from .replay_marks import ReplayMark
 from .seams import FoundBy, RunSeams
+from .start_methods import ForkOrigin
+from .step_targets import StepTarget
 
 #: What the fields about breakpoints that hit are called on the wire and in stored data.
 BREAKPOINT_WIRE_NAMES: Final = {"breakpoints": "stops", "breakpoint_error": "stop_error"}
-
-
-class EventKind(StrEnum):
-    """What an event is."""
-
-    PROGRAM_STARTED = "program_started"
-    LLM_QUERY = "llm_query"
-    TOOL_INVOCATION = "tool_invocation"
-    CUSTOM = "custom"  # of a type that an agent named: its event's name is `field_types.EVENT_NAME`
-    DEBUG_MESSAGE = "debug_message"
-    PROGRAM_FINISHED = "program_finished"
-
-
-#: Kinds whose events have a begin and an end halt point; the others have one at most.
-PAIRED_EVENT_KINDS = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM})
-
-
-class EventSide(StrEnum):
-    """Which side of its event a halt point stands on."""
-
-    BEGIN = "begin"
-    END = "end"
 
 
 class RunMode(StrEnum):
@@ -160,6 +146,13 @@ class Usage(Struct, frozen=True, kw_only=True):
     estimated: bool = False  # whether the cost is made of tokens and prices that a person set
 
 
+class SampleTotals(Struct, frozen=True, kw_only=True):
+    """What the queries cost that a person had asked again; `Run.usage` has this, too."""
+
+    count: int
+    usage: Usage | None = None
+
+
 class BreakpointHits(Struct, frozen=True, kw_only=True, rename={"breakpoint": "stop"}):
     """How often a breakpoint hit in a run, and where last."""
 
@@ -195,6 +188,7 @@ class Run(Struct, frozen=True, kw_only=True):
     host: str | None = None
     tags: tuple[str, ...] = ()  # a person's words to find it by, in their order
     usage: Usage | None = None  # of all its queries together, where any told it
+    samples: SampleTotals | UnsetType = UNSET  # of its queries that were asked again
     query_bytes: int = 0  # of the contents of its queries and their answers together
     halted_at: float | None = None  # since when it waits for a person; POSIX seconds, Core's clock
     halted_s: float | None = None  # seconds that it waited for one before; None: not known
@@ -206,6 +200,10 @@ class Run(Struct, frozen=True, kw_only=True):
     #: stands before the first colon, and give all of it as the explanation. "": nothing.
     notice: str = ""
     seams: RunSeams | UnsetType = UNSET  # where its calls halt, where its agent said so
+    effects: EffectCounts | UnsetType = UNSET  # its marked rows, where it has any
+    checks: tuple[CheckRun, ...] | UnsetType = UNSET  # that a person ran on it, oldest first
+    step: StepTarget | UnsetType = UNSET  # where it halts in STEP; UNSET: at each halt point
+    forked_from: ForkOrigin | UnsetType = UNSET  # the run that it is a fork or a replay of
 
     @property
     def live(self) -> bool:
@@ -236,6 +234,7 @@ class Event(Struct, frozen=True, kw_only=True):
     outcome: EventOutcome | None = None
     ended_at: float | None = None
     found_by: FoundBy | UnsetType = UNSET  # of a tool's call, where the author didn't trace it
+    location: SourceLocation | UnsetType = UNSET  # of the agent's own code that began it
 
 
 class HaltPoint(
@@ -253,6 +252,7 @@ class HaltPoint(
     id: str
     run: str
     event: str
+    around: str | UnsetType = UNSET  # on an end: the event that its event happened inside of
     seq: int  # its row's number in the run, from 1
     side: EventSide
     kind: EventKind  # of its event
@@ -260,6 +260,7 @@ class HaltPoint(
     depth: int = 0  # of its event
     scope: ScopePath = ()  # of its event
     label: AgentLabel | None = None  # of its event
+    location: SourceLocation | UnsetType = UNSET  # of its event
     at: float  # POSIX seconds; the agent's clock
     data: str  # JSON text as the agent sent it
     waits: bool = True  # whether the agent waits for an answer
@@ -283,9 +284,23 @@ class HaltPoint(
     answered_at: float | None = None  # POSIX seconds, the Core's clock
     breakpoints: tuple[str, ...] = ()  # that hit here, by their ids
     breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
+    replay: ReplayMark | UnsetType = UNSET  # of a run that is executed again
     approval: ApprovalPrompt | None = None  # on the begin of a tool invocation that asks for one
     reason: str | None = None  # why it was denied
     always: bool = False  # approved, and from now on without being asked
+    effects: EffectReport | UnsetType = UNSET  # on a tool's end: what effect checks say of it
+    supplied: str | UnsetType = UNSET  # JSON text of the result that a person gave for the call
+    raised: Failure | UnsetType = UNSET  # the exception that a person let the agent's code see
+    guides: tuple[str, ...] | UnsetType = UNSET  # messages that a person added to the prompt
+    #: Edit rules that made the edit, in order; (): a person has since edited, or taken it back.
+    edit_rules: tuple[str, ...] | UnsetType = UNSET
+    schema: str | UnsetType = UNSET  # JSON Schema of a tool call's arguments, where they are typed
+    result_type: str | UnsetType = (
+        UNSET  # the class of a result that JSON hasn't: shown by its form
+    )
+    #: JSON text of the exception by which a framework ended the event, which is no failure: its class,
+    #: and what it is made of where JSON has that.
+    signal: str | UnsetType = UNSET
 
     @property
     def current(self) -> str:
@@ -359,6 +374,7 @@ class TimelineRow(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAME
     depth: int = 0
     scope: ScopePath | UnsetType = UNSET
     label: AgentLabel | UnsetType = UNSET
+    location: SourceLocation | UnsetType = UNSET
     pending: bool = False
     revision: int = 1
     edited: bool = False
@@ -370,7 +386,14 @@ class TimelineRow(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAME
     breakpoints: tuple[str, ...] = ()
     breakpoint_error: str | None = None
     approval: bool = False  # whether it asks, or asked, for an approval
+    replay: ReplayMark | UnsetType = UNSET
     reason: str | None = None  # why it was denied, in one line
+    effects: EffectReport | UnsetType = UNSET  # on a tool's end: what effect checks say of it
+    said: str | UnsetType = (
+        UNSET  # at a query's end: what the model said beside its calls, in one line
+    )
+    guided: bool | UnsetType = UNSET  # whether a person added messages to the prompt
+    edit_rules: tuple[str, ...] | UnsetType = UNSET  # as `HaltPoint.edit_rules`
 
 
 class RowNote(Struct, frozen=True, kw_only=True):

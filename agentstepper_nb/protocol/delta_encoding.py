@@ -43,10 +43,17 @@ class EncodedContent(
 
 
 class DeltaEncoder:
-    """Encodes the contents that are sent on a connection."""
+    """Encodes the contents that are sent on a connection.
 
-    def __init__(self) -> None:
-        self._memory = _Memory()
+    Args:
+        max_contents: Contents that are remembered; both sides have the same.
+        max_memory_bytes: What all that is remembered weighs at most; both sides have the same.
+    """
+
+    def __init__(
+        self, max_contents: int = MAX_CONTENTS, max_memory_bytes: int = MAX_MEMORY_BYTES
+    ) -> None:
+        self._memory = _Memory(max_contents, max_memory_bytes)
         self._numbers: dict[bytes, int] = {}
 
     def encode(self, text: bytes) -> EncodedContent:
@@ -85,10 +92,22 @@ class DeltaEncoder:
 
 
 class DeltaDecoder:
-    """Decodes the contents that are received on a connection."""
+    """Decodes the contents that are received on a connection.
 
-    def __init__(self) -> None:
-        self._memory = _Memory()
+    Args:
+        max_contents: As the encoder's.
+        max_memory_bytes: As the encoder's.
+        max_content_bytes: Bytes that a content has at most.
+    """
+
+    def __init__(
+        self,
+        max_contents: int = MAX_CONTENTS,
+        max_memory_bytes: int = MAX_MEMORY_BYTES,
+        max_content_bytes: int = MAX_MESSAGE_BYTES,
+    ) -> None:
+        self._memory = _Memory(max_contents, max_memory_bytes)
+        self._max_content_bytes = max_content_bytes
 
     def decode(self, encoded: EncodedContent) -> bytes:
         """The content as it was before it was encoded.
@@ -112,7 +131,7 @@ class DeltaDecoder:
                 raise _unknown(f"piece {each}")
             content.append(number)
         texts = [new[number] if number in new else memory.pieces[number] for number in content]
-        if sum(map(len, texts)) > MAX_MESSAGE_BYTES:
+        if sum(map(len, texts)) > self._max_content_bytes:
             raise ProtocolError(
                 "too_large", "The joined pieces of the content exceed the limit of 64 MiB."
             )
@@ -125,7 +144,8 @@ class DeltaDecoder:
 class _Memory:
     """The last contents that travelled. Both sides do the same with it, so that they hold the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_contents: int, max_memory_bytes: int) -> None:
+        self._max_contents, self._max_memory_bytes = max_contents, max_memory_bytes
         self.pieces: dict[int, bytes] = {}
         self.last = 0  # the last content's number
         self.numbered = 0  # the last piece's
@@ -151,7 +171,9 @@ class _Memory:
         self._newest.update(dict.fromkeys(content, self.last))
         self._memory_bytes += REFERENCE_BYTES * len(content)
         forgotten: list[bytes] = []
-        while len(self._contents) > MAX_CONTENTS or self._memory_bytes > MAX_MEMORY_BYTES:
+        while (
+            len(self._contents) > self._max_contents or self._memory_bytes > self._max_memory_bytes
+        ):
             forgotten += self._forget_oldest()
         return forgotten
 

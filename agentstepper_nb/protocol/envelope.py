@@ -9,7 +9,7 @@ can't hurt another message.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -37,6 +37,8 @@ class Envelope(Struct, frozen=True, kw_only=True):
     body: Raw
 
 
+#: Types that an error names: more than these no person reads.
+_MAX_LISTED_TYPES: Final = 20
 #: What msgspec raises for text that it can't take; deep nesting ends in a RecursionError.
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
 
@@ -148,10 +150,14 @@ class MessageTable:
         """
         decoder = self._decoders.get(envelope.type)
         if decoder is None:
-            known = ", ".join(sorted(self._decoders))
+            known = sorted(self._decoders)
+            more = len(known) - _MAX_LISTED_TYPES
+            listed = ", ".join(known[:_MAX_LISTED_TYPES]) + (
+                f" and {more} more" if more > 0 else ""
+            )
             raise ProtocolError(
                 self._unknown,
-                f"“{envelope.type[:80]}” isn't a message type here. The types are: {known}.",
+                f"“{envelope.type[:80]}” isn't a message type here. The types are: {listed}.",
             )
         try:
             return decoder.decode(envelope.body)

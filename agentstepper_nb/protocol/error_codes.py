@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .runtime_error_codes import RUNTIME_CODES
+
 CODES: Final[dict[str, tuple[str, str]]] = {
     "malformed": (
         "The message isn't JSON, or doesn't have the form of the envelope.",
@@ -53,54 +55,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "An event, halt point or commit with this id was sent already.",
         "Give each one its own id.",
     ),
-    "stale_epoch": (
-        ("Another worker has taken over the session, so this worker's changes were refused."),
-        "Nothing: the session continues on the other worker.",
-    ),
-    "stale_claim": (
-        "Another dispatcher claimed the action after the lease of this one had expired.",
-        "Nothing: the other dispatcher executes the action.",
-    ),
-    "duplicate_step": (
-        "The session has another step at this iteration and number.",
-        "Continue from the stored snapshot.",
-    ),
-    "unknown_action": (
-        "No action has this id.",
-        "List them: GET actions.",
-    ),
-    "unknown_agent": (
-        "There is no session with this id, or of this agent.",
-        "Create a session, or check the spelling.",
-    ),
-    "unknown_conversation": (
-        "No conversation has this id.",
-        "List them: GET conversations.",
-    ),
-    "unknown_participant": (
-        "No participant of this conversation has this id.",
-        "List them: GET conversations/ID/participants.",
-    ),
-    "unknown_message_id": (
-        "No message of this conversation has this id.",
-        "Read from its beginning: leave `after` out.",
-    ),
-    "unknown_topic": (
-        "No topic has this name.",
-        "Watch session:ID, conversation:ID, sessions or conversations.",
-    ),
-    "session_over": (
-        "The session has ended: it takes no more actions.",
-        "Create another session.",
-    ),
-    "conversation_closed": (
-        "The conversation is closed.",
-        "Open the conversation again, or begin another.",
-    ),
-    "may_not_post": (
-        "An observer may not post to the conversation.",
-        "Join as a member.",
-    ),
+    **RUNTIME_CODES,
     "run_ended": (
         "The message belongs to a run that has ended.",
         "Start a new run.",
@@ -171,9 +126,34 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The halt point has no call to deny, or its agent speaks version 1.",
         "Deny a call before it is made; otherwise edit the data, or step.",
     ),
+    "cannot_skip": (
+        "The halt point has no call whose result could be supplied, or its agent speaks version 1.",
+        "Supply a result before the call is made; at its end edit the result.",
+    ),
+    "cannot_raise": (
+        "The halt point belongs to no call that could fail, or its agent speaks version 1.",
+        "Raise at the begin or the end of a query, a tool call or a custom event; otherwise stop the "
+        "run.",
+    ),
+    "cannot_guide": (
+        "The halt point begins no LLM query, or its prompt has no place for a message.",
+        "Guide at the begin of a query; edit a prompt of another form.",
+    ),
     "cannot_stick": (
         "The edit to be made in later prompts too is none of a prompt, or its agent can't do that.",
         "Send the edit without `sticky`.",
+    ),
+    "inspection_refused": (
+        "The stack and the locals of the agent can't be shown, or the expression can't be evaluated.",
+        "Do what the message says: it names who refuses, and why.",
+    ),
+    "cannot_start_again": (
+        "The run can't be started again from here, or its agent didn't begin a run.",
+        "Do what the message says: it names the reason, and a command or a line of Python.",
+    ),
+    "resample_refused": (
+        "The halted query can't be asked again, or the agent didn't answer.",
+        "Do what the message says: it names who refuses, and why.",
     ),
     "extension_failed": (
         "The extension that provides the command failed.",
@@ -193,6 +173,14 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "invalid_stop": (
         "The breakpoint can't be set, for example because its condition isn't valid.",
         ("Correct the condition: the message says where and how. See docs/guide/breakpoints.md."),
+    ),
+    "invalid_edit_rule": (
+        "The edit rule can't be understood, could never match, or there are too many.",
+        "Correct the rule: the message says why.",
+    ),
+    "unknown_edit_rule": (
+        "No edit rule has this id.",
+        "Another UI may have deleted it. Request the list of edit rules.",
     ),
     "invalid_search": (
         "The search query isn't valid.",
@@ -227,6 +215,11 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "too_many": (
         "More sessions or requests are open than the limit.",
         "Close sessions, or wait until some of the requests are answered.",
+    ),
+    "busy": (
+        "The Core has as many background agents' live sessions or open actions as its limits allow.",
+        "Try again after `retry_after_s` seconds (`Retry-After` over HTTP), or raise the limit: "
+        "--max-sessions, --max-actions.",
     ),
     "outside_roots": (
         "This server doesn't allow the coding agent to work in the workspace.",

@@ -32,11 +32,14 @@ class Lane(Struct, frozen=True, kw_only=True):
 
 def find_lane(row: TimelineRow) -> ScopePath:
     """The lane of a row: its scope up to and including the innermost agent; `MAIN_LANE`: no agent."""
-    if isinstance(row.scope, UnsetType):
-        return MAIN_LANE
-    for end in range(len(row.scope), 0, -1):
-        if row.scope[end - 1].startswith(_AGENT_PREFIX):
-            return row.scope[:end]
+    return MAIN_LANE if isinstance(row.scope, UnsetType) else find_scope_lane(row.scope)
+
+
+def find_scope_lane(scope: ScopePath) -> ScopePath:
+    """The lane of an event with this scope, as `find_lane`."""
+    for end in range(len(scope), 0, -1):
+        if scope[end - 1].startswith(_AGENT_PREFIX):
+            return scope[:end]
     return MAIN_LANE
 
 

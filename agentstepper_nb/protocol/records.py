@@ -11,8 +11,10 @@ from itertools import dropwhile
 from msgspec import UNSET, Struct, UnsetType
 
 from .breakpoint_rules import BreakpointRule, Price
-from .data_model import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
+from .data_model import AnswerKind, Commit, Event, Failure, HaltPoint, RowNote, Run
+from .edit_rules import EditRuleDefinition
 from .field_types import HashKey
+from .start_methods import StartMethod
 
 
 class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):
@@ -35,13 +37,15 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
 
 
 class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect": "returns"}):
-    """By what a run's agent is known when it comes back, and the key that it was given."""
+    """What a Core alone knows of a run: how its agent is known when it comes back, and was started."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
     boot: str = ""  # its machine's boot id, where it has one
     can_reconnect: bool = True  # whether it comes back at all
     #: In hex: the key of the run's hashes, which no export has. None: an older Core began the run.
     hash_key: HashKey | None = None
+    #: How the run was started; only of agents on the Core's machine. No export has it.
+    start: StartMethod | UnsetType = UNSET
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):
@@ -121,6 +125,8 @@ class HaltPointEdited(
     revision: int
     edit: str | None
     sticky: bool | UnsetType = UNSET  # as `HaltPoint.sticky`
+    guides: tuple[str, ...] | UnsetType = UNSET  # as `HaltPoint.guides`
+    edit_rules: tuple[str, ...] | UnsetType = UNSET  # as `HaltPoint.edit_rules`
 
 
 class HaltPointAnswered(
@@ -134,6 +140,8 @@ class HaltPointAnswered(
     at: float
     reason: str | None = None  # of a denial
     always: bool = False  # of an approval: also from now on
+    supplied: str | UnsetType = UNSET  # as `HaltPoint.supplied`
+    raised: Failure | UnsetType = UNSET  # as `HaltPoint.raised`
 
 
 class CommitSaved(Struct, frozen=True, tag="commit", kw_only=True):
@@ -171,6 +179,18 @@ class BreakpointDeleted(
     breakpoint: str
 
 
+class EditRuleSaved(Struct, frozen=True, tag="edit_rule", kw_only=True):
+    """An edit rule was set: it replaces the one of the same id."""
+
+    rule: EditRuleDefinition
+
+
+class EditRuleDeleted(Struct, frozen=True, tag="edit_rule_deleted", kw_only=True):
+    """An edit rule is gone."""
+
+    rule: str
+
+
 class PricesSet(Struct, frozen=True, tag="prices", kw_only=True):
     """What models cost: all prices, in place of those before."""
 
@@ -195,5 +215,7 @@ Record = (
     | SummarySaved
     | BreakpointSaved
     | BreakpointDeleted
+    | EditRuleSaved
+    | EditRuleDeleted
     | PricesSet
 )

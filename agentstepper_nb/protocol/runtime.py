@@ -21,6 +21,13 @@ Text = Annotated[str, Meta(max_length=1_000_000)]
 Title = Annotated[str, Meta(max_length=1000)]
 Urgency = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
 Seconds = Annotated[float, Meta(ge=0, le=10 * 366 * 86_400)]
+#: What a worker is labelled with, and a session requires of it: "gpu", "region=eu".
+Label = Annotated[str, Meta(min_length=1, max_length=200)]
+Labels = Annotated[tuple[Label, ...], Meta(max_length=100)]
+#: Seconds between two occurrences of a periodic action.
+Period = Annotated[float, Meta(ge=1, le=10 * 366 * 86_400)]
+#: Times of a periodic action as cron writes them: five fields, or six with seconds last. In UTC.
+CronExpression = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 # ---- actions ----------------------------------------------------------------------------------------
@@ -37,19 +44,21 @@ class ActionKind(StrEnum):
     DESTROY = "agent_destroy"
 
 
-#: Those that overtake the others of their session, once it is created.
-CONTROL_ACTIONS: Final = frozenset(
-    {ActionKind.PAUSE, ActionKind.RESUME, ActionKind.INTERRUPT, ActionKind.DESTROY}
-)
+#: Those that overtake the others of their session, once it is created. An interrupt doesn't: it takes
+#: the place of the inputs before it, and those after it come after it.
+CONTROL_ACTIONS: Final = frozenset({ActionKind.PAUSE, ActionKind.RESUME, ActionKind.DESTROY})
 
 
 class ActionStatus(StrEnum):
-    """How far an action is."""
+    """How far an action is. A failed one is a dead letter until a person retries or discards it."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
     DONE = "done"
     FAILED = "failed"
+    RETRIED = "retried"  # it failed, and another took its place: the one whose `retry_of` names it
+    # It failed, and a person wants no other; or it was delayed or periodic, and was cancelled.
+    DISCARDED = "discarded"
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -70,6 +79,11 @@ class Action(Struct, frozen=True, kw_only=True):
     idem_key: Id | None = None  # of two actions with the same one, the first counts
     error: str | None = None
     processed_at: Time | None = None
+    retry_of: Id | None = None  # the failed action that it repeats
+    not_before: Time | None = None  # no dispatcher claims it earlier
+    every: Period | None = None  # when it ends, it is enqueued again for this much later
+    cron: CronExpression | None = None  # the same, for the next time that this names
+    series_id: Id | None = None  # the first of the periodic actions that it is one of
 
 
 # ---- sessions ---------------------------------------------------------------------------------------
@@ -106,6 +120,21 @@ class AgentLimits(Struct, frozen=True, kw_only=True):
     max_runtime_s: Annotated[float, Meta(gt=0, le=10 * 366 * 86_400)] | None = None
     retries: Annotated[int, Meta(ge=0, le=100)] = 0  # tries after the first, before a step is kept
     backoff_s: Seconds = 1.0  # before the first of them; each doubles it
+    # How often a step is begun that ends its worker, before its session ends as an error.
+    max_attempts: Annotated[int, Meta(ge=1, le=100)] = 3
+    # A try of a step is cancelled after so long; the time for which a person halts it isn't counted.
+    step_timeout_s: Annotated[float, Meta(gt=0, le=366 * 86_400)] | None = None
+
+
+class StepLoss(Struct, frozen=True, kw_only=True):
+    """A step was begun and never ended, because its worker did."""
+
+    worker: str
+    at: Time  # when the loss was found
+    ending: str | None = None  # how the worker ended, where that is known
+    is_shared: bool = (
+        False  # whether other sessions' steps ran in the same process: one of them may be why
+    )
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
@@ -127,6 +156,8 @@ class AgentState(Struct, frozen=True, kw_only=True):
     guidance: Json = None  # for exactly one frame: the next
     last_error: str | None = None
     moniker: NonEmptyName
+    moniker_version: NonEmptyName | None = None  # that its worker has to have; None: any
+    requires: Labels = ()  # labels that its worker has to have
     config: Json = None
     limits: AgentLimits = AgentLimits()
     conversation_id: Id | None = None
@@ -134,6 +165,11 @@ class AgentState(Struct, frozen=True, kw_only=True):
     step: bool = False  # whether its runs begin stepping
     ran_s: float = 0.0  # seconds that it has run, in all its lives
     epoch: Count = 0  # grows each time that somebody takes it over
+    attempt: Count = 0  # which try of its next step is the next, from 0
+    next_try_at: Time | None = None  # until when it waits; None: it doesn't
+    losses: tuple[StepLoss, ...] = ()  # of its next step
+    is_sharing: bool = False  # whether its steps share a process with those of other sessions
+    is_pausing: bool = False  # it runs, and is `paused` once the step that is under way has ended
     owner: str | None = None  # the worker that has it
     lease_until: Time | None = None
     created_at: Time
@@ -216,6 +252,13 @@ class Delivery(StrEnum):
     PULL = "pull"
 
 
+class Hearing(StrEnum):
+    """Whose posts a session hears: of people alone, or of the other sessions, too."""
+
+    USERS = "users"
+    ALL = "all"
+
+
 class Participant(Struct, frozen=True, kw_only=True):
     """Somebody in a conversation."""
 
@@ -227,6 +270,7 @@ class Participant(Struct, frozen=True, kw_only=True):
     session_id: Id | None = None
     role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
+    hears: Hearing = Hearing.USERS
     joined_at: Time
     left_at: Time | None = None
 

@@ -12,32 +12,43 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from .runtime import Conversation, ConversationCursor, ConversationMessage, Participant
+from .fleet import ContinueRuns, FleetQuery, FleetReport, FleetSummary, HaltRuns, RunsChanged
+from .routes import LoadQuery, RouteLoads
+from .runtime import AgentState, Conversation, ConversationCursor, ConversationMessage, Participant
 from .runtime_requests import (
     ActionEnqueued,
     AdvanceCursor,
+    AgentSearch,
+    AgentSearchResult,
     DispatcherWake,
     GetRuntimeStatus,
     LeaveConversation,
+    ModelCredit,
     NewAction,
     NewConversation,
     NewMessage,
     NewParticipant,
+    RetryAgentSession,
+    RetryFailedAction,
     RuntimeStatus,
     SetConversation,
     SubscribeWakes,
+    TakeModelCredit,
     TopicEvent,
     WatchTopic,
 )
 from .runtime_store_messages import (
     ActionList,
     ActionQuery,
+    AdoptedSessions,
     AdoptSessions,
     AgentSessionCreated,
     AgentSessionList,
     AgentSessionQuery,
     AgentStateList,
     AgentStepList,
+    ChangedRows,
+    ChangeQuery,
     ClaimAction,
     ClaimedAction,
     ConversationList,
@@ -46,15 +57,20 @@ from .runtime_store_messages import (
     CreateAgentSession,
     CursorQuery,
     CursorResult,
+    DiscardAction,
     EndParticipation,
     EnqueueActions,
     MessageQuery,
     ParticipantList,
     ParticipantQuery,
     PostMessage,
+    PrunedRows,
+    PruneRows,
     ReleaseLeases,
     RenewedLeases,
     RenewLeases,
+    RetryAction,
+    RetrySession,
     RuntimeStoreInfo,
     SessionWrite,
     SessionWriteResult,
@@ -112,7 +128,10 @@ MESSAGES: Final = RuntimeMethod(
     "messages", MessageQuery, ConversationMessageList, MethodRight.WATCH
 )
 CURSOR: Final = RuntimeMethod("cursor", CursorQuery, CursorResult, MethodRight.WATCH)
+CHANGES: Final = RuntimeMethod("changes", ChangeQuery, ChangedRows, MethodRight.WATCH)
+SEARCH: Final = RuntimeMethod("search", AgentSearch, AgentSearchResult, MethodRight.WATCH)
 STATUS: Final = RuntimeMethod("status", GetRuntimeStatus, RuntimeStatus, MethodRight.WATCH)
+FLEET: Final = RuntimeMethod("fleet", FleetQuery, FleetSummary, MethodRight.WATCH)
 ENQUEUE_ACTION: Final = RuntimeMethod("act", NewAction, ActionEnqueued, MethodRight.CONTROL)
 CREATE_CONVERSATION: Final = RuntimeMethod(
     "create_conversation", NewConversation, Conversation, MethodRight.CONTROL
@@ -129,11 +148,25 @@ READ_NEXT_MESSAGES: Final = RuntimeMethod(
 ADVANCE: Final = RuntimeMethod(
     "advance", ConversationCursor, ConversationCursor, MethodRight.CONTROL
 )
+RETRY: Final = RuntimeMethod("retry", RetryAgentSession, AgentState, MethodRight.CONTROL)
+RETRY_ACTION: Final = RuntimeMethod(
+    "retry_action", RetryFailedAction, ActionList, MethodRight.CONTROL
+)
+DISCARD_ACTION: Final = RuntimeMethod(
+    "discard_action", DiscardAction, ActionList, MethodRight.CONTROL
+)
+HALT_RUNS: Final = RuntimeMethod("halt_runs", HaltRuns, RunsChanged, MethodRight.CONTROL)
+CONTINUE_RUNS: Final = RuntimeMethod(
+    "continue_runs", ContinueRuns, RunsChanged, MethodRight.CONTROL
+)
 CLAIM: Final = RuntimeMethod("claim", ClaimAction, ClaimedAction, MethodRight.WORK)
 RENEW: Final = RuntimeMethod("renew", RenewLeases, RenewedLeases, MethodRight.WORK)
-ADOPT: Final = RuntimeMethod("adopt", AdoptSessions, AgentStateList, MethodRight.WORK)
+ADOPT: Final = RuntimeMethod("adopt", AdoptSessions, AdoptedSessions, MethodRight.WORK)
 RELEASE: Final = RuntimeMethod("release", ReleaseLeases, type(None), MethodRight.WORK)
 WRITE: Final = RuntimeMethod("write", SessionWrite, SessionWriteResult, MethodRight.WORK)
+TAKE_MODEL_CREDIT: Final = RuntimeMethod(
+    "take_model_credit", TakeModelCredit, ModelCredit, MethodRight.WORK
+)
 
 WATCH: Final = RuntimeMethod("watch", WatchTopic, TopicEvent, MethodRight.WATCH)
 WATCH_WAKES: Final = RuntimeMethod("wakes", SubscribeWakes, DispatcherWake, MethodRight.WORK)
@@ -147,6 +180,11 @@ SAVE_CONVERSATION: Final = RuntimeMethod(
 ADD_PARTICIPANT: Final = RuntimeMethod("join", Participant, Participant, MethodRight.WORK)
 END_PARTICIPANT: Final = RuntimeMethod("leave", EndParticipation, Participant, MethodRight.WORK)
 POST: Final = RuntimeMethod("post", PostMessage, SessionWriteResult, MethodRight.WORK)
+STORE_RETRY: Final = RuntimeMethod("retry", RetrySession, AgentState, MethodRight.WORK)
+STORE_RETRY_ACTION: Final = RuntimeMethod("retry_action", RetryAction, ActionList, MethodRight.WORK)
+LOADS: Final = RuntimeMethod("loads", LoadQuery, RouteLoads, MethodRight.WATCH)
+STORE_FLEET: Final = RuntimeMethod("fleet", FleetQuery, FleetReport, MethodRight.WATCH)
+PRUNE: Final = RuntimeMethod("prune", PruneRows, PrunedRows, MethodRight.WORK)
 INFO: Final = RuntimeMethod("info", type(None), RuntimeStoreInfo, MethodRight.WATCH)
 
 
@@ -164,8 +202,16 @@ CALLS: Final = _by_name(
     PARTICIPANTS,
     MESSAGES,
     CURSOR,
+    CHANGES,
+    SEARCH,
     STATUS,
+    FLEET,
+    HALT_RUNS,
+    CONTINUE_RUNS,
     ENQUEUE_ACTION,
+    RETRY,
+    RETRY_ACTION,
+    DISCARD_ACTION,
     CREATE_CONVERSATION,
     SET_CONVERSATION,
     JOIN,
@@ -178,11 +224,15 @@ CALLS: Final = _by_name(
     ADOPT,
     RELEASE,
     WRITE,
+    TAKE_MODEL_CREDIT,
 )
 #: The methods of the runtime's store, by name.
 STORE_CALLS: Final = _by_name(
     CREATE,
     ENQUEUE,
+    STORE_RETRY,
+    STORE_RETRY_ACTION,
+    DISCARD_ACTION,
     CLAIM,
     RENEW,
     ADOPT,
@@ -201,6 +251,10 @@ STORE_CALLS: Final = _by_name(
     PARTICIPANTS,
     MESSAGES,
     CURSOR,
+    CHANGES,
+    LOADS,
+    STORE_FLEET,
+    PRUNE,
     INFO,
 )
 #: The methods that are answered by a stream, by name.

@@ -11,7 +11,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from .field_types import Count, Id
+from .field_types import Count, Id, Time
+from .routes import SessionRoute, WorkerOffer
 from .runtime import (
     Action,
     ActionKind,
@@ -20,12 +21,16 @@ from .runtime import (
     AgentStep,
     Conversation,
     ConversationMessage,
+    CronExpression,
     Delivery,
+    Hearing,
     Json,
+    Labels,
     NonEmptyName,
     Participant,
     ParticipantKind,
     ParticipantRole,
+    Period,
     Text,
     Title,
     Urgency,
@@ -34,17 +39,20 @@ from .runtime_store_messages import RuntimeStoreInfo
 
 #: The service's name, in the Core and of the workers that have a dispatcher.
 SERVICE: Final = "runtime"
-#: Where clients connect, behind the Jupyter server's base URL.
-RUNTIME_PATH: Final = "agentstepper/runtime"
+#: The service of a worker that projects the store.
+PROJECTION_SERVICE: Final = "projection"
 
 
 class CreateAgentPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_create`."""
 
     moniker: NonEmptyName
+    moniker_version: NonEmptyName | None = None  # that its worker has to have; None: any
+    requires: Labels = ()  # labels that its worker has to have
     config: Json = None
     conversation_id: Id | None = None
     delivery: Delivery = Delivery.PUSH
+    hears: Hearing = Hearing.USERS
     limits: AgentLimits = AgentLimits()
     step: bool = False  # whether its run begins stepping
 
@@ -72,6 +80,10 @@ class NewAction(Struct, frozen=True, kw_only=True):
     """`POST actions`, and `act`: by `session_id`, or by `agent_id`, which means its latest session.
 
     `agent_create` needs `agent_id`; a `session_id` of the client's makes it idempotent.
+
+    `not_before` delays it; `every` or `cron` makes it periodic: the first occurrence is at `not_before`,
+    or at once with `every`, and each further one is enqueued where the one before ends. A periodic
+    `agent_create` makes a session each time. Times are UTC.
     """
 
     kind: ActionKind
@@ -81,6 +93,9 @@ class NewAction(Struct, frozen=True, kw_only=True):
     payload: Json = None
     metadata: Json = None
     idem_key: Id | None = None
+    not_before: Time | None = None
+    every: Period | None = None
+    cron: CronExpression | None = None
 
 
 class ActionEnqueued(Struct, frozen=True, kw_only=True, rename={"is_new": "fresh"}):
@@ -89,6 +104,18 @@ class ActionEnqueued(Struct, frozen=True, kw_only=True, rename={"is_new": "fresh
     action: Action
     session_id: Id
     is_new: bool
+
+
+class RetryAgentSession(Struct, frozen=True, kw_only=True):
+    """`POST agent-state/ID/retry`, and `retry`: a session that ended as an error goes on."""
+
+    session_id: Id
+
+
+class RetryFailedAction(Struct, frozen=True, kw_only=True):
+    """`POST actions/ID/retry`, and `retry_action`: what an action asked for is asked for again."""
+
+    id: Id
 
 
 class NewConversation(Struct, frozen=True, kw_only=True):
@@ -119,6 +146,7 @@ class NewParticipant(Struct, frozen=True, kw_only=True):
     session_id: Id | None = None
     role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
+    hears: Hearing = Hearing.USERS
 
 
 class LeaveConversation(Struct, frozen=True, kw_only=True):
@@ -150,11 +178,64 @@ class GetRuntimeStatus(Struct, frozen=True, kw_only=True):
     """`status`: how it stands with all of them."""
 
 
+class WaitingSessions(Struct, frozen=True, kw_only=True):
+    """Sessions that need the same, and wait because no worker that is connected has it."""
+
+    route: SessionRoute
+    sessions: Count
+    reason: str  # what no worker has, for a person
+
+
 class RuntimeStatus(Struct, frozen=True, kw_only=True):
     """Where the rows are, how much of them is open, and how many workers there are for it."""
 
     dispatchers: Count
-    store: RuntimeStoreInfo | None = None  # None: a worker keeps the rows, and isn't there
+    store: RuntimeStoreInfo | None = None  # None: of an earlier version, whose worker had the rows
+    waiting: tuple[WaitingSessions, ...] = ()
+
+
+# ---- search -----------------------------------------------------------------------------------------
+
+
+class AgentSearch(Struct, frozen=True, kw_only=True):
+    """`GET agent-search`, and `search`: steps and messages by their texts, where a projection runs."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=10_000)]
+    session_id: Id | None = None
+    agent_id: NonEmptyName | None = None
+    conversation_id: Id | None = None  # messages alone
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class AgentSearchHit(Struct, frozen=True, kw_only=True):
+    """A step or a message that was found."""
+
+    score: float  # higher is better; of use within one answer
+    step: AgentStep | None = None
+    message: ConversationMessage | None = None
+
+
+class AgentSearchResult(Struct, frozen=True, kw_only=True):
+    """What was found, the best first."""
+
+    hits: tuple[AgentSearchHit, ...]
+
+
+class TakeModelCredit(Struct, frozen=True, kw_only=True):
+    """`take_model_credit`: a worker asks whether it may call a model, where that has a limit."""
+
+    model: Annotated[str, Meta(max_length=1000)]
+    wanted: Annotated[int, Meta(ge=0, le=1000)] = 1  # calls that wait; 0 only says what was used
+    settled: Count = 0  # calls that ended since the worker asked last
+    used_tokens: Count = 0  # what these took, prompts and answers together
+
+
+class ModelCredit(Struct, frozen=True, kw_only=True):
+    """How many calls the worker may make now; none: it asks again after a wait."""
+
+    is_limited: bool = False
+    calls: Count = 0
+    wait_s: float = 0.0
 
 
 # ---- streams ----------------------------------------------------------------------------------------
@@ -203,3 +284,4 @@ class SubscribeWakes(Struct, frozen=True, kw_only=True):
     """Asks for the stream of `DispatcherWake`."""
 
     owner: NonEmptyName
+    offer: WorkerOffer | None = None  # what the worker takes; None: everything

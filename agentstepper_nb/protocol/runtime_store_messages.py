@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from .field_types import Count, Id, Time
+from .routes import RouteCount, WorkerOffer
 from .runtime import (
     Action,
     ActionKind,
@@ -56,6 +57,7 @@ class ActionList(Struct, frozen=True, kw_only=True):
     """Actions, in the order asked for."""
 
     actions: tuple[Action, ...]
+    more: bool = False  # whether there are more: beyond the limit, or than a message holds
 
 
 class ClaimAction(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,9 @@ class ClaimAction(Struct, frozen=True, kw_only=True):
     now: Time
     lease_until: Time
     held: tuple[Id, ...] = ()  # what the owner is at: an answer that got lost is given again
+    offer: WorkerOffer | None = None  # what the owner takes; None: everything
+    halted_runs: tuple[Id, ...] = ()  # runs that a person halted: the Core fills this in
+    present_owners: tuple[NonEmptyName, ...] = ()  # workers that are connected: likewise
 
 
 class ClaimedAction(Struct, frozen=True, kw_only=True):
@@ -97,6 +102,7 @@ class RenewedLeases(Struct, frozen=True, kw_only=True):
 
     sessions: tuple[LeasedSession, ...]
     actions: tuple[Id, ...]
+    hand_over: tuple[RouteCount, ...] = ()  # what it has above its share: the Core fills this in
 
 
 class AdoptSessions(Struct, frozen=True, kw_only=True):
@@ -106,12 +112,25 @@ class AdoptSessions(Struct, frozen=True, kw_only=True):
     now: Time
     lease_until: Time
     limit: Limit = DEFAULT_LIMIT
+    offer: WorkerOffer | None = None  # what the owner takes; None: everything
+    # Only those whose lease was over by then. The Core fills this in for a worker that has its share.
+    over_by: Time | None = None
+    halted_runs: tuple[Id, ...] = ()  # runs that a person halted: the Core fills this in
+    present_owners: tuple[NonEmptyName, ...] = ()  # workers that are connected: likewise
+
+
+class AdoptedSessions(Struct, frozen=True, kw_only=True):
+    """Snapshots of the sessions that were taken, and of those that ended instead: see `adopt`."""
+
+    states: tuple[AgentState, ...]
+    ended: tuple[AgentState, ...] = ()
 
 
 class AgentStateList(Struct, frozen=True, kw_only=True):
     """Snapshots."""
 
     states: tuple[AgentState, ...]
+    more: bool = False
 
 
 class ReleaseLeases(Struct, frozen=True, kw_only=True):
@@ -119,6 +138,33 @@ class ReleaseLeases(Struct, frozen=True, kw_only=True):
 
     owner: NonEmptyName
     until: Time
+    ending: str | None = None  # how the owner ended, where that is known
+    is_handover: bool = False  # the owner broke off its steps itself: they count as never begun
+    sessions: tuple[Id, ...] | None = None  # only those, and their actions; None: all
+
+
+class RetrySession(Struct, frozen=True, kw_only=True):
+    """`retry` a session that ended as an error: it goes on with the step that failed."""
+
+    session_id: Id
+    now: Time
+
+
+class RetryAction(Struct, frozen=True, kw_only=True):
+    """`retry_action`: enqueue a failed action's payload again, for the same session."""
+
+    id: Id  # the failed one's
+    new_id: Id
+    now: Time
+
+
+class DiscardAction(Struct, frozen=True, kw_only=True):
+    """`discard_action`: a failed action is no dead letter any more; a delayed one is cancelled, and a
+    periodic one, named by any of its occurrences, comes no more.
+    """
+
+    id: Id
+    now: Time | None = None  # the Core fills this in
 
 
 class ActionCompletion(Struct, frozen=True, kw_only=True):
@@ -144,6 +190,9 @@ class SessionWrite(Struct, frozen=True, kw_only=True):
     steps: tuple[AgentStep, ...] = ()
     messages: tuple[ConversationMessage, ...] = ()
     finished: tuple[ActionCompletion, ...] = ()
+    actions: tuple[Action, ...] = ()  # for sessions that hear the messages: the Core fills this in
+    now: Time | None = None  # the Core fills this in: from when periodic actions are due next
+    cursors: tuple[ConversationCursor, ...] = ()  # how far its steps have read in conversations
 
 
 class SessionWriteResult(Struct, frozen=True, kw_only=True):
@@ -152,7 +201,8 @@ class SessionWriteResult(Struct, frozen=True, kw_only=True):
     state: AgentState | None = None
     steps: tuple[AgentStep, ...] = ()
     messages: tuple[ConversationMessage, ...] = ()
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action, ...] = ()  # those that ended, and the next occurrences of periodic ones
+    created: tuple[CreateAgentSession, ...] = ()  # sessions of periodic creations
 
 
 class ActionQuery(Struct, frozen=True, kw_only=True):
@@ -166,6 +216,7 @@ class ActionQuery(Struct, frozen=True, kw_only=True):
     status: ActionStatus | None = None
     limit: Limit = DEFAULT_LIMIT
     offset: Count = 0
+    series_id: Id | None = None
 
 
 class StateQuery(Struct, frozen=True, kw_only=True):
@@ -197,6 +248,7 @@ class AgentStepList(Struct, frozen=True, kw_only=True):
     """Steps."""
 
     steps: tuple[AgentStep, ...]
+    more: bool = False
 
 
 class AgentSessionQuery(Struct, frozen=True, kw_only=True):
@@ -226,6 +278,7 @@ class ConversationList(Struct, frozen=True, kw_only=True):
     """Conversations."""
 
     conversations: tuple[Conversation, ...]
+    more: bool = False
 
 
 class EndParticipation(Struct, frozen=True, kw_only=True):
@@ -236,9 +289,9 @@ class EndParticipation(Struct, frozen=True, kw_only=True):
 
 
 class ParticipantQuery(Struct, frozen=True, kw_only=True, rename={"is_present": "here"}):
-    """`participants`, in the order in which they joined."""
+    """`participants`, in the order in which they joined; of a conversation or, in the store, of all."""
 
-    conversation_id: Id
+    conversation_id: Id | None = None
     is_present: bool = False  # only those that haven't left
     session_id: Id | None = None
 
@@ -270,6 +323,7 @@ class ConversationMessageList(Struct, frozen=True, kw_only=True):
     """Messages."""
 
     messages: tuple[ConversationMessage, ...]
+    more: bool = False
 
 
 class CursorQuery(Struct, frozen=True, kw_only=True):
@@ -285,11 +339,53 @@ class CursorResult(Struct, frozen=True, kw_only=True):
     cursor: ConversationCursor | None
 
 
+class ChangeQuery(Struct, frozen=True, kw_only=True):
+    """`changes`: rows that changed after a number, each as it stands now."""
+
+    after: Count = 0
+    limit: Limit = MAX_LIMIT
+
+
+class ChangedRows(Struct, frozen=True, kw_only=True):
+    """Rows that changed, in no order among them; a row that changed twice is there once."""
+
+    last: Count  # where the next query goes on
+    states: tuple[AgentState, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
+    actions: tuple[Action, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    participants: tuple[Participant, ...] = ()
+    conversations: tuple[Conversation, ...] = ()
+
+
+class PruneRows(Struct, frozen=True, kw_only=True):
+    """`prune` sessions that have ended, and conversations that no session is left of."""
+
+    before: Time | None = None  # those go that ended, or in which the last was said, earlier
+    keep: Count | None = None  # of each, no more than so many stay, the newest
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500  # rows that are deleted at one go
+
+
+class PrunedRows(Struct, frozen=True, kw_only=True):
+    """How many rows were deleted."""
+
+    sessions: Count = 0
+    actions: Count = 0
+    steps: Count = 0
+    conversations: Count = 0
+    messages: Count = 0
+    has_more: bool = False  # whether the limit was reached, so that more may be left
+
+
 class RuntimeStoreInfo(Struct, frozen=True, kw_only=True):
     """`info`: where a store keeps, and how much."""
 
-    kind: str  # "sqlite", "lance", "memory"
+    kind: str  # "sqlite", "memory"
     place: str
     live: Count  # sessions that need a worker
     open: Count  # actions that are queued or claimed
     size: Count | None = None  # bytes
+    delayed: Count = 0  # of the open actions, those whose time hasn't come
+    next_due: Time | None = None  # when the first of them is due
+    waits_since: Time | None = None  # since when the oldest waits that is due and not claimed
+    waiting: Count = 0  # sessions whose creation is one of them: they need no worker yet

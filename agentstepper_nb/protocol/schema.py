@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, chat, error_codes, runtime, runtime_requests, runtime_store_messages, ui
+from . import agent, chat, error_codes, fleet, runtime, runtime_requests, runtime_store_messages, ui
 from .envelope import MessageTable
 
 _TEMPLATE = "#/$defs/{name}"
@@ -25,6 +25,12 @@ _runtime_requests = MessageTable(
     join=runtime_requests.NewParticipant,
     leave=runtime_requests.LeaveConversation,
     say=runtime_requests.NewMessage,
+    retry=runtime_requests.RetryAgentSession,
+    retry_action=runtime_requests.RetryFailedAction,
+    discard_action=runtime_store_messages.DiscardAction,
+    fleet=fleet.FleetQuery,
+    halt_runs=fleet.HaltRuns,
+    continue_runs=fleet.ContinueRuns,
     actions=runtime_store_messages.ActionQuery,
     states=runtime_store_messages.StateQuery,
     steps=runtime_store_messages.StepQuery,
@@ -39,6 +45,12 @@ _runtime_results = MessageTable(
     join=runtime.Participant,
     leave=runtime.Participant,
     say=runtime.ConversationMessage,
+    retry=runtime.AgentState,
+    retry_action=runtime_store_messages.ActionList,
+    discard_action=runtime_store_messages.ActionList,
+    fleet=fleet.FleetSummary,
+    halt_runs=fleet.RunsChanged,
+    continue_runs=fleet.RunsChanged,
     actions=runtime_store_messages.ActionList,
     states=runtime_store_messages.AgentStateList,
     steps=runtime_store_messages.AgentStepList,

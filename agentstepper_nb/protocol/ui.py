@@ -6,9 +6,9 @@ them, so that it parses a copy to show and sends back text only where the person
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from .breakpoint_rules import BreakpointChanged as BreakpointChanged
 from .breakpoint_rules import BreakpointGone as BreakpointGone
@@ -19,10 +19,35 @@ from .breakpoint_rules import DryRunBreakpoint as DryRunBreakpoint
 from .breakpoint_rules import PricesChanged as PricesChanged
 from .breakpoint_rules import SetBreakpoint as SetBreakpoint
 from .breakpoint_rules import SetPrices as SetPrices
-from .data_model import ApprovalPrompt, Commit, FileBody, RowNote, Run, TimelineRow
+from .call_answers import GuidePrompt as GuidePrompt
+from .call_answers import RaiseError as RaiseError
+from .call_answers import SkipCall as SkipCall
+from .data_model import ApprovalPrompt, Commit, Failure, FileBody, RowNote, Run, TimelineRow
 from .delta_encoding import EncodedContent
+from .edit_rules import EDIT_RULE_COMMANDS, EditRuleDefinition
+from .edit_rules import EditRuleChanged as EditRuleChanged
+from .edit_rules import EditRuleDryRun as EditRuleDryRun
+from .edit_rules import EditRuleExported as EditRuleExported
+from .edit_rules import EditRuleGone as EditRuleGone
 from .envelope import MessageTable
 from .field_types import Count, Reason
+from .inspection import ANSWERS as INSPECTION_ANSWERS
+from .inspection import COMMANDS as INSPECTION_COMMANDS
+from .inspection import InspectionResult
+from .overview import GetOverview, RunOverview
+from .query_samples import SAMPLING_ANSWERS, SAMPLING_COMMANDS, SamplingAnswer
+from .run_changes import DeleteRun as DeleteRun
+from .run_changes import ExportRun as ExportRun
+from .run_changes import ImportRun as ImportRun
+from .run_changes import RenameRun as RenameRun
+from .run_changes import RunExported as RunExported
+from .run_changes import RunImported as RunImported
+from .run_changes import TagRun as TagRun
+from .run_changes import WriteNote as WriteNote
+from .run_profile import GetModelInfo as GetModelInfo
+from .run_profile import GetProfile as GetProfile
+from .run_profile import ModelInfoList as ModelInfoList
+from .run_profile import RunProfile as RunProfile
 from .run_queries import CloseRun as CloseRun
 from .run_queries import CommitsPage as CommitsPage
 from .run_queries import FindRows as FindRows
@@ -37,14 +62,10 @@ from .run_queries import RunOpened as RunOpened
 from .run_queries import RunsListed as RunsListed
 from .run_queries import SearchResults as SearchResults
 from .run_queries import SearchRuns as SearchRuns
+from .start_methods import RunStartedAgain as RunStartedAgain
+from .start_methods import StartAgain as StartAgain
+from .step_targets import StepTarget
 from .store_info import StoreInfo
-
-#: What a person writes: a tag, a note.
-Tag = Annotated[str, Meta(min_length=1, max_length=60)]
-NoteText = Annotated[str, Meta(max_length=10_000)]
-Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
-#: How a run travels as a file: as version 1's, or as a zip of all there is.
-Format = Literal["run", "archive"]
 
 # ---- view to Core: commands, each answered by `ok` or `error` with the command's id -----------------
 
@@ -83,6 +104,9 @@ class StepRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoi
     halt_point: str | None = None
     revision: int | None = None
     edit: str | None = None  # JSON text to set as the edit first; needs halt point and revision
+    target: StepTarget | UnsetType = (
+        UNSET  # where it halts; UNSET: at the next halt point of any scope
+    )
 
 
 class ContinueRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
@@ -142,50 +166,12 @@ class SetEdit(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoi
     sticky: bool | UnsetType = UNSET  # of a prompt: its messages are edited so in later ones, too
 
 
-class RenameRun(Struct, frozen=True, kw_only=True):
-    """Give a run another name."""
-
-    run: str
-    name: str
-
-
-class TagRun(Struct, frozen=True, kw_only=True):
-    """Give a run these tags, in place of those it has."""
-
-    run: str
-    tags: Tags
-
-
-class WriteNote(Struct, frozen=True, kw_only=True):
-    """Write beside a row, in place of what stands there; "" takes it away."""
-
-    run: str
-    message: str  # a row's id
-    text: NoteText
-
-
-class DeleteRun(Struct, frozen=True, kw_only=True):
-    """Delete a run that has ended."""
-
-    run: str
-
-
-class ExportRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunExported`."""
-
-    run: str
-    format: Format = "run"
-
-
-class ImportRun(Struct, frozen=True, kw_only=True):
-    """Take a run in from a file; answered by `RunImported`."""
-
-    data: str  # a `.run` file as it is, base64(zlib(JSON)), or an archive in base64
-
-
 class GetStore(Struct, frozen=True, kw_only=True):
     """Answered by `StoreChanged`."""
 
+
+#: Commands whose names are words of Python.
+_KEYWORD_COMMANDS: Final[dict[str, type[Struct]]] = {"continue": ContinueRun, "raise": RaiseError}
 
 from_ui = MessageTable(
     "unknown_command",
@@ -200,9 +186,11 @@ from_ui = MessageTable(
     get_message=GetMessage,
     get_change=GetChange,
     step=StepRun,
-    **{"continue": ContinueRun},
+    **_KEYWORD_COMMANDS,
     approve=ApproveCall,
     deny=DenyCall,
+    skip=SkipCall,
+    guide=GuidePrompt,
     halt=HaltRun,
     stop=StopRun,
     edit=SetEdit,
@@ -210,6 +198,7 @@ from_ui = MessageTable(
     delete_stop=DeleteBreakpoint,
     try_stop=DryRunBreakpoint,
     set_prices=SetPrices,
+    **EDIT_RULE_COMMANDS,
     rename_run=RenameRun,
     tag_run=TagRun,
     note=WriteNote,
@@ -218,6 +207,12 @@ from_ui = MessageTable(
     import_run=ImportRun,
     search=SearchRuns,
     get_store=GetStore,
+    get_profile=GetProfile,
+    get_model_info=GetModelInfo,
+    get_overview=GetOverview,
+    start_again=StartAgain,
+    **INSPECTION_COMMANDS,
+    **SAMPLING_COMMANDS,
 )
 
 # ---- Core to view -----------------------------------------------------------------------------------
@@ -234,6 +229,9 @@ class CoreHello(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops
     store: StoreInfo  # without its size
     breakpoints: tuple[BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
+    edit_rules: tuple[EditRuleDefinition, ...] | UnsetType = (
+        UNSET  # in that order, where there are any
+    )
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):
@@ -300,6 +298,11 @@ class MessageBody(Struct, frozen=True, kw_only=True, rename={"is_strict_json": "
     reason: str | None = None  # why it was denied
     always: bool = False  # it was approved, and from now on without being asked
     traceback: str = ""  # of the exception that ended the event
+    supplied: str | UnsetType = UNSET  # as these of `HaltPoint`
+    raised: Failure | UnsetType = UNSET
+    guides: tuple[str, ...] | UnsetType = UNSET
+    edit_rules: tuple[str, ...] | UnsetType = UNSET
+    schema: str | UnsetType = UNSET
 
 
 class ChangeBody(Struct, frozen=True, kw_only=True):
@@ -309,20 +312,6 @@ class ChangeBody(Struct, frozen=True, kw_only=True):
     commit: str
     path: str
     body: FileBody | None  # null: binary or too large
-
-
-class RunExported(Struct, frozen=True, kw_only=True):
-    """Answers `ExportRun`."""
-
-    name: str
-    data: str  # a `.run` file as it is, or an archive in base64
-    format: Format = "run"
-
-
-class RunImported(Struct, frozen=True, kw_only=True):
-    """Answers `ImportRun`."""
-
-    run: Run
 
 
 class UiError(Struct, frozen=True, kw_only=True):
@@ -339,6 +328,10 @@ CoreToUi = (
     | BreakpointGone
     | PricesChanged
     | DryRunAnswer
+    | EditRuleChanged
+    | EditRuleGone
+    | EditRuleDryRun
+    | EditRuleExported
     | RunsListed
     | RowsPage
     | RowsFound
@@ -357,6 +350,12 @@ CoreToUi = (
     | RunExported
     | RunImported
     | SearchResults
+    | RunProfile
+    | ModelInfoList
+    | RunOverview
+    | RunStartedAgain
+    | InspectionResult
+    | SamplingAnswer
     | UiError
 )
 to_ui = MessageTable(
@@ -365,6 +364,10 @@ to_ui = MessageTable(
     stop_gone=BreakpointGone,
     prices=PricesChanged,
     stop_tried=DryRunAnswer,
+    edit_rule=EditRuleChanged,
+    edit_rule_gone=EditRuleGone,
+    edit_rule_tried=EditRuleDryRun,
+    edit_rule_exported=EditRuleExported,
     runs=RunsListed,
     rows=RowsPage,
     rows_found=RowsFound,
@@ -383,5 +386,11 @@ to_ui = MessageTable(
     run_exported=RunExported,
     run_imported=RunImported,
     found=SearchResults,
+    profile=RunProfile,
+    model_info=ModelInfoList,
+    overview=RunOverview,
+    started_again=RunStartedAgain,
     error=UiError,
+    **INSPECTION_ANSWERS,
+    **SAMPLING_ANSWERS,
 )

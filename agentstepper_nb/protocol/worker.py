@@ -14,8 +14,6 @@ from msgspec import Meta, Raw, Struct
 from .envelope import MessageTable
 from .field_types import Count, Name
 
-#: Where workers connect, behind the Jupyter server's base URL.
-WORKER_PATH = "agentstepper/worker"
 #: The version spoken.
 WORKER_VERSION = 1
 #: How many items one message may make room for.
@@ -71,11 +69,12 @@ class RpcResult(Struct, frozen=True, kw_only=True):
     value: Raw = Raw(b"null")
 
 
-class RpcFailure(Struct, frozen=True, kw_only=True):
+class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request was refused or broke off, under its id; without an id: a message was refused."""
 
     code: str
     message: str
+    retry_after_s: float | None = None  # after which the request may be sent again
 
 
 WorkerMessage = (

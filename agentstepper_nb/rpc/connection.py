@@ -17,8 +17,8 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from .._version import __version__
-from ..discover import CoreEndpoint
-from ..errors import ConnectionLostError, ProtocolError
+from ..discover import CoreEndpoint, explain_tls_error, make_tls_context
+from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
 from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from ..protocol.worker import (
     WORKER_VERSION,
@@ -142,7 +142,11 @@ async def open_socket(endpoint: CoreEndpoint) -> ClientConnection:
         if error.response.status_code in (401, 403, 404):
             raise RpcRefusedError(_explain_refusal(endpoint, error.response)) from None
         raise _make_lost_error(endpoint, error, f": {_describe_body(error.response)}") from None
+    except DiscoveryError as error:  # a file of certificates
+        raise RpcRefusedError(str(error)) from None
     except (OSError, InvalidHandshake) as error:
+        if (said := explain_tls_error(endpoint.url, error)) is not None:
+            raise RpcRefusedError(said) from None
         raise _make_lost_error(endpoint, error) from None
 
 
@@ -150,6 +154,7 @@ def _opened(endpoint: CoreEndpoint) -> connect:
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
     return connect(
         endpoint.url,
+        ssl=make_tls_context(endpoint.url),
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         additional_headers=headers,
         proxy=None,

@@ -17,7 +17,8 @@ T = TypeVar("T")
 Client = TypeVar("Client")
 Client_co = TypeVar("Client_co", covariant=True)
 
-_POLL_S: Final = 1.0  # seconds
+#: Seconds after which who waits for a result looks whether the thread has ended.
+POLL_INTERVAL_S: Final = 1.0
 _CLOSED_MESSAGE: Final = (
     "This connection is closed, or belongs to the process before a fork. Connect again."
 )
@@ -28,9 +29,11 @@ class LoopThread:
 
     Args:
         name: The thread's.
+        poll_interval_s: Seconds after which who waits for a result looks whether the thread has ended.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, poll_interval_s: float = POLL_INTERVAL_S) -> None:
+        self._poll_interval_s = poll_interval_s
         self._pid = os.getpid()
         self._is_abandoned = False
         self._started: Future[asyncio.AbstractEventLoop] = Future()
@@ -82,7 +85,7 @@ class LoopThread:
         the loop let fall is never set: so it wakes by itself, to look.
         """
         while not outcome.done():
-            wait((outcome,), _POLL_S)
+            wait((outcome,), self._poll_interval_s)
             if not self.is_running and not outcome.done():
                 raise RuntimeError(_CLOSED_MESSAGE)
 

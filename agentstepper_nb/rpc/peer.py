@@ -74,6 +74,7 @@ class RequestFailed(Struct, frozen=True):
     id: str
     code: str
     message: str
+    retry_after_s: float | None = None
 
 
 class MessageRejected(Struct, frozen=True):
@@ -244,9 +245,11 @@ class Peer:
         """Answer a request, or end its stream."""
         self._answer(id, RpcResult(value=value))
 
-    def send_failure(self, id: str, code: str, message: str) -> None:
+    def send_failure(
+        self, id: str, code: str, message: str, retry_after_s: float | None = None
+    ) -> None:
         """Refuse a request, or break its stream off."""
-        self._answer(id, RpcFailure(code=code, message=message))
+        self._answer(id, RpcFailure(code=code, message=message, retry_after_s=retry_after_s))
 
     def _answer(self, id: str, answer: RpcResult | RpcFailure) -> None:
         if not self._serving.pop(id).cancelled:
@@ -282,7 +285,9 @@ class Peer:
         if id is None:
             return ErrorReceived(failed.code, failed.message)
         known = self._requests.pop(id, None)
-        return None if known is None else RequestFailed(id, failed.code, failed.message)
+        if known is None:
+            return None
+        return RequestFailed(id, failed.code, failed.message, failed.retry_after_s)
 
     def _receive_request(self, id: str, request: RpcRequest) -> PeerEvent:
         if id in self._serving:

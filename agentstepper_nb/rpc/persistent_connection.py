@@ -19,12 +19,9 @@ from .session import RpcService, RpcSession
 
 Value = TypeVar("Value")
 
-#: Seconds to wait before dialling again: at first, and at most.
-_FIRST_WAIT_S: Final = 0.1
-_MAX_WAIT_S: Final = 5.0
 #: Seconds in which a refusal isn't final where there was a connection before: a Core that starts again
 #: listens before its new token can be found.
-_REFUSAL_GRACE_S: Final = 30.0
+REFUSAL_GRACE_S: Final = 30.0
 
 #: Says where the Core is. Asked before each dialling: one that started again may have a new token.
 FindEndpoint = Callable[[], CoreEndpoint]
@@ -106,6 +103,9 @@ async def maintain_connection(
     caller: ReconnectingCaller,
     log: logging.Logger,
     connection: RpcConnection | None = None,
+    *,
+    backoff: Backoff | None = None,
+    refusal_grace_s: float = REFUSAL_GRACE_S,
 ) -> NoReturn:
     """Be connected for as long as this task isn't cancelled.
 
@@ -115,12 +115,14 @@ async def maintain_connection(
         caller: Opened while there is a connection.
         log: Gets a line for each connection.
         connection: A connection to begin with; None: one is dialled.
+        backoff: Says how long to wait before dialling again.
+        refusal_grace_s: Seconds in which a refusal isn't final where there was a connection before.
 
     Raises:
         NotTakenError: The Core refuses this connection.
     """
     clock = asyncio.get_running_loop().time
-    backoff = Backoff(_FIRST_WAIT_S, _MAX_WAIT_S)
+    backoff = backoff or Backoff()
     refusal_final_at = clock()  # from when on a refusal is final
     while True:
         try:
@@ -128,7 +130,7 @@ async def maintain_connection(
                 connection = await open_connection(find(), services, log)
             await _serve_until_closed(connection, services, caller, log)
             backoff.reset()
-            refusal_final_at = clock() + _REFUSAL_GRACE_S
+            refusal_final_at = clock() + refusal_grace_s
         except ConnectionLostError as error:
             if isinstance(error, RpcRefusedError) and clock() >= refusal_final_at:
                 raise

@@ -204,7 +204,9 @@ class RpcSession:
 
     def _unwrap(self, response: _Response) -> Raw:
         if isinstance(response, RequestFailed):
-            raise CommandError(response.code, response.message)
+            raise CommandError(
+                response.code, response.message, retry_after_s=response.retry_after_s
+            )
         return response.value
 
     def _forget(self, id: str) -> None:
@@ -227,7 +229,11 @@ class RpcSession:
             if request.window:
                 return await self._serve_stream(received.id, service, received)
             return _encode(await service.call(request.method, request.params))
-        except (CommandError, ProtocolError) as error:
+        except CommandError as error:
+            return RpcFailure(
+                code=error.code, message=error.message, retry_after_s=error.retry_after_s
+            )
+        except ProtocolError as error:
             return RpcFailure(code=error.code, message=error.message)
         except Exception as error:
             what = f"{request.service}.{request.method}"[:_MAX_SHOWN_CHARS]
@@ -247,7 +253,7 @@ class RpcSession:
         del self._serving[id]
         answer = _CANCELLED if task.cancelled() else task.result()
         if isinstance(answer, RpcFailure):
-            self._peer.send_failure(id, answer.code, answer.message)
+            self._peer.send_failure(id, answer.code, answer.message, answer.retry_after_s)
         else:
             self._peer.send_result(id, answer)
         self._flush()

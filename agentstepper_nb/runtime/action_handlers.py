@@ -127,6 +127,8 @@ class ActionHandlers:
         try:
             agent = await self._session_host.host_session(state)
         except CommandError as error:
+            if error.code in LOST_CLAIM_CODES:
+                raise
             await self._session_host.fail_session(state, error, (self._make_failed(action, error),))
         else:
             await operation(agent, self._make_done(action))

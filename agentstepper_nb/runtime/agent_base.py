@@ -7,6 +7,8 @@ event loop, and each initialises what comes after it, so that they go together i
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Coroutine
 from typing import Any
 
 
@@ -109,3 +111,26 @@ class StopMixin:
 
 class Controllable(InterruptMixin, PauseMixin, StopMixin):
     """Can be told something, asked to pause and to go on, and asked to stop."""
+
+
+async def wait_first_completed(
+    *waits: Coroutine[Any, Any, object], timeout_s: float = math.inf
+) -> bool:
+    """Wait until one of these is over; the others are cancelled.
+
+    Args:
+        waits: What is waited for.
+        timeout_s: Seconds to wait at most.
+
+    Returns:
+        Whether one was over in that time.
+    """
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        limit = None if timeout_s == math.inf else timeout_s
+        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        return bool(done)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..errors import AgentStepperError, ConnectionLostError, StepFrameError
 from ..sdk.async_stepper import AsyncAgentStepper
+from ..sdk.base_stepper import InitialMode
 from ..sdk.event_blocks import ToolInvocation
 from .frame import FrameIn, FrameOut
 from .frame_codec import check_output, decode_edited_input, decode_edited_output, encode_frame
@@ -25,9 +26,11 @@ class StepAttempt:
 
     Args:
         frame: What it is given: with a person's edit, from that on.
+        read: The last message that it read, of each conversation; known once it has given a frame.
     """
 
     frame: FrameIn
+    read: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Does a step.
@@ -40,28 +43,48 @@ class DebuggedRun:
     Args:
         moniker: What steps are called there.
         log: Told once that there is none.
+        close_timeout_s: Seconds that the goodbye may take.
     """
 
-    def __init__(self, moniker: str, log: logging.Logger) -> None:
+    def __init__(
+        self, moniker: str, log: logging.Logger, close_timeout_s: float = CLOSE_TIMEOUT_S
+    ) -> None:
+        self._close_timeout_s = close_timeout_s
         self.dbg: AsyncAgentStepper | None = None
         self.task: MonikerContext | None = None
         """What the moniker works with: it loses the debugger where we do."""
         self._moniker = moniker
         self._log = log
 
-    async def open(self, name: str, *, step: bool) -> None:
+    async def open(
+        self, name: str, *, step: bool, url: str | None = None, token: str | None = None
+    ) -> None:
         """Open a run, if there is a debugger.
 
         Args:
             name: What it is called.
             step: Whether it begins stepping.
+            url: Where it connects to; None: the Core is discovered.
+            token: The agent token there.
         """
+        mode: InitialMode = "step" if step else "continue"
         try:
             self.dbg = await AsyncAgentStepper.connect(
-                name, stop_on_entry=False, mode="step" if step else "continue"
+                name, url=url, token=token, stop_on_entry=False, mode=mode
             )
         except (AgentStepperError, OSError) as error:
             self._log.warning("the debugger doesn't show %s: %s", name, error)
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it waits at a halt point. From any thread."""
+        dbg = self.dbg
+        return dbg is not None and dbg._current_session().link.is_halted
+
+    def on_halted(self, callback: Callable[[], None]) -> None:
+        """Call this, on any thread, each time that `is_halted` may be another."""
+        if self.dbg is not None:
+            self.dbg._current_session().link.on_halted(callback)
 
     async def step(self, attempt: StepAttempt, run_step: StepFunction) -> FrameOut:
         """Do a step, in a person's hands where a debugger is there.
@@ -106,7 +129,7 @@ class DebuggedRun:
             return
         kind = None if error is None else type(error)
         try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            async with asyncio.timeout(self._close_timeout_s):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
             self._log.info("The run of %s could not be closed: %r", dbg.program_name, why)

@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ..errors import AgentStopped, CommandError
+from ..json_log import set_log_fields
 from ..protocol.runtime import Action, ActionKind, ActionStatus, AgentState
 from ..protocol.runtime_requests import SubscribeWakes
 from ..protocol.runtime_store_messages import (
@@ -24,6 +25,7 @@ from ..protocol.runtime_store_messages import (
     SessionWrite,
 )
 from .session_writer import to_storable_text
+from .worker_capacity import WorkerCapacity
 
 if TYPE_CHECKING:
     from .remote_queue import RemoteQueue
@@ -100,6 +102,7 @@ class Dispatcher:
         lease_s: Seconds that leases last.
         poll_s: Seconds between two looks that nothing woke.
         max_actions: Actions that are under way at once.
+        capacity: What the worker takes; None: everything.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class Dispatcher:
         lease_s: float = LEASE_S,
         poll_s: float = POLL_S,
         max_actions: int = MAX_ACTIONS,
+        capacity: WorkerCapacity | None = None,
     ) -> None:
         self._queue = queue
         self._handlers = handlers
@@ -124,9 +128,13 @@ class Dispatcher:
         self._lease_s = lease_s
         self._poll_s = poll_s
         self._max_actions = max_actions
+        self._capacity = capacity or WorkerCapacity()
+        self._capacity.count_sessions = lambda: len(self._list_session_ids())
         self._wake_requested = asyncio.Event()
         self._renewal_due = asyncio.Event()
-        self._loops: list[asyncio.Task[None]] = []
+        self._idle = asyncio.Event()  # no action is being done
+        self._idle.set()
+        self._loops: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[Action, asyncio.Task[None]]] = {}
 
     @property
@@ -145,23 +153,29 @@ class Dispatcher:
             task = asyncio.create_task(
                 self._run_repeatedly(name, iteration), name=f"dispatcher {name}"
             )
-            self._loops.append(task)
+            self._loops[name] = task
 
     async def close(self) -> None:
         """Claim no more, and break off what is under way: it stays open, for others. Idempotent."""
-        loops, self._loops = self._loops, []
-        tasks = [*loops, *(task for _, task in self._running.values())]
+        loops, self._loops = self._loops, {}
+        tasks = [*loops.values(), *(task for _, task in self._running.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def stop_listening(self) -> None:
+        """Be no dispatcher any more in the Core's eyes; the actions of own sessions are still done."""
+        if "wakes" in self._loops:
+            self._loops["wakes"].cancel()
+
+    async def wait_idle(self) -> None:
+        """Wait until no action is being done."""
+        await self._idle.wait()
+
     async def release(self) -> None:
         """Give all leases back, so that nobody has to wait until they are over; after `close`."""
-        try:
-            async with asyncio.timeout(_RELEASE_TIMEOUT_S):
-                await self._queue.release(ReleaseLeases(owner=self._owner, until=self._clock()))
-        except (TimeoutError, CommandError) as error:
-            self._log.info("the leases could not be released, and expire by themselves: %s", error)
+        request = ReleaseLeases(owner=self._owner, until=self._clock(), is_handover=True)
+        await release_leases(self._queue, request, self._log)
 
     # ---- loops --------------------------------------------------------------------------------------
 
@@ -180,7 +194,8 @@ class Dispatcher:
                 last_error = ""
 
     async def _listen_for_wakes(self) -> None:
-        async with aclosing(self._queue.wakes(SubscribeWakes(owner=self._owner))) as wakes:
+        request = SubscribeWakes(owner=self._owner, offer=self._capacity.offer)
+        async with aclosing(self._queue.wakes(request)) as wakes:
             # Leases are cut where a connection breaks: with the next one they are ours again.
             async for _ in wakes:
                 self._wake_requested.set()
@@ -202,7 +217,7 @@ class Dispatcher:
         self._renewal_due.clear()
         before = self._local_sessions.local_epochs()
         now = self._clock()
-        session_ids = {*before, *(action.session_id for action in self.running_actions)}
+        session_ids = self._list_session_ids()
         renewed = await self._queue.renew(
             RenewLeases(
                 owner=self._owner,
@@ -220,18 +235,25 @@ class Dispatcher:
         await self._wake_requested.wait()
         self._wake_requested.clear()
         while len(self._running) < self._max_actions:
-            now = self._clock()
-            claimed = await self._queue.claim(
-                ClaimAction(
-                    owner=self._owner,
-                    now=now,
-                    lease_until=now + self._lease_s,
-                    held=tuple(self._running),
+            async with self._capacity.take() as room:
+                now = self._clock()
+                claimed = await self._queue.claim(
+                    ClaimAction(
+                        owner=self._owner,
+                        now=now,
+                        lease_until=now + self._lease_s,
+                        held=tuple(self._running),
+                        offer=self._capacity.choose_offer(room),
+                    )
                 )
-            )
-            if claimed.action is None:
-                return
-            self._start_action(claimed.action, claimed.state)
+                if claimed.action is None:
+                    return
+                self._start_action(claimed.action, claimed.state)
+
+    def _list_session_ids(self) -> set[str]:
+        """The sessions that live here, and those of the actions that are being done."""
+        running_ids = (action.session_id for action in self.running_actions)
+        return {*self._local_sessions.local_epochs(), *running_ids}
 
     # ---- one action ---------------------------------------------------------------------------------
 
@@ -242,16 +264,20 @@ class Dispatcher:
             self._execute(action, state), name=f"action {action.kind} {action.id}"
         )
         self._running[action.id] = (action, task)
+        self._idle.clear()
         task.add_done_callback(lambda _: self._on_action_done(action.id))
 
     def _on_action_done(self, id: str) -> None:
         _, task = self._running.pop(id)
+        if not self._running:
+            self._idle.set()
         self._wake_requested.set()  # its session's next one may be ready, and there is room
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("the task of action %s failed", id, exc_info=error)
 
     async def _execute(self, action: Action, state: AgentState | None) -> None:
         """Have it done; whatever that raises, the action doesn't stay open, unless we are to end."""
+        set_log_fields(action_id=action.id, session_id=action.session_id)
         try:
             await self._handlers[action.kind](action, state)
         except asyncio.CancelledError:
@@ -296,6 +322,21 @@ class Dispatcher:
             owner=self._owner,
             finished=(completion,),
         )
+
+
+async def release_leases(queue: RemoteQueue, request: ReleaseLeases, log: logging.Logger) -> None:
+    """Give leases back; where the Core can't be reached, they end by themselves.
+
+    Args:
+        queue: The Core's.
+        request: Whose leases.
+        log: Gets why they could not be given back.
+    """
+    try:
+        async with asyncio.timeout(_RELEASE_TIMEOUT_S):
+            await queue.release(request)
+    except (TimeoutError, CommandError) as error:
+        log.info("the leases could not be released, and expire by themselves: %s", error)
 
 
 def describe_error(error: BaseException) -> str:

@@ -10,12 +10,25 @@ from typing import Final
 from ..errors import CommandError
 from ..protocol import runtime_methods as methods
 from ..protocol.runtime_methods import Request, Result
-from ..protocol.runtime_requests import SERVICE, DispatcherWake, SubscribeWakes
+from ..protocol.runtime_requests import (
+    SERVICE,
+    DispatcherWake,
+    GetRuntimeStatus,
+    ModelCredit,
+    SubscribeWakes,
+    TakeModelCredit,
+)
 from ..protocol.runtime_store_messages import (
+    AdoptedSessions,
     AdoptSessions,
-    AgentStateList,
+    ChangedRows,
+    ChangeQuery,
     ClaimAction,
     ClaimedAction,
+    ConversationMessageList,
+    CursorQuery,
+    CursorResult,
+    MessageQuery,
     ReleaseLeases,
     RenewedLeases,
     RenewLeases,
@@ -29,7 +42,7 @@ _CONNECTION_LOST: Final = "worker_lost"
 #: The Core can't keep or read anything now: its disk is full, say.
 _STORE_FAILED: Final = "store_failed"
 #: Seconds before the next try then.
-RETRY_S = 1.0
+RETRY_S: Final = 1.0
 #: Seconds before the next try: a line may be known to be dead before its caller is detached.
 _RECONNECT_PAUSE_S: Final = 0.05
 
@@ -41,9 +54,11 @@ class RemoteQueue:
 
     Args:
         core: The worker's way to the Core.
+        retry_s: Seconds before the next try where the Core can't keep what it is asked to.
     """
 
-    def __init__(self, core: RpcCaller) -> None:
+    def __init__(self, core: RpcCaller, retry_s: float = RETRY_S) -> None:
+        self._retry_s = retry_s
         self._core = core
 
     async def claim(self, request: ClaimAction) -> ClaimedAction:
@@ -54,7 +69,7 @@ class RemoteQueue:
         """Renew all leases of an owner; see `RuntimeStore.renew`."""
         return await self._call(methods.RENEW, request)
 
-    async def adopt(self, request: AdoptSessions) -> AgentStateList:
+    async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
         """Take sessions that nobody has; see `RuntimeStore.adopt`."""
         return await self._call(methods.ADOPT, request)
 
@@ -65,6 +80,27 @@ class RemoteQueue:
     async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session; see `RuntimeStore.write`."""
         return await self._call(methods.WRITE, request)
+
+    async def changes(self, request: ChangeQuery) -> ChangedRows:
+        """Read rows that changed; see `RuntimeStore.changes`."""
+        return await self._call(methods.CHANGES, request)
+
+    async def cursor(self, request: CursorQuery) -> CursorResult:
+        """How far a session has read; see `RuntimeStore.cursor`."""
+        return await self._call(methods.CURSOR, request)
+
+    async def messages(self, request: MessageQuery) -> ConversationMessageList:
+        """Read messages of a conversation; see `RuntimeStore.messages`."""
+        return await self._call(methods.MESSAGES, request)
+
+    async def find_store_place(self) -> str:
+        """Where the Core's store is, as its `info` says."""
+        status = await self._call(methods.STATUS, GetRuntimeStatus())
+        return "" if status.store is None else status.store.place
+
+    async def take_model_credit(self, request: TakeModelCredit) -> ModelCredit:
+        """Ask whether a model may be called; see `hub.runtime.model_rates`."""
+        return await self._call(methods.TAKE_MODEL_CREDIT, request)
 
     async def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
@@ -92,4 +128,5 @@ class RemoteQueue:
         """Pass over that the connection is gone, or the disk full; other errors are raised on."""
         if error.code not in (_CONNECTION_LOST, _STORE_FAILED):
             raise error
-        await asyncio.sleep(_RECONNECT_PAUSE_S if error.code == _CONNECTION_LOST else RETRY_S)
+        is_lost = error.code == _CONNECTION_LOST
+        await asyncio.sleep(_RECONNECT_PAUSE_S if is_lost else self._retry_s)

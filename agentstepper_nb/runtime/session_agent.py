@@ -7,23 +7,22 @@ from functools import partial
 from typing import Final
 
 from ..errors import AgentStopped, CommandError
+from ..json_log import set_log_fields
 from ..protocol.runtime import AgentState, SessionStatus
 from ..protocol.runtime_store_messages import ActionCompletion
 from . import session_changes
 from .agent_base import AgentBase, Controllable
-from .debugged_run import DebuggedRun
 from .frame import FrameIn
-from .moniker import Moniker, MonikerContext, MonikerFactory
+from .moniker import MonikerFactory
+from .process_executor import RemoteStepError
 from .session_changes import FinishedStep
+from .session_steps import SessionSteps
 from .session_writer import LOST_SESSION_CODES, RuntimeContext, SessionWriter
-from .step_runner import STEP_FAILURE_TYPES, StepRunner, was_cancelled
+from .step_executor import STEP_FAILURE_TYPES, was_cancelled
+from .step_runner import StepRunner
 
-#: Seconds that a step which was cancelled has to end, before it is cancelled again.
-GRACE_S: Final = 1.0
 #: How often it is cancelled before it is left alone.
 MAX_CANCEL_ATTEMPTS: Final = 5
-#: Seconds that a moniker has to close.
-CLOSE_TIMEOUT_S: Final = 5.0
 
 
 class SessionAgent(AgentBase, Controllable):
@@ -42,12 +41,10 @@ class SessionAgent(AgentBase, Controllable):
         self, state: AgentState, make_moniker: MonikerFactory, runtime_context: RuntimeContext
     ) -> None:
         super().__init__(state.agent_id, state.session_id)
-        self._make_moniker = make_moniker
         self._runtime_context = runtime_context
         self._log = runtime_context.log
         self._session_writer = SessionWriter(state, runtime_context, self._cancel)
-        self._debugged_run = DebuggedRun(state.moniker, self._log)
-        self._moniker: Moniker | None = None
+        self._steps = SessionSteps(self, self._session_writer, make_moniker, runtime_context)
         self._task: asyncio.Task[None] | None = None
         self._steps_ended = asyncio.Event()  # no step is under way, and none will be
         self._ended = asyncio.Event()
@@ -93,9 +90,12 @@ class SessionAgent(AgentBase, Controllable):
         )
 
     async def pause(self, completion: ActionCompletion) -> None:
-        """Pause it: the step that is under way ends and is kept, and no other begins."""
-        await self._session_writer.write(
-            partial(session_changes.mark_paused, completion=completion),
+        """Pause it: no step begins any more. One that is under way ends and is kept before the session
+        is `paused`; until then it is pausing.
+        """
+        writer = self._session_writer
+        await writer.write(
+            lambda state: session_changes.mark_paused(state, writer.is_step_under_way, completion),
             on_written=self.request_pause,
         )
 
@@ -137,6 +137,18 @@ class SessionAgent(AgentBase, Controllable):
         await self._record_stopped(completion)
         if self._task is None:
             self._ended.set()
+
+    async def hand_over(self, timeout_s: float | None) -> None:
+        """End its life here once the step that is under way is kept: it goes on in another worker.
+
+        Args:
+            timeout_s: Seconds after which the step is broken off; None: never.
+        """
+        self._is_suspended = True
+        self.request_stop()
+        if self._task is not None:
+            await self._wait_for_steps_end(timeout_s)
+        await self.suspend()
 
     async def suspend(self) -> None:
         """End its life here, with nothing kept: the session goes on in another worker."""
@@ -182,7 +194,7 @@ class SessionAgent(AgentBase, Controllable):
             return
         for _ in range(MAX_CANCEL_ATTEMPTS):
             self._cancel()
-            if await self._wait_for_steps_end(GRACE_S):
+            if await self._wait_for_steps_end(self._runtime_context.cancel_grace_s):
                 return
         self._log.error(
             "session %s: its step ignores %d cancellations and is left running",
@@ -191,7 +203,7 @@ class SessionAgent(AgentBase, Controllable):
         )
         self._ended.set()
 
-    async def _wait_for_steps_end(self, timeout_s: float) -> bool:
+    async def _wait_for_steps_end(self, timeout_s: float | None) -> bool:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._steps_ended.wait()
@@ -211,6 +223,7 @@ class SessionAgent(AgentBase, Controllable):
         self._task = asyncio.create_task(self._run_to_end(), name=name)
 
     async def _run_to_end(self) -> None:
+        set_log_fields(session_id=self.session_id, agent_id=self.agent_id)
         why: BaseException | None = asyncio.CancelledError()
         try:
             why = await self._run()
@@ -221,26 +234,19 @@ class SessionAgent(AgentBase, Controllable):
         finally:
             self._steps_ended.set()
             try:
-                await self._close(why)
+                await self._steps.close(why)
             finally:
                 self._ended.set()
 
     async def _run(self) -> BaseException | None:
         """Do what is left to be done; what ended it, None where it is done."""
+        if self._is_suspended:
+            return asyncio.CancelledError()
         if self.stopping:
             await self._session_writer.write(session_changes.mark_stopped)
             return asyncio.CancelledError()
-        await self._open()
-        assert self._moniker is not None
-        runner = StepRunner(
-            self,
-            self._session_writer,
-            self._moniker,
-            self._debugged_run,
-            new_id=self._runtime_context.new_id,
-            clock=self._runtime_context.clock,
-            log=self._log,
-        )
+        await self._steps.open()
+        runner = StepRunner(self, self._session_writer, self._steps, self._runtime_context)
         await runner.run()
         return self._find_ending()
 
@@ -251,24 +257,6 @@ class SessionAgent(AgentBase, Controllable):
         if state.status is SessionStatus.ERROR:
             return RuntimeError(state.last_error)
         return asyncio.CancelledError()
-
-    async def _open(self) -> None:
-        state = self._session_writer.state
-        if self._runtime_context.debugger:
-            await self._debugged_run.open(f"{state.agent_id} · {state.moniker}", step=state.step)
-        dbg = self._debugged_run.dbg
-        run_id = None if dbg is None else dbg.run_id
-        if run_id is not None or state.status is SessionStatus.CREATED:
-            await self._session_writer.write(partial(session_changes.mark_started, run_id=run_id))
-        self._debugged_run.task = task = MonikerContext(
-            agent_id=self.agent_id,
-            session_id=self.session_id,
-            config=state.config,
-            data_dir=self._runtime_context.data_dir,
-            dbg=dbg,
-            log=self._log,
-        )
-        self._moniker = self._make_moniker(task)
 
     def _is_requested_end(self, error: BaseException) -> bool:
         """Whether somebody wanted it to end, and all that is to be kept is."""
@@ -285,9 +273,7 @@ class SessionAgent(AgentBase, Controllable):
             return
         self._log.error("session %s can't continue", self.session_id, exc_info=error)
         try:
-            await self._record_failure(
-                f"The session can't continue: {type(error).__name__}: {error}"
-            )
+            await self._record_failure(f"The session can't continue: {_describe_end(error)}")
         except Exception:
             self._log.exception("session %s: the failure can't be stored either", self.session_id)
 
@@ -310,11 +296,9 @@ class SessionAgent(AgentBase, Controllable):
                 raise
             await self._session_writer.write(partial(session_changes.mark_failed, error=error_text))
 
-    async def _close(self, why: BaseException | None) -> None:
-        if self._moniker is not None:
-            try:
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await self._moniker.close()
-            except (AgentStopped, *STEP_FAILURE_TYPES):
-                self._log.exception("session %s: its moniker could not be closed", self.session_id)
-        await self._debugged_run.close(why)
+
+def _describe_end(error: BaseException) -> str:
+    """Why a session can't go on; what a process reported names its type already."""
+    if isinstance(error, RemoteStepError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -14,11 +14,12 @@ from ..protocol.runtime import (
     LIVE_STATUSES,
     AgentState,
     AgentStep,
-    ConversationMessage,
-    SenderType,
+    ConversationCursor,
     SessionStatus,
 )
 from ..protocol.runtime_store_messages import ActionCompletion
+from ..protocol.step_losses import clear_tries, pause_between_steps
+from ..protocol.step_messages import make_step_message
 from .frame import FIRST_STEP, FrameIn, FrameOut
 from .session_limits import decide_outcome
 from .session_writer import (
@@ -30,6 +31,8 @@ from .session_writer import (
 
 #: Characters that wait to be told to the next step: a session that is paused hears all the while.
 MAX_GUIDANCE_CHARS = 2_000_000
+#: Until when a session waits that waits until it is told something: 2100, in POSIX seconds.
+NO_TIME = 4_102_444_800.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class FinishedStep:
         error: Why it failed.
         at: When it was over.
         latency_ms: How long it took; None where it wasn't begun.
+        read: The last message that it read, of each conversation.
     """
 
     frame: FrameIn
@@ -49,6 +53,7 @@ class FinishedStep:
     error: str | None
     at: float
     latency_ms: float | None
+    read: Mapping[str, str] = field(default_factory=dict)
 
 
 # ---- actions ----------------------------------------------------------------------------------------
@@ -58,19 +63,33 @@ def mark_created(state: AgentState, completion: ActionCompletion) -> SessionChan
     """The session begins."""
     if state.status is SessionStatus.CREATED:
         state = replace(state, status=SessionStatus.RUNNING)
+    # Until its first step has begun, what ends its worker is not its doing.
+    return SessionChange(replace(state, is_sharing=True), finished=(completion,))
+
+
+def mark_paused(
+    state: AgentState, is_step_under_way: bool, completion: ActionCompletion
+) -> SessionChange:
+    """It is paused, or is once the step that is under way has ended."""
+    _require_accepting(state)
+    state = replace(state, is_pausing=True)
+    if not is_step_under_way:
+        state = pause_between_steps(state)
     return SessionChange(state, finished=(completion,))
 
 
-def mark_paused(state: AgentState, completion: ActionCompletion) -> SessionChange:
-    """It pauses: the step that is under way is its last for now."""
-    _require_accepting(state)
-    return SessionChange(replace(state, status=SessionStatus.PAUSED), finished=(completion,))
+def end_pausing(state: AgentState) -> SessionChange:
+    """The step that was under way has ended without being kept: it is paused."""
+    return SessionChange(pause_between_steps(state))
 
 
 def mark_resumed(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """It goes on."""
     _require_accepting(state)
-    return SessionChange(replace(state, status=SessionStatus.RUNNING), finished=(completion,))
+    return SessionChange(
+        _end_wait(replace(state, status=SessionStatus.RUNNING, is_pausing=False)),
+        finished=(completion,),
+    )
 
 
 def replace_guidance(
@@ -78,7 +97,7 @@ def replace_guidance(
 ) -> SessionChange:
     """Its next frame is told this, and nothing else."""
     _require_accepting(state)
-    return SessionChange(replace(state, guidance=guidance), finished=(completion,))
+    return SessionChange(_wake(replace(state, guidance=guidance)), finished=(completion,))
 
 
 def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> SessionChange:
@@ -92,12 +111,12 @@ def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> 
             f"the limit is {MAX_GUIDANCE_CHARS:,}. Wait until the session has taken that "
             "step.",
         )
-    return SessionChange(replace(state, guidance=guidance), finished=(completion,))
+    return SessionChange(_wake(replace(state, guidance=guidance)), finished=(completion,))
 
 
 def mark_stopping(state: AgentState) -> SessionChange:
     """It is to stop."""
-    return SessionChange(replace(state, status=SessionStatus.STOPPING))
+    return SessionChange(replace(state, status=SessionStatus.STOPPING, is_pausing=False))
 
 
 def mark_destroyed(state: AgentState, completion: ActionCompletion) -> SessionChange:
@@ -119,6 +138,16 @@ def _require_accepting(state: AgentState) -> None:
         raise make_session_over_error(state.session_id)
 
 
+def _wake(state: AgentState) -> AgentState:
+    """A session that was waiting for guidance; one that waits before a retry goes on waiting."""
+    return state if state.attempt else replace(state, next_try_at=None)
+
+
+def _end_wait(state: AgentState) -> AgentState:
+    """A session that waits no longer, unless it waits for guidance."""
+    return state if state.next_try_at == NO_TIME else replace(state, next_try_at=None)
+
+
 def _as_text(guidance: Any) -> str:
     return guidance if isinstance(guidance, str) else msgspec.json.encode(guidance).decode()
 
@@ -126,23 +155,35 @@ def _as_text(guidance: Any) -> str:
 # ---- a life -----------------------------------------------------------------------------------------
 
 
-def mark_started(state: AgentState, run_id: str | None) -> SessionChange:
-    """A life of it begins, with a run of its own in the debugger."""
+def mark_started(state: AgentState, run_id: str | None, is_sharing: bool) -> SessionChange:
+    """A life of it begins, with a run of its own in the debugger, or goes on elsewhere.
+
+    Args:
+        state: The snapshot before it.
+        run_id: The new run; None: the snapshot names the one before.
+        is_sharing: Whether its steps share a process with those of other sessions.
+    """
     if state.status is SessionStatus.CREATED:
         state = replace(state, status=SessionStatus.RUNNING)
+    state = replace(state, is_sharing=is_sharing)
     return SessionChange(state if run_id is None else replace(state, run_id=run_id))
 
 
 def mark_stopped(state: AgentState, note: str | None = None) -> SessionChange:
     """It has stopped between two steps."""
-    state = replace(state, status=SessionStatus.STOPPED)
+    state = replace(state, status=SessionStatus.STOPPED, is_pausing=False)
     return SessionChange(_with_note(state, note))
 
 
 def mark_failed(state: AgentState, error: str) -> SessionChange:
     """It can't go on, and there is no place for a step that says why."""
     return SessionChange(
-        replace(state, status=SessionStatus.ERROR, last_error=to_storable_text(error))
+        replace(
+            state,
+            status=SessionStatus.ERROR,
+            last_error=to_storable_text(error),
+            is_pausing=False,
+        )
     )
 
 
@@ -152,6 +193,18 @@ def find_next_step(state: AgentState) -> str:
         return state.next_step_token
     first = state.config.get("first_step") if isinstance(state.config, dict) else None
     return first if isinstance(first, str) and first else FIRST_STEP
+
+
+def mark_try_failed(state: AgentState, error: str, next_try_at: float) -> SessionChange:
+    """A try of its step failed, and it waits for the next."""
+    return SessionChange(
+        replace(
+            state,
+            attempt=state.attempt + 1,
+            next_try_at=next_try_at,
+            last_error=to_storable_text(error),
+        )
+    )
 
 
 # ---- steps ------------------------------------------------------------------------------------------
@@ -164,6 +217,7 @@ def add_step(
     stops_on_done: bool,
     ran_s: float,
     new_id: Callable[[], str],
+    wait_s: float = 0.0,
 ) -> SessionChange:
     """A step, with the snapshot after it and what it says in the conversation.
 
@@ -173,18 +227,32 @@ def add_step(
         stops_on_done: Whether the moniker ends at a step that is done.
         ran_s: Seconds that the session has run.
         new_id: Gives ids.
+        wait_s: Seconds that it waits before its next step; inf: until it is told something.
     """
     after, note = _compute_state_after(state, finished_step, stops_on_done, ran_s)
+    if after.status in LIVE_STATUSES and after.guidance is None and wait_s > 0:
+        after = replace(after, next_try_at=min(finished_step.at + wait_s, NO_TIME))
     step = _make_step(state, finished_step, after, note, new_id())
-    messages = () if state.conversation_id is None else (_message(step, state, new_id()),)
-    return SessionChange(after, steps=(step,), messages=messages)
+    messages = (
+        ()
+        if state.conversation_id is None
+        else (make_step_message(step, state.conversation_id, new_id()),)
+    )
+    cursors = tuple(
+        ConversationCursor(
+            session_id=state.session_id, conversation_id=conversation, last_message_id=last
+        )
+        for conversation, last in finished_step.read.items()
+    )
+    return SessionChange(after, steps=(step,), messages=messages, cursors=cursors)
 
 
 def _compute_state_after(
     state: AgentState, finished_step: FinishedStep, stops_on_done: bool, ran_s: float
 ) -> tuple[AgentState, str | None]:
     context = StepRunnerState.from_state(state)
-    state = replace(context, pending_guidance=None).store_in(state)
+    state = clear_tries(replace(context, pending_guidance=None).store_in(state))
+    state = pause_between_steps(state)
     if finished_step.out is None:
         failed = replace(
             state,
@@ -203,6 +271,7 @@ def _compute_state_after(
         step_token=out.step,
         next_step_token=out.next_step,
         state=out.state,
+        last_error=None,
         result={"text": out.text, "data": out.data, "done": out.done},
     )
     return _with_note(after, outcome.note), outcome.note
@@ -231,26 +300,6 @@ def _make_step(
         notes="\n".join(notes) or None,
         latency_ms=finished_step.latency_ms,
         error=None if finished_step.error is None else to_storable_text(finished_step.error),
-    )
-
-
-def _message(step: AgentStep, state: AgentState, id: str) -> ConversationMessage:
-    assert state.conversation_id is not None
-    return ConversationMessage(
-        message_id=id,
-        conversation_id=state.conversation_id,
-        created_at=step.created_at,
-        sender_type=SenderType.AGENT,
-        agent_id=step.agent_id,
-        session_id=step.session_id,
-        text=step.text or step.error or "",
-        data=step.data,
-        status=step.status,
-        event_type="step",
-        iteration=step.iteration,
-        step_token=step.step_token,
-        next_step_token=step.next_step_token,
-        notes=step.notes,
     )
 
 

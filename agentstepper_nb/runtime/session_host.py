@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.runtime import AgentState
+from ..protocol.routes import RouteCount, find_route
+from ..protocol.runtime import AgentState, SessionStatus
 from ..protocol.runtime_store_messages import (
     ActionCompletion,
+    AdoptedSessions,
     AdoptSessions,
-    AgentStateList,
+    ReleaseLeases,
     RenewedLeases,
     SessionWrite,
 )
 from . import session_changes
-from .dispatcher import LOST_CLAIM_CODES, describe_error
+from .dispatcher import LOST_CLAIM_CODES, describe_error, release_leases
 from .frame import FrameIn
 from .moniker import MonikerFactory
 from .session_registry import SessionRegistry
 from .session_writer import RuntimeContext
+from .worker_capacity import WorkerCapacity
 
 if TYPE_CHECKING:
     from .remote_queue import RemoteQueue
@@ -58,6 +61,7 @@ class SessionHost:
         check_config: Checks a config.
         lease_s: Seconds that leases last.
         batch_size: Sessions that are taken in at once.
+        capacity: What the worker takes; None: everything.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class SessionHost:
         *,
         lease_s: float,
         batch_size: int = ADOPT_BATCH_SIZE,
+        capacity: WorkerCapacity | None = None,
     ) -> None:
         self.registry = registry
         self.runtime_context = runtime_context
@@ -80,16 +85,15 @@ class SessionHost:
         self._check_config = check_config
         self._lease_s = lease_s
         self._batch_size = batch_size
+        self._capacity = capacity or WorkerCapacity()
         self._unhostable: list[tuple[AgentState, CommandError]] = []
 
     # ---- for the dispatcher -------------------------------------------------------------------------
 
     async def adopt(self) -> None:
-        """Take in sessions that nobody has any more, a few at a time, until there are none."""
+        """Take in sessions that nobody has any more, a few at a time, while there are any, and room."""
         while True:
-            adopted = await self._adopt()
-            await self._host_all(adopted.states)
-            if len(adopted.states) < self._batch_size:
+            if not await self._adopt_batch():
                 return
             await asyncio.sleep(ADOPT_PAUSE_S)
 
@@ -109,7 +113,54 @@ class SessionHost:
                 self.runtime_context.log.info("the session %s no longer belongs to this worker", id)
                 lost_ids.append(id)
                 self.registry.drop(agent)
+        for surplus in renewed.hand_over:
+            self._start_hand_overs(surplus, before)
         return lost_ids
+
+    # ---- handing over -------------------------------------------------------------------------------
+
+    async def drain(self, timeout_s: float) -> None:
+        """Hand all sessions over, each after the step that is under way.
+
+        Args:
+            timeout_s: Seconds after which steps are broken off.
+        """
+        hand_overs = (
+            self.registry.hand_over(agent, timeout_s, self._release)
+            for agent in self.registry.list_agents()
+        )
+        await asyncio.gather(*hand_overs)
+
+    def _start_hand_overs(self, surplus: RouteCount, before: Mapping[str, int]) -> None:
+        """Hand some sessions over, those first that do nothing now.
+
+        Args:
+            surplus: How many are too many, by the Core's count.
+            before: What was held before it counted: what left since may be among these.
+        """
+        now = self.runtime_context.clock()
+        departing = self.registry.departing
+        agents = [
+            agent
+            for agent in self.registry.list_agents()
+            if find_route(agent.snapshot) == surplus.route
+        ]
+        staying = [agent for agent in agents if agent.session_id not in departing]
+        staying.sort(key=lambda agent: not _is_idle(agent.snapshot, now))
+        gone = sum(self.registry.get(id) is None for id in {*before, *departing})
+        left = len(agents) - len(staying) + gone
+        for agent in staying[: max(0, surplus.sessions - left)]:
+            self.runtime_context.log.info(
+                "the session %s is handed over to another worker", agent.session_id
+            )
+            self.registry.start_hand_over(agent, self._release)
+
+    async def _release(self, session_id: str) -> None:
+        context = self.runtime_context
+        request = ReleaseLeases(
+            owner=context.owner, until=context.clock(), is_handover=True, sessions=(session_id,)
+        )
+        await release_leases(self._queue, request, context.log)
 
     # ---- for handlers -------------------------------------------------------------------------------
 
@@ -135,6 +186,10 @@ class SessionHost:
             if hosted.epoch >= state.epoch:
                 return hosted
             await self.registry.suspend_agent(hosted)
+        if self.registry.departing.get(state.session_id, -1) >= state.epoch:
+            raise CommandError(
+                "stale_epoch", f"The session {state.session_id} continues in another worker."
+            )
         # From here on without a pause: who asks next finds this one.
         agent = self._create_agent(state)
         self.registry.start_agent(agent)
@@ -161,13 +216,24 @@ class SessionHost:
 
     # ---- taking in ----------------------------------------------------------------------------------
 
-    async def _adopt(self) -> AgentStateList:
+    async def _adopt_batch(self) -> bool:
+        """Take in a few; whether there may be more."""
+        async with self._capacity.take() as room:
+            limit = int(min(self._batch_size, room))
+            if limit == 0:
+                return False
+            adopted = await self._adopt(limit)
+            await self._host_all(adopted.states)
+            return len(adopted.states) + len(adopted.ended) >= limit
+
+    async def _adopt(self, limit: int) -> AdoptedSessions:
         now = self.runtime_context.clock()
         request = AdoptSessions(
             owner=self.runtime_context.owner,
             now=now,
             lease_until=now + self._lease_s,
-            limit=self._batch_size,
+            limit=limit,
+            offer=self._capacity.offer,
         )
         try:
             return await self._queue.adopt(request)
@@ -221,3 +287,10 @@ class SessionHost:
             messages=change.messages,
             finished=finished,
         )
+
+
+def _is_idle(state: AgentState, now: float) -> bool:
+    """Whether a session is paused, or waits for its next step."""
+    if state.status is SessionStatus.PAUSED:
+        return True
+    return state.next_try_at is not None and state.next_try_at > now

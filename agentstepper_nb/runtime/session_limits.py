@@ -59,29 +59,16 @@ def describe_time_limit(limits: AgentLimits) -> str:
     return f"Stopped: it has run for max_runtime_s = {limits.max_runtime_s:g} seconds."
 
 
-class RetryCounter:
-    """Counts how often a step was tried.
+def compute_retry_delay_s(state: AgentState, error: BaseException) -> float | None:
+    """Seconds to wait before a step that failed is tried again; None: it isn't.
 
     Args:
-        limits: The session's.
+        state: Its session, before the failed try is counted.
+        error: Why it failed. What a person has refused or spoiled is not asked for again.
     """
-
-    def __init__(self, limits: AgentLimits) -> None:
-        self._retries_left = limits.retries
-        self._next_delay = limits.backoff_s
-
-    def next_delay_s(self, error: BaseException) -> float | None:
-        """Seconds to wait before the step is tried again; None: it isn't.
-
-        Args:
-            error: Why it failed. What a person has refused or spoiled is not asked for again.
-        """
-        if isinstance(error, ToolDeniedError) or (
-            isinstance(error, StepFrameError) and error.edited
-        ):
-            return None
-        if self._retries_left <= 0:
-            return None
-        delay_s = min(self._next_delay, MAX_BACKOFF_S)
-        self._retries_left, self._next_delay = self._retries_left - 1, delay_s * 2
-        return delay_s
+    if isinstance(error, ToolDeniedError) or (isinstance(error, StepFrameError) and error.edited):
+        return None
+    retries = max(0, state.attempt - len(state.losses))  # a try that ended its worker is no retry
+    if retries >= state.limits.retries:
+        return None
+    return float(min(state.limits.backoff_s * 2**retries, MAX_BACKOFF_S))

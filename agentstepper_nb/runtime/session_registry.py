@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,13 @@ class SessionRegistry:
 
     Args:
         log: Gets what an agent raises.
+
+    Attributes:
+        departing: The sessions that are being handed over, each with its epoch here.
     """
 
     def __init__(self, log: logging.Logger) -> None:
+        self.departing: dict[str, int] = {}
         self._log = log
         self._agents: dict[str, SessionAgent] = {}
         self._dropped: set[SessionAgent] = set()
@@ -31,6 +35,10 @@ class SessionRegistry:
     def get(self, session_id: str) -> SessionAgent | None:
         """The agent of a session that lives here."""
         return self._agents.get(session_id)
+
+    def list_agents(self) -> list[SessionAgent]:
+        """The agents that live here."""
+        return list(self._agents.values())
 
     def local_epochs(self) -> dict[str, int]:
         """The epoch of each session."""
@@ -73,6 +81,44 @@ class SessionRegistry:
         finally:
             self._dropped.discard(agent)
             self._forget(agent)
+
+    def start_hand_over(
+        self, agent: SessionAgent, release: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Hand an agent's session over, while others go on: its step ends first, however long it takes.
+
+        Args:
+            agent: The agent.
+            release: Gives the session back to the queue.
+        """
+        self.departing[agent.session_id] = agent.epoch
+        work = self.hand_over(agent, None, release)
+        self._track_task(work, f"hand over {agent.session_id}")
+
+    async def hand_over(
+        self,
+        agent: SessionAgent,
+        timeout_s: float | None,
+        release: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """End an agent after the step that is under way, and give its session to other workers.
+
+        Args:
+            agent: The agent.
+            timeout_s: Seconds after which the step is broken off; None: never.
+            release: Gives the session back to the queue.
+        """
+        id = agent.session_id
+        self.departing[id] = agent.epoch
+        try:
+            try:
+                await agent.hand_over(timeout_s)
+            except Exception:
+                self._log.exception("the agent of %s could not be ended", id)
+            self._forget(agent)  # unless this is cancelled: then it lives here, and `close` ends it
+            await release(id)
+        finally:
+            self.departing.pop(id, None)
 
     async def close(self) -> None:
         """Break all of them off."""

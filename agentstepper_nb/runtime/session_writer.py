@@ -13,11 +13,20 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.runtime import LIVE_STATUSES, AgentState, AgentStep, ConversationMessage
+from ..protocol.runtime import (
+    LIVE_STATUSES,
+    AgentState,
+    AgentStep,
+    ConversationCursor,
+    ConversationMessage,
+)
 from ..protocol.runtime_store_messages import ActionCompletion, SessionWrite
 from ..protocol.text_escaping import replace_surrogates
 
 if TYPE_CHECKING:
+    from .message_reader import ReadUnread
+    from .model_gate import ModelGate
+    from .process_executor import ProcessPool
     from .remote_queue import RemoteQueue
 
 
@@ -76,6 +85,11 @@ class RuntimeContext:
         clock: Gives POSIX seconds.
         new_id: Gives ids.
         debugger: Whether sessions are shown in the debugger.
+        pool: The worker's step processes; None: all steps run on the loop.
+        cancel_grace_s: Seconds that a step which was cancelled has to end, before it is cancelled again.
+        run_close_timeout_s: Seconds that the goodbye to the debugger may take.
+        model_gate: Where model calls wait that the Core limits.
+        read_unread: Reads messages for monikers.
     """
 
     owner: str
@@ -85,6 +99,11 @@ class RuntimeContext:
     clock: Callable[[], float]
     new_id: Callable[[], str]
     debugger: bool = True
+    pool: ProcessPool | None = None
+    cancel_grace_s: float = 1.0
+    run_close_timeout_s: float = 2.0
+    model_gate: ModelGate | None = None
+    read_unread: ReadUnread | None = None
 
 
 class StepRunnerState(
@@ -130,12 +149,14 @@ class SessionChange:
         steps: Steps.
         messages: What they say in the conversation.
         finished: Actions that this carries out.
+        cursors: How far the steps have read in conversations.
     """
 
     state: AgentState | None = None
     steps: tuple[AgentStep, ...] = ()
     messages: tuple[ConversationMessage, ...] = ()
     finished: tuple[ActionCompletion, ...] = ()
+    cursors: tuple[ConversationCursor, ...] = ()
 
 
 #: Makes a change of the snapshot as it is when the change's turn has come.
@@ -161,6 +182,7 @@ class SessionWriter:
         self._lock = asyncio.Lock()
         self._writes: set[asyncio.Task[None]] = set()
         self._rejection: CommandError | None = None
+        self._is_step_under_way = False
 
     @property
     def state(self) -> AgentState:
@@ -171,6 +193,28 @@ class SessionWriter:
     def has_ended(self) -> bool:
         """Whether the session has ended."""
         return self._state.status not in LIVE_STATUSES
+
+    @property
+    def is_step_under_way(self) -> bool:
+        """Whether a step has begun, and hasn't ended."""
+        return self._is_step_under_way
+
+    async def begin_step(self, may_begin: Callable[[], bool]) -> bool:
+        """Begin a step, unless a change that was kept before forbids it.
+
+        Args:
+            may_begin: Asked when the step's turn has come: no change is under way then.
+
+        Returns:
+            Whether it has begun.
+        """
+        async with self._lock:
+            self._is_step_under_way = may_begin()
+            return self._is_step_under_way
+
+    def end_step(self) -> None:
+        """The step has ended, and what became of it is kept."""
+        self._is_step_under_way = False
 
     async def write(
         self,
@@ -243,6 +287,7 @@ class SessionWriter:
             steps=change.steps,
             messages=change.messages,
             finished=change.finished,
+            cursors=change.cursors,
         )
         try:
             await self._runtime_context.recorder.write(request)

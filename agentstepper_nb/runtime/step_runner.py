@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final
 
 from msgspec import UNSET
 
-from ..errors import AgentStepperError, AgentStopped
+from ..errors import AgentStopped
+from ..protocol.runtime import StepLoss
+from ..protocol.step_losses import add_loss
 from . import session_changes
-from .agent_base import Controllable
-from .debugged_run import DebuggedRun, StepAttempt
+from .agent_base import Controllable, wait_first_completed
+from .debugged_run import StepAttempt
 from .frame import FrameIn, FrameOut
-from .moniker import Moniker
 from .session_changes import FinishedStep
-from .session_limits import RetryCounter, compute_time_left_s, describe_time_limit
-from .session_writer import SessionWriter
+from .session_limits import compute_retry_delay_s, compute_time_left_s, describe_time_limit
+from .session_steps import SessionSteps
+from .session_writer import RuntimeContext, SessionChange, SessionWriter
+from .step_executor import STEP_FAILURE_TYPES, ProcessLostError, describe_failure, was_cancelled
+from .step_timer import RuntimeLimitError
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
-#: What a moniker's code may end with: none of it may end its worker, too.
-STEP_FAILURE_TYPES: Final = (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
 
 
 class StepRunner:
@@ -32,31 +33,26 @@ class StepRunner:
     Args:
         agent: Says whether to go on.
         session_writer: Keeps what becomes of the session.
-        moniker: Does the steps.
-        debugged_run: Shows them.
-        new_id: Gives ids.
-        clock: Gives POSIX seconds.
-        log: Gets what fails.
+        steps: Has them run.
+        runtime_context: The worker's.
     """
 
     def __init__(
         self,
         agent: Controllable,
         session_writer: SessionWriter,
-        moniker: Moniker,
-        debugged_run: DebuggedRun,
-        *,
-        new_id: Callable[[], str],
-        clock: Callable[[], float],
-        log: logging.Logger,
+        steps: SessionSteps,
+        runtime_context: RuntimeContext,
     ) -> None:
         self._agent = agent
         self._session_writer = session_writer
-        self._moniker = moniker
-        self._debugged_run = debugged_run
-        self._new_id = new_id
-        self._clock = clock
-        self._log = log
+        self._steps = steps
+        self._new_id = runtime_context.new_id
+        self._clock = runtime_context.clock
+        self._log = runtime_context.log
+        self._owner = runtime_context.owner
+        self._due: float | None = None  # the `next_try_at` that is waited for
+        self._deadline = 0.0  # the same by the loop's clock
 
     async def run(self) -> None:
         """Do steps until the session is over or is to stop.
@@ -66,9 +62,11 @@ class StepRunner:
             CommandError: What became of it can't be kept.
         """
         while await self._should_continue():
-            await self._step()
-            if not self._session_writer.has_ended:
-                await self._wait_for_next()
+            if await self._wait_to_begin():
+                try:
+                    await self._step()
+                finally:
+                    self._session_writer.end_step()
 
     # ---- one step -----------------------------------------------------------------------------------
 
@@ -81,15 +79,19 @@ class StepRunner:
             raise
         if done is None:
             return  # it is to stop
+        executor = self._steps.executor
+        wait_s, stops_on_done = executor.interval_s, executor.stops_on_done
         await self._session_writer.write(
             lambda state: session_changes.add_step(
                 state,
                 done,
-                stops_on_done=self._moniker.stop_on_done,
+                stops_on_done=stops_on_done,
                 ran_s=self._session_writer.stopwatch.total(),
                 new_id=self._new_id,
+                wait_s=wait_s,
             )
         )
+        await asyncio.sleep(0)  # a moniker that waits for nothing: others have their turn
 
     async def _make_frame(self) -> FrameIn:
         guidance = await self._session_writer.consume_guidance()
@@ -103,32 +105,77 @@ class StepRunner:
 
     async def _attempt_step(self, attempt: StepAttempt) -> FinishedStep | None:
         """Do a step, as often as the limits give; None where it is to stop before it was done."""
-        tries, began = RetryCounter(self._session_writer.state.limits), self._clock()
+        began = self._clock()
         while True:
             try:
-                out = await self._debugged_run.step(attempt, self._moniker.step)
+                out = await self._steps.run(attempt)
+            except ProcessLostError as lost:
+                await self._record_loss(lost)
+                return None  # unless that was the last try, it is begun again
+            except RuntimeLimitError:
+                note = describe_time_limit(self._session_writer.state.limits)
+                await self._session_writer.write(partial(session_changes.mark_stopped, note=note))
+                return None
             except STEP_FAILURE_TYPES as error:
-                if isinstance(error, asyncio.CancelledError) and was_cancelled():
-                    raise
-                if isinstance(error, BaseExceptionGroup) and error.subgroup(AgentStopped):
-                    raise AgentStopped(_STOPPED) from error
-                wait = tries.next_delay_s(error)
-                reason = _describe_failure(error)
+                wait, reason = self._judge_failure(error)
             else:
                 return self._make_finished_step(attempt, began, out, None)
             if wait is None or self._compute_time_left_s() <= 0:
                 self._log.warning("%s: %s", self._describe_step(), reason)
                 return self._make_finished_step(attempt, began, None, reason)
-            self._log.info("%s: next try in %g s: %s", self._describe_step(), wait, reason)
-            if not await self._wait_for_retry(min(wait, self._compute_time_left_s())):
+            if not await self._wait_to_retry(wait, reason):
                 return None
+
+    def _judge_failure(self, error: BaseException) -> tuple[float | None, str]:
+        """Seconds until the next try of a step, None for none, and why it failed, for a person."""
+        if isinstance(error, asyncio.CancelledError) and was_cancelled():
+            raise error
+        if isinstance(error, BaseExceptionGroup) and error.subgroup(AgentStopped):
+            raise AgentStopped(_STOPPED) from error
+        return compute_retry_delay_s(self._session_writer.state, error), describe_failure(error)
+
+    async def _wait_to_retry(self, wait_s: float, reason: str) -> bool:
+        """Wait until a step is to be tried again; False where it is to stop before."""
+        self._log.info("%s: next try in %g s: %s", self._describe_step(), wait_s, reason)
+        wait_s = min(wait_s, self._compute_time_left_s())
+        await self._session_writer.write(
+            partial(
+                session_changes.mark_try_failed,
+                error=reason,
+                next_try_at=self._clock() + wait_s,
+            )
+        )
+        self._session_writer.end_step()
+        return await self._wait_to_begin()
+
+    async def _make_ready(self) -> bool:
+        """Have all there that a step needs; False where it is to be looked again whether to go on."""
+        try:
+            return await self._steps.make_ready()
+        except ProcessLostError as lost:
+            await self._record_loss(lost)
+            return False
+
+    async def _record_loss(self, lost: ProcessLostError) -> None:
+        """Count that a step ended its process, unless something else may have."""
+        self._log.warning("%s: %s %s", self._describe_step(), lost.process, lost.ending)
+        if not lost.is_counted:
+            return
+        worker = f"{lost.process} of {self._owner}"
+        loss = StepLoss(worker=worker, at=self._clock(), ending=lost.ending)
+        await self._session_writer.write(lambda state: SessionChange(add_loss(state, loss)))
 
     def _make_finished_step(
         self, attempt: StepAttempt, began: float, out: FrameOut | None, error: str | None
     ) -> FinishedStep:
         now = self._clock()
         return FinishedStep(
-            attempt.frame, out, error, at=now, latency_ms=max(0.0, now - began) * 1000
+            attempt.frame,
+            out,
+            error,
+            at=now,
+            latency_ms=max(0.0, now - began) * 1000,
+            read={} if out is None else attempt.read,
         )
 
     def _describe_step(self) -> str:
@@ -137,87 +184,74 @@ class StepRunner:
 
     # ---- waiting ------------------------------------------------------------------------------------
 
+    async def _wait_to_begin(self) -> bool:
+        """Wait until a step may begin, and begin it; False where none is to be done."""
+        agent = self._agent
+
+        def may_begin() -> bool:
+            return not (agent.is_pause_requested or agent.stopping)
+
+        while await self._wait_for_next() and await self._make_ready():
+            if await self._session_writer.begin_step(may_begin):
+                return True
+        return False
+
     async def _should_continue(self) -> bool:
         """Wait while it is to pause; False where it has ended or is to stop."""
         agent = self._agent
         while agent.is_pause_requested and not (agent.stopping or self._session_writer.has_ended):
+            if (
+                self._session_writer.state.is_pausing
+            ):  # its process ended, or its step is tried again
+                await self._session_writer.write(session_changes.end_pausing)
+                continue
             self._session_writer.stopwatch.stop()
+            self._steps.set_idle(math.inf)
             await wait_first_completed(agent.wait_until_resumed(), agent.wait_for_stop())
         self._session_writer.stopwatch.start()
         return not (agent.stopping or self._session_writer.has_ended)
 
-    async def _wait_for_retry(self, seconds: float) -> bool:
-        """Wait before a step is tried again; False where it is to stop."""
-        agent = self._agent
-        await wait_first_completed(agent.wait_for_stop(), agent.wait_for_pause(), timeout_s=seconds)
+    async def _wait_for_next(self) -> bool:
+        """Wait until the session's next step, or its next try, is due; False where none is to be done.
+
+        A stop or a pause ends the wait. Guidance does, but where a step is to be tried again: that is
+        given the guidance that it had.
+        """
+        while (wait_s := self._compute_wait_s()) > 0:
+            if not self._agent.is_pause_requested:
+                await self._wait_at_most(wait_s)
+            elif not await self._should_continue():
+                return False
+            # Who resumed it has ended the wait, unless it waits for guidance.
         return await self._should_continue()
 
-    async def _wait_for_next(self) -> None:
-        """Wait as the moniker wants between two steps; a stop, a pause or guidance ends the wait."""
-        agent, seconds = self._agent, max(0.0, self._moniker.step_interval_s())
-        deadline = asyncio.get_running_loop().time() + seconds
-        await asyncio.sleep(0)  # a moniker that waits for nothing: others have their turn
-        while not (agent.stopping or self._session_writer.state.guidance is not None):
-            if agent.is_pause_requested:
-                if not await self._should_continue() or seconds < math.inf:
-                    return
-                continue  # it waits for guidance, whatever the time
-            remaining_s, time_left_s = (
-                deadline - asyncio.get_running_loop().time(),
-                self._compute_time_left_s(),
-            )
-            if remaining_s <= 0:
-                return
-            events = agent.wait_for_stop(), agent.wait_for_pause(), agent.receive_text()
-            if (
-                not await wait_first_completed(*events, timeout_s=min(remaining_s, time_left_s))
-                and time_left_s <= remaining_s
-            ):
-                note = describe_time_limit(self._session_writer.state.limits)
-                await self._session_writer.write(partial(session_changes.mark_stopped, note=note))
-                return
+    def _compute_wait_s(self) -> float:
+        """Seconds until the next step is due; 0 where none is to be waited for."""
+        writer = self._session_writer
+        state, now = writer.state, asyncio.get_running_loop().time()
+        if state.next_try_at is None or writer.has_ended or self._agent.stopping:
+            return 0.0
+        if state.guidance is not None and not state.attempt:
+            return 0.0
+        if self._due != state.next_try_at:  # from here on by a clock that nobody sets
+            self._due, self._deadline = state.next_try_at, now + state.next_try_at - self._clock()
+        return max(0.0, self._deadline - now)
+
+    async def _wait_at_most(self, wait_s: float) -> None:
+        """Wait, unless the session is told something; it ends where its time is over."""
+        agent, writer = self._agent, self._session_writer
+        events: list[Coroutine[Any, Any, object]] = [agent.wait_for_stop(), agent.wait_for_pause()]
+        if not writer.state.attempt:
+            events.append(agent.receive_text())
+        time_left_s = self._compute_time_left_s()
+        self._steps.set_idle(wait_s)
+        if await wait_first_completed(*events, timeout_s=min(wait_s, time_left_s)):
+            return
+        if time_left_s <= wait_s:
+            note = describe_time_limit(writer.state.limits)
+            await writer.write(partial(session_changes.mark_stopped, note=note))
 
     def _compute_time_left_s(self) -> float:
         return compute_time_left_s(
             self._session_writer.state.limits, self._session_writer.stopwatch.total()
         )
-
-
-def was_cancelled() -> bool:
-    """Whether this task was cancelled, and not something that the step waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _describe_failure(error: BaseException) -> str:
-    """A failure, for a person."""
-    if isinstance(error, asyncio.CancelledError):
-        return "The step was cancelled by code that it called."
-    if isinstance(error, SystemExit):
-        return f"The step's code tried to end the process: SystemExit({error.code!r})."
-    if isinstance(error, AgentStepperError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
-
-
-async def wait_first_completed(
-    *waits: Coroutine[Any, Any, object], timeout_s: float = math.inf
-) -> bool:
-    """Wait until one of these is over; the others are cancelled.
-
-    Args:
-        waits: What is waited for.
-        timeout_s: Seconds to wait at most.
-
-    Returns:
-        Whether one was over in that time.
-    """
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        limit = None if timeout_s == math.inf else timeout_s
-        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        return bool(done)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -8,9 +8,9 @@ Begin reading in `halt_flow`: the path of one halt point, written once; `stepper
 
 from .approvals import Approval
 from .async_stepper import AsyncAgentStepper
-from .base_stepper import BaseStepper, set_current_stepper
+from .base_stepper import BaseStepper, find_current_stepper, set_current_stepper
 from .close_callbacks import OnClosing, on_closing
-from .run_session import find_newest_program, find_newest_run, make_newest_report
+from .run_session import find_last_run, find_newest_program, find_newest_run, make_newest_report
 from .stepper import AgentStepper
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "AsyncAgentStepper",
     "BaseStepper",
     "OnClosing",
+    "find_current_stepper",
+    "find_last_run",
     "find_newest_program",
     "find_newest_run",
     "make_newest_report",

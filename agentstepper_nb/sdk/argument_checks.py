@@ -48,6 +48,16 @@ def check_optional_text(what: str, value: object) -> None:
         check_text(what, value)
 
 
+def check_optional_bool(what: str, value: object) -> None:
+    """Refuse what is neither a truth value nor None.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if value is not None and not isinstance(value, bool):
+        raise TypeError(f"{what} must be True, False or None, not {_named(value)}.")
+
+
 def check_folder(what: str, value: object) -> None:
     """Refuse what is neither a path nor None.
 

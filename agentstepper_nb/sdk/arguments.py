@@ -19,6 +19,7 @@ class CallArguments:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
+        self.function = function
         self._signature = _signature(function)
         self.args = args
         self.kwargs = kwargs
@@ -43,7 +44,7 @@ class CallArguments:
             TypeError: The function doesn't take them.
         """
         new = object.__new__(CallArguments)
-        new._signature, new.named = self._signature, named
+        new.function, new._signature, new.named = self.function, self._signature, named
         new.args, new.kwargs = self._spread(named)
         if self._signature is not None:
             self._signature.bind(*new.args, **new.kwargs)

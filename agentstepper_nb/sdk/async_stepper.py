@@ -22,7 +22,6 @@ from .drivers import run_flow_async, run_in_thread
 from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
 from .flow_effects import Flow, T
 from .payload import Redact
-from .run_session import CLOSE_TIMEOUT_S
 from .value_hooks import FromJson, ToJson
 
 
@@ -61,6 +60,7 @@ class AsyncAgentStepper(BaseStepper):
         from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
+        inspect: bool | None = None,
     ) -> Self:
         """Make one and connect it; arguments and errors as `AgentStepper`'s."""
         made = cls(
@@ -78,6 +78,7 @@ class AsyncAgentStepper(BaseStepper):
             from_json=from_json,
             require_clean=require_clean,
             notice=notice,
+            inspect=inspect,
         )
         return await made.__aenter__()
 
@@ -191,7 +192,9 @@ class AsyncAgentStepper(BaseStepper):
         while link.undelivered_count < left:
             left = link.undelivered_count
             with suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_TIMEOUT_S)
+                return await asyncio.wait_for(
+                    asyncio.wrap_future(closed), self._limits.close_timeout_s
+                )
         link.give_up()
 
     async def _run_flow(self, steps: Flow[T]) -> T:

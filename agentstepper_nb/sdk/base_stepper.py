@@ -15,21 +15,26 @@ from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
 from ..discover import PROGRAM_NAME_VARIABLE, CoreEndpoint
-from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
-from ..protocol.agent import GetTimeline, Timeline
+from ..errors import WorkspaceError
+from ..protocol.agent import Timeline
 from ..protocol.data_model import Commit, RunMode
 from . import close_callbacks
-from .argument_checks import check_choice, check_folder, check_notice, check_text
+from .argument_checks import (
+    check_choice,
+    check_folder,
+    check_notice,
+    check_optional_bool,
+    check_text,
+)
 from .call_tracing import CallTracer
 from .child_agents import ChildAgents
-from .connection_state import OnDisconnect
+from .connection_state import DEFAULT_LINK_LIMITS, OnDisconnect
 from .core_location import CoreLocation
 from .drivers import run_flow, wait_result
 from .flow_effects import Flow
 from .halt_flow import HaltFlow
 from .open_runs import OpenRuns, describe_ignored_arguments
 from .payload import PayloadEncoder, Redact
-from .run_events import make_id
 from .run_session import (
     TIMELINE_TIMEOUT_S,
     RunSession,
@@ -40,6 +45,7 @@ from .scopes import enter_agent
 from .seam_report import SeamReport, make_report
 from .value_hooks import FromJson, ToJson, ValueHooks
 from .workspace import Workspace
+from .workspace_redirect import find_workspace_folder, find_workspace_notice
 from .workspace_tracker import WorkspaceTracker
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -74,6 +80,7 @@ class BaseStepper(CallTracer):
     """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
 
     _is_async: ClassVar[bool]
+    _limits = DEFAULT_LINK_LIMITS
 
     def __init__(
         self,
@@ -92,23 +99,26 @@ class BaseStepper(CallTracer):
         from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
+        inspect: bool | None = None,
     ) -> None:
         check_text("program_name", program_name)
         check_folder("agent_workspace_path", agent_workspace_path)
         self._location = CoreLocation(address, port, url, token)
         self._location.check()
         check_notice(notice)
+        check_optional_bool("inspect", inspect)
         check_choice("on_disconnect", on_disconnect, get_args(OnDisconnect))
         check_choice("mode", mode, get_args(InitialMode))
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
         self.program_name = os.environ.get(PROGRAM_NAME_VARIABLE) or program_name
-        self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
+        self._folder = find_workspace_folder(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
         self._mode = RunMode(mode)
         self._on_disconnect: OnDisconnect = on_disconnect
         self._encoder = PayloadEncoder(redact, ValueHooks(to_json, from_json))
         self._require_clean = require_clean
-        self._notice = notice
+        self._notice = notice or find_workspace_notice()
+        self._inspect = inspect
         self._context = RunContext()
         self._opening: RunSession | None = None  # its hello is on its way, or answered
         self._lender: weakref.ref[BaseStepper] | None = None
@@ -120,8 +130,7 @@ class BaseStepper(CallTracer):
 
     def _prepare(self) -> None:
         """Find or open the run, without its start. Blocks."""
-        lender = _open_runs.find_joinable_run(self)
-        if lender is not None:
+        if (lender := _open_runs.find_joinable_run(self)) is not None:
             self._join(lender)
         own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
@@ -145,8 +154,9 @@ class BaseStepper(CallTracer):
             self._folder = None  # its changes are sent already
 
     def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceTracker | None:
-        """Watch this stepper's own folder, where it has one."""
-        if self._folder is None:
+        """Watch this stepper's own folder, where it has one and a Core is told of its changes."""
+        session = self._context.session
+        if self._folder is None or (session is not None and session.is_offline):
             return None
         workspace = Workspace(self._folder, program, require_clean=require_clean)
         self._context.workspace_tracker = WorkspaceTracker(workspace)
@@ -165,6 +175,8 @@ class BaseStepper(CallTracer):
             is_open_deferred,
             self._mode,
             self._notice,
+            self._limits,
+            self._inspect,
         )
         self._opening = session
         try:
@@ -183,7 +195,8 @@ class BaseStepper(CallTracer):
         first = self._initial_commit()
         if self._is_borrowed:
             return self._start_joined(first)
-        return self._flow().start(self._stop_on_entry, first)
+        stops = self._stop_on_entry and self._current_session().replay is None
+        return self._flow().start(stops, first)
 
     def _start_joined(self, first: Commit | None) -> Flow[None]:
         if first is not None:
@@ -197,12 +210,10 @@ class BaseStepper(CallTracer):
 
     def _initial_commit(self) -> Commit | None:
         """The first commit of this stepper's own folder; a lender has told of its own."""
-        workspace_tracker = self._context.workspace_tracker
-        return (
-            None
-            if workspace_tracker is None or self._folder is None
-            else workspace_tracker.initial_commit()
-        )
+        tracker = self._context.workspace_tracker
+        if tracker is None or self._folder is None:
+            return None
+        return tracker.initial_commit()
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -210,6 +221,12 @@ class BaseStepper(CallTracer):
     def run_id(self) -> str:
         """The id of its run, by which views find it."""
         return self._current_session().run
+
+    @property
+    def workspace(self) -> Path | None:
+        """The folder that the run works on, without links; in a fork the fork's own. None: none."""
+        tracker = self._context.workspace_tracker
+        return self._folder if tracker is None else tracker.folder
 
     def _is_open(self) -> bool:
         return self._context.session is not None and not self._context.session.is_ended
@@ -229,12 +246,8 @@ class BaseStepper(CallTracer):
 
     def _find_watched_workspace(self, folder: Path) -> Workspace | None:
         """The workspace of this folder, where its changes are told already."""
-        workspace_tracker = self._context.workspace_tracker
-        return (
-            None
-            if workspace_tracker is None or workspace_tracker.folder != folder.resolve()
-            else workspace_tracker.workspace
-        )
+        tracker = self._context.workspace_tracker
+        return tracker.workspace if tracker and tracker.folder == folder.resolve() else None
 
     def _owns_run(self, run: str) -> bool:
         """Whether a run is the one of this process."""
@@ -288,7 +301,8 @@ class BaseStepper(CallTracer):
         if context.flow is None:
             link, workspace_tracker = session.link, context.workspace_tracker
             flow = HaltFlow(session.run, session.program, self._encoder, session.events)
-            flow.find_hash_key = lambda: link.hash_key
+            flow.find_hash_key, flow.edit_rules = lambda: link.hash_key, link.edit_rules
+            flow.replay = session.replay
             if workspace_tracker is not None and link.has_snapshots:
                 flow.take_snapshot = partial(workspace_tracker.snapshot, link, flow)
             context.flow = flow
@@ -350,22 +364,8 @@ class BaseStepper(CallTracer):
     # ---- ending -------------------------------------------------------------------------------------
 
     def _timeline(self, timeout_s: float = TIMELINE_TIMEOUT_S) -> Timeline | None:
-        """The run's timeline as its Core has it, after all that was sent before. Blocks.
-
-        Args:
-            timeout_s: Seconds to wait for it.
-
-        Returns:
-            None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
-        """
-        link, id = self._current_session().link, make_id()
-        try:
-            return link.request(GetTimeline(), id).result(timeout_s)
-        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
-            log.info("The timeline of run %s could not be read: %r", self.run_id, error)
-            return None
-        finally:
-            link.forget(id)
+        """As `RunSession.read_timeline`."""
+        return self._current_session().read_timeline(timeout_s)
 
     def _call_close_callbacks(self, error: BaseException | None) -> None:
         """Tell who wants to know that this run ends now, where it is this stepper's to end. Blocks.

@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 import wrapt
+from msgspec import UNSET, Raw, UnsetType
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
+from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from .argument_checks import check_optional_text, check_text
 from .arguments import CallArguments
@@ -20,7 +22,9 @@ from .halt_flow import HaltFlow
 from .payload import read_tool_call
 from .run_events import OpenEvent
 from .run_session import RunSession
-from .traced_streams import StreamEvent, find_stream_kind, trace_stream
+from .sampled_calls import ask_again
+from .signature_schema import make_schema
+from .traced_streams import StreamEvent, find_stream_kind, list_items, trace_stream
 from .value_hooks import format_error
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,6 +60,7 @@ class TracedFunction:
         self.undo: Callable[[], None] | None = None  # takes a wrap in its place back
         self._kind = kind
         self._name = name
+        self._schema: Raw | UnsetType | None = None  # of a tool's arguments, once it was made
 
     def is_replaced_by(self, later: TracedFunction) -> bool:
         """Whether a later wrap of the function takes this one's place: that of another cell's run."""
@@ -84,6 +89,9 @@ class TracedFunction:
         title = yield from self._make_title(flow, call)
         if title is None:
             title = self._default_title(function, call)
+        if self._schema is None:
+            is_tool = self._kind is EventKind.TOOL_INVOCATION
+            self._schema = make_schema(function) if is_tool else UNSET
         begun = yield from self._begin(flow, call, title)
         event = begun.event
         result = CallResult(event.result)
@@ -93,7 +101,10 @@ class TracedFunction:
             result = yield CallEffect(function, call.args, call.kwargs)
         if result.error is not None:
             return (yield from self._fail(flow, event, result.error))
-        if not event.skipped and (stream_kind := find_stream_kind(result.value)) is not None:
+        if (stream_kind := find_stream_kind(result.value)) is not None:
+            event.skipped = (
+                False  # a person took a sample that is a stream: it is read as the call's
+            )
             link = stepper._current_session().link
             traced = StreamEvent(flow, link, self._kind, event)
             return CallResult(trace_stream(result.value, stream_kind, traced))
@@ -125,7 +136,10 @@ class TracedFunction:
         value: Any = call.named
         if self._kind is EventKind.TOOL_INVOCATION:
             value = {"Tool": title, "Argument": value}
-        return flow.begin(self._kind, value, title, convert_edit=partial(self._accept, call, title))
+        check = partial(self._accept, call, title)
+        schema = UNSET if self._schema is None else self._schema
+        ask = partial(ask_again, call) if self._kind is EventKind.LLM_QUERY else None
+        return flow.begin(self._kind, value, title, convert_edit=check, schema=schema, ask=ask)
 
     def _accept(self, call: CallArguments, title: str | None, edit: Any) -> CallArguments:
         """The call as the person wants it.
@@ -311,7 +325,7 @@ def _call(
 ) -> Any:
     """Make one traced call, in the function's own manner."""
     stepper = traced.stepper._find_run_of_call()
-    if stepper is None:
+    if stepper is None or is_own_query():
         return function(*args, **kwargs)
     if _is_of_kind(function, inspect.isasyncgenfunction):
         return _call_async_generator(stepper, traced, function, args, kwargs)
@@ -344,7 +358,7 @@ def _call_generator(
     """A generator's items; the call begins with the first."""
     link = stepper._current_session().link
     stream = _unwrap(run_flow(link, traced.call(stepper, function, args, kwargs)))
-    return (yield from stream if find_stream_kind(stream) else _list_items(stream))
+    return (yield from stream if find_stream_kind(stream) else list_items(stream))
 
 
 async def _call_async_generator(
@@ -358,17 +372,12 @@ async def _call_async_generator(
     link = stepper._current_session().link
     stream = _unwrap(await run_flow_async(link, traced.call(stepper, function, args, kwargs)))
     if find_stream_kind(stream) is None:
-        for item in _list_items(stream):
+        for item in list_items(stream):
             yield item
         return
     async with aclosing(stream):
         async for item in stream:
             yield item
-
-
-def _list_items(given: Any) -> list[Any]:
-    """The items that a person gave in place of a generator's call; what is no list is one item."""
-    return given if isinstance(given, list) else [given]
 
 
 def _unwrap(result: CallResult) -> Any:

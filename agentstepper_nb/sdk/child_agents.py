@@ -22,6 +22,7 @@ from . import child_process
 from .child_output import copy_output
 from .drivers import run_in_thread, wait_result
 from .environment import make_environment
+from .start_methods import make_command_start, put_start
 
 #: Seconds that a child has, one after the other, to end by itself (whoever interrupted us may have
 #: interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three in all.
@@ -172,6 +173,7 @@ def start_child(
     # A Python that writes into a pipe keeps its output back until it is a lot, or the end.
     environment.setdefault("PYTHONUNBUFFERED", "1")
     folder = None if cwd is None else os.fspath(cwd)
+    environment = put_start(environment, make_command_start(program, folder, env or (), name=name))
     return child_process.start_process(program, folder, environment), name or shlex.join(program)
 
 

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal, Protocol
 
 from ..errors import ConnectionLostError
 from ..protocol.agent import CheckEdit, LeaseMessage
+from ..protocol.inspection import InspectHaltPoint
+from ..protocol.query_samples import RequestSample
 
 #: What an agent does while its Core is away: it waits for it at the next halt point, goes on unedited,
 #: or ends with ConnectionLostError.
 OnDisconnect = Literal["wait", "continue", "raise"]
+
+
+@dataclass(frozen=True)
+class LinkLimits:
+    """How much of a run may wait for its Core, and how long its agent waits for the Core in the end.
+
+    Args:
+        max_connected_bytes: Bytes that may wait for a Core that is there; then the agent waits. All
+            runs that share a connection have them together, and each of these may have its share.
+        max_disconnected_bytes: The same while the Core is away.
+        window_bytes: Bytes of contents that may be on their way at once, until the Core says that it
+            keeps them.
+        bye_timeout_s: Seconds that the goodbye may take, since the Core last kept something of what
+            comes before it.
+        close_timeout_s: Seconds that `close()` waits for the Core; again while the Core takes more of
+            what the agent told as it went on.
+    """
+
+    max_connected_bytes: int = 8 * 1024 * 1024
+    max_disconnected_bytes: int = 64 * 1024 * 1024
+    window_bytes: int = 64 * 1024 * 1024
+    bye_timeout_s: float = 10.0
+    close_timeout_s: float = 10.0
+
+
+DEFAULT_LINK_LIMITS: Final = LinkLimits()
 
 
 class RunConnectionState(Enum):
@@ -77,6 +106,9 @@ class RunConnectionListener(Protocol):
 
     def on_edit_check(self, request: CheckEdit) -> None:
         """The Core asks about an edit."""
+
+    def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
+        """The Core asks what waits at a halt point."""
 
     def on_disconnected_changed(self) -> None:
         """`RunProtocol.away` may be another."""

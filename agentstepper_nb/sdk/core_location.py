@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..discover import CoreEndpoint, discover, make_endpoint
 from .argument_checks import check_optional_text, check_port
+
+#: The URL of no Core: its runs are recorded and shown nowhere.
+OFFLINE_URL: Final = "offline:"
 
 
 class CoreLocation(NamedTuple):
@@ -38,6 +41,8 @@ class CoreLocation(NamedTuple):
         Raises:
             DiscoveryError: Nothing names a Core, and there is none, or there are several.
         """
+        if self.url == OFFLINE_URL:
+            return CoreEndpoint(OFFLINE_URL)
         if self.address is not None or self.port is not None:
             return make_endpoint(self.address, self.port, self.token)
         return discover(self.url, self.token)

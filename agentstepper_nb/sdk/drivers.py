@@ -132,10 +132,14 @@ def _halt(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     began = time.monotonic()
     answer: Answer | None = None
     try:
-        future = link.request_answer(step.messages, step.halt_point, step.check)
+        future = link.request_answer(
+            step.messages, step.halt_point, step.check, sampler=step.sampler
+        )
         if step.on_queued is not None:
             step.on_queued(link.send)
-        answer = _RESUME if future is None else wait_result(future)
+        jobs = None if step.sampler is None else step.sampler.jobs
+        wait = wait_result if jobs is None else jobs.wait
+        answer = _RESUME if future is None else wait(future)
         return answer
     finally:
         link.end_halt(step.halt_point, answer, time.monotonic() - began)
@@ -145,14 +149,18 @@ async def _halt_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
     began = time.monotonic()
     answer: Answer | None = None
     try:
-        future = link.request_answer(step.messages, step.halt_point, step.check)
+        future = link.request_answer(
+            step.messages, step.halt_point, step.check, is_task=True, sampler=step.sampler
+        )
         if step.on_queued is not None:
             step.on_queued(link.send)
         if future is None:
             await asyncio.sleep(0)  # an agent that waits for nothing can be cancelled all the same
             answer = _RESUME
         else:
-            answer = await _wait_result_async(future)
+            jobs = None if step.sampler is None else step.sampler.jobs
+            wait = _wait_result_async if jobs is None else jobs.wait_async
+            answer = await wait(future)
         return answer
     finally:
         link.end_halt(step.halt_point, answer, time.monotonic() - began)

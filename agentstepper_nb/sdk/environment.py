@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ..discover import (
     AGENT_TOKEN_VARIABLE,
+    CERTIFICATE_VARIABLE,
     CONTROL_TOKEN_VARIABLE,
     PROGRAM_NAME_VARIABLE,
     URL_VARIABLE,
     CoreEndpoint,
+    find_certificate,
 )
+
+#: Set to 1, it freezes each run of a process: `agentstepper run --freeze`.
+FREEZE_VARIABLE: Final = "AGENTSTEPPER_FREEZE"
 
 
 def make_environment(
@@ -29,6 +35,7 @@ def make_environment(
         URL_VARIABLE: endpoint.url,
         AGENT_TOKEN_VARIABLE: endpoint.token,
         PROGRAM_NAME_VARIABLE: name,
+        CERTIFICATE_VARIABLE: find_certificate(endpoint.url),
     }
     others = {*ours, CONTROL_TOKEN_VARIABLE}
     rest = {key: value for key, value in environment.items() if key not in others}

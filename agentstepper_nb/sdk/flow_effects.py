@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ..errors import AgentStopped, InjectedError, ToolDeniedError
-from ..protocol.agent import AgentMessage, CommitMade, HaltPointReached
+from ..core.breakpoints import EditRuleEngine
+from ..errors import AgentStopped, ToolDeniedError
+from ..protocol.agent import AgentMessage, CommitMade, EventBegun, HaltPointReached
 from ..protocol.answers import Answer, DenyAnswer, RaiseAnswer, ResumeAnswer, StopAnswer
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide
 from ..protocol.seams import FoundBy
-from .payload import PayloadEncoder, RedactKind
+from .framework_signals import is_framework_signal
+from .payload import Payload, PayloadEncoder, RedactKind, hash_content
+from .query_samples import QuerySampler
+from .raised_errors import describe_signal, make_error
+from .replay_source import EventRequest, ReplayedBegin, ReplaySource
 from .run_events import OpenEvent, RunEvents, find_innermost_event, make_halt_point
+from .scopes import find_scope
 
 T = TypeVar("T")
 
@@ -39,6 +46,8 @@ class AwaitAnswerEffect(NamedTuple):
     on_queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
     #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
     check: EditCheck | None = None
+    #: Asks the query again that is halted.
+    sampler: QuerySampler | None = None
 
 
 class WaitEffect(NamedTuple):
@@ -105,6 +114,15 @@ class EndedEvent(NamedTuple):
     is_edited: bool
 
 
+#: What `redact=` is told of an event's begin and end.
+REDACT_KINDS: Final = {
+    (EventKind.LLM_QUERY, EventSide.BEGIN): RedactKind.PROMPT,
+    (EventKind.LLM_QUERY, EventSide.END): RedactKind.RESPONSE,
+    (EventKind.TOOL_INVOCATION, EventSide.BEGIN): RedactKind.TOOL_CALL,
+    (EventKind.TOOL_INVOCATION, EventSide.END): RedactKind.TOOL_RESULT,
+    (EventKind.CUSTOM, EventSide.BEGIN): RedactKind.EVENT,
+    (EventKind.CUSTOM, EventSide.END): RedactKind.EVENT_RESULT,
+}
 NULL_JSON: Final = Raw(b"null")
 #: What a denial says whose person gave no reason.
 DENIED_MESSAGE: Final = "The person denied this call."
@@ -134,6 +152,10 @@ class HaltFlowBase:
         self.take_snapshot: Callable[[str], None] | None = None
         #: Gives the key of the hashes of its events; None where no Core has sent one.
         self.find_hash_key: Callable[[], bytes | None] = lambda: None
+        #: Answers events in the place of their calls, where the run is executed again.
+        self.replay: ReplaySource | None = None
+        #: The edit rules in force, which the lease has.
+        self.edit_rules = EditRuleEngine(program)
         self._program = program
         self._encoder = encoder
 
@@ -161,7 +183,10 @@ class HaltFlowBase:
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
         """An event ended with an exception, and nobody waits for an answer."""
         event.end()
-        yield SendEffect((self._failed_point(event, error, waits=False),))
+        if is_framework_signal(error):
+            yield SendEffect((self._signal_point(event, error),))
+        else:
+            yield SendEffect((self._failed_point(event, error, waits=False),))
 
     def record_tool_call(
         self,
@@ -183,8 +208,51 @@ class HaltFlowBase:
         kind, found_by = EventKind.TOOL_INVOCATION, FoundBy.WIRE
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by, at)
         point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=False)
+        replayed = self._consult_replay(
+            event, begun, RedactKind.TOOL_CALL, call, packed, is_made=True
+        )
+        if replayed is not None:
+            point = replace(point, replay=replayed.mark)
         yield SendEffect((begun, replace(point, at=begun.at, clock=begun.clock)))
+        if replayed is not None and replayed.error is not None:
+            yield from self.give_up(event, replayed.error)
+            raise replayed.error
         return event
+
+    def _consult_replay(
+        self,
+        event: OpenEvent,
+        begun: EventBegun,
+        kind: str,
+        original: Any,
+        packed: Payload,
+        *,
+        is_made: bool = False,
+    ) -> ReplayedBegin | None:
+        """How a replay lets an event begin; None where the run is none."""
+        if self.replay is None:
+            return None
+        make_hash = partial(self._hash_with_key, kind, original, packed)
+        scope = find_scope(self.events.root)
+        return self.replay.begin(EventRequest(event, begun, packed.raw, scope, make_hash, is_made))
+
+    def _hash_with_key(self, kind: str, original: Any, packed: Payload, key: bytes) -> str:
+        """The hash of an event's original request with a key that isn't the run's."""
+        made = self._encoder.hash(kind, original, packed, lambda: key)
+        return hash_content(packed.raw, key) if made is None else made
+
+    def _signal_point(self, event: OpenEvent, error: BaseException) -> HaltPointReached:
+        """The end of an event by an exception with which its framework goes on: no failure."""
+        kind = REDACT_KINDS[event.kind, EventSide.END]
+        encode = self._encoder.encode_for_display
+        return make_halt_point(
+            event.id,
+            EventSide.END,
+            encode(kind, repr(error)).raw,
+            waits=False,
+            outcome=EventOutcome.OK,
+            signal=encode(kind, describe_signal(error)).raw,
+        )
 
     def _failed_point(
         self, event: OpenEvent, error: BaseException, waits: bool
@@ -221,7 +289,7 @@ def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None
             return
         case DenyAnswer(reason=reason):
             raise ToolDeniedError(reason or DENIED_MESSAGE, reason) from cause
-        case RaiseAnswer(message=message):
-            raise InjectedError(message) from cause
+        case RaiseAnswer():
+            raise make_error(answer) from cause
         case StopAnswer():
             raise AgentStopped("The person pressed Stop.") from cause

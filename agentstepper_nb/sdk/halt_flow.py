@@ -8,42 +8,42 @@ cancelled task.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
-from msgspec.structs import replace
 
-from ..errors import ConnectionLostError, ProtocolError
-from ..protocol.agent import AgentMessage, HaltPointReached, Withdraw
-from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer, SkipAnswer
+from ..protocol.agent import HaltPointReached
+from ..protocol.answers import Answer, ResumeAnswer, SkipAnswer
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
 from ..protocol.seams import FoundBy
-from .approvals import NO_APPROVER_REASON, Approval, ApprovalCall, ExternalDecision, SendMessages
+from .approvals import Approval
 from .argument_checks import check_text
 from .edits import EditConverter, EditReader
 from .flow_effects import (
     NULL_JSON,
-    AwaitAnswerEffect,
+    REDACT_KINDS,
     BegunEvent,
     BegunTool,
     BlockingEffect,
     EndedEvent,
     Flow,
-    HaltFlowBase,
     SendEffect,
-    WaitEffect,
     raise_for_answer,
 )
 from .framework_signals import is_framework_signal
+from .halt_waits import BegunPoint, HaltWaits
 from .payload import (
     Payload,
     RedactKind,
+    find_foreign_type,
     find_model,
     find_usage,
     read_tool_call,
 )
+from .query_samples import Ask, QuerySampler
+from .replay_source import ReplayedBegin, apply_to_point
+from .rule_edits import accept_rule_edit, apply_edit_rules
 from .run_events import OpenEvent, find_innermost_event, make_halt_point
 from .scopes import set_scope
 from .tool_begin_callbacks import notify_tool_begun
@@ -54,7 +54,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
-class HaltFlow(HaltFlowBase):
+class HaltFlow(HaltWaits):
     """The flows of one run, those that wait at halt points included; arguments as the base's."""
 
     # ---- the run ------------------------------------------------------------------------------------
@@ -94,6 +94,8 @@ class HaltFlow(HaltFlowBase):
         call_id: str | None = None,
         found_by: FoundBy = FoundBy.HAND,
         original: Any = UNSET,
+        schema: Raw | UnsetType = UNSET,
+        ask: Ask | None = None,
     ) -> Flow[BegunEvent]:
         """An event begins.
 
@@ -108,6 +110,8 @@ class HaltFlow(HaltFlowBase):
             found_by: The method that found the tool, of a tool invocation.
             original: What the agent asked, where `value` is an edit of that: by it the event is known
                 when the run is replayed.
+            schema: JSON Schema of a tool's arguments, where they are typed.
+            ask: Makes the call of a query once more, with the value or what an edit of it is read as.
 
         Raises:
             ProtocolError: The edit can't become the value, and the Core couldn't ask before.
@@ -115,7 +119,7 @@ class HaltFlow(HaltFlowBase):
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        redact_kind = _REDACT_KINDS[kind, EventSide.BEGIN]
+        redact_kind = REDACT_KINDS[kind, EventSide.BEGIN]
         packed = yield from self._encode(redact_kind, value)
         reader = EditReader(self._encoder, packed, convert_edit)
         original = value if original is UNSET else original
@@ -126,28 +130,31 @@ class HaltFlow(HaltFlowBase):
             name = find_model(packed.encoded.json) if name is None else name
             edit = sticky.apply(packed.raw, reader.find_problem) if sticky.replacements else UNSET
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
+        event.sampler = self._make_sampler(event, ask, value, reader)
         if kind is EventKind.TOOL_INVOCATION:
             notify_tool_begun(self.run, name, packed.encoded.json)
-        point = make_halt_point(event.id, EventSide.BEGIN, packed.raw, waits=True, edit=edit)
-        if approval is None:
-            answer = yield from self._await_answer((begun, point), point, reader, closing=event)
-        else:
-            call = ApprovalCall(point.id, name or "", self._encoder)
-            point = replace(point, approval=approval.begin(call))
-            answer = yield from self._await_approval(
-                (begun, point), point, reader, event, approval, call
-            )
-            reader = reader.for_payload(call.find_displayed_payload(answer, packed))
-        if is_query and isinstance(answer, ResumeAnswer) and (answer.sticky or edit is not UNSET):
-            answer = sticky.accept(answer, packed.raw, edit)
+        side, epoch = EventSide.BEGIN, self.edit_rules.revision
+        point = make_halt_point(
+            event.id, side, packed.raw, waits=True, edit=edit, epoch=epoch, schema=schema
+        )
+        point = self._apply_edit_rules(event, point, reader)
+        replayed: ReplayedBegin | None = None
+        if self.replay is not None:
+            replayed = self._consult_replay(event, begun, redact_kind, original, packed)
+            point = point if replayed is None else apply_to_point(point, replayed)
+        answer, reader = yield from self._ask_at_begin(
+            BegunPoint(event, begun, point), packed, reader, approval, replayed
+        )
+        if isinstance(answer, ResumeAnswer) and (answer.sticky or point.edit is not UNSET):
+            answer = self._accept_made_edit(answer, point, packed.raw, is_query)
         if isinstance(answer, SkipAnswer):
-            event.skipped = True
-            event.result = packed.restore_secrets(answer.result)
+            self._skip(event, answer, packed)
             answer = ResumeAnswer()
         try:
             if not isinstance(answer, ResumeAnswer):
                 raise_for_answer(answer)
             ended = _read_edit(answer, value, reader)
+            event.set_request(ended.value)
         except BaseException as error:
             yield from self.give_up(event, error)
             raise
@@ -199,17 +206,30 @@ class HaltFlow(HaltFlowBase):
                 log.info("A person set the result of a call; the result of the program is ignored.")
             value = event.result
         yield from self._snapshot_after_call(event)
-        packed = yield from self._encode(_REDACT_KINDS[kind, EventSide.END], value)
-        if usage is None and kind is EventKind.LLM_QUERY:
+        packed = yield from self._encode(REDACT_KINDS[kind, EventSide.END], value)
+        waits = waits and (not event.is_replayed or event.end_mark is not None)
+        if event.is_replayed or event.is_sample:
+            usage = None  # it was counted when it was recorded, or came
+        elif usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.encoded.json)
+        side, outcome, epoch = EventSide.END, EventOutcome.OK, self.edit_rules.revision
         point = make_halt_point(
-            event.id, EventSide.END, packed.raw, waits, outcome=EventOutcome.OK, usage=usage
+            event.id,
+            side,
+            packed.raw,
+            waits,
+            outcome=outcome,
+            usage=usage,
+            epoch=epoch,
+            result_type=UNSET if event.skipped else find_foreign_type(packed),
         )
-        event.end()
         reader = EditReader(self._encoder, packed, convert_edit)
-        answer = yield from self._await_answer((point,), point, reader)
+        if waits:
+            point = self._apply_edit_rules(event, point, reader)
+        event.end()
+        answer = yield from self._ask_at_end(event, point, reader)
         raise_for_answer(answer)
-        return (yield from self._apply_answer(answer, value, reader))
+        return (yield from self._apply_answer(accept_rule_edit(answer, point), value, reader))
 
     def fail(
         self, event: OpenEvent, error: BaseException, convert_edit: EditConverter | None = None
@@ -228,7 +248,8 @@ class HaltFlow(HaltFlowBase):
             The result that the person gave in the exception's place, or None.
         """
         if is_framework_signal(error):
-            yield from self.end(event.kind, repr(error), event=event, waits=False)
+            yield from self._snapshot_after_call(event)
+            yield from self.give_up(event, error)
             return None
         # A generator that is being closed can't wait for anything.
         if not isinstance(error, GeneratorExit):
@@ -241,82 +262,45 @@ class HaltFlow(HaltFlowBase):
         reader = EditReader(
             self._encoder, Payload(NULL_JSON, {}, EncodedValue(None), is_plain=True), convert_edit
         )
-        answer = yield from self._await_answer((point,), point, reader)
+        answer = yield from self._await_answer((point,), point, reader, sampler=event.sampler)
         raise_for_answer(answer, cause=error)
         ended = yield from self._apply_answer(answer, None, reader)
         return ended if ended.is_edited else None
 
-    # ---- waiting ------------------------------------------------------------------------------------
-
-    def _await_answer(
-        self,
-        messages: tuple[AgentMessage, ...],
-        point: HaltPointReached,
-        reader: EditReader | None = None,
-        closing: OpenEvent | None = None,
-        on_queued: Callable[[SendMessages], None] | None = None,
-    ) -> Flow[Answer]:
-        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
-
-        Args:
-            messages: What to send.
-            point: The halt point, one of them.
-            reader: Reads edits of it.
-            closing: The event that ends with the wait.
-            on_queued: Called once the messages are on their way.
-        """
-        try:
-            check = reader.find_problem if reader is not None and reader.may_refuse else None
-            answer: Answer = yield AwaitAnswerEffect(messages, point.id, on_queued, check)
-        except (GeneratorExit, ConnectionLostError, ProtocolError):
-            raise
-        except BaseException as error:
-            yield SendEffect((Withdraw(halt_point=point.id),))
-            if closing is not None:
-                yield from self.give_up(closing, error)
-            raise
-        return answer
-
-    def _await_approval(
-        self,
-        messages: tuple[AgentMessage, ...],
-        point: HaltPointReached,
-        reader: EditReader,
-        event: OpenEvent,
-        approval: Approval,
-        call: ApprovalCall,
-    ) -> Flow[Answer]:
-        """As `_await_answer`, where nothing goes on that nobody has approved."""
-        always = False
-        try:
-            answer = yield from self._await_answer(
-                messages, point, reader, event, approval.on_queued
-            )
-            if isinstance(answer, ResumeAnswer) and not answer.approved:
-                answer = yield from self._await_external_decision(event, approval, call)
-            always = isinstance(answer, ResumeAnswer) and answer.always
-        finally:
-            approval.end(always=always)
-        return answer
-
-    def _await_external_decision(
-        self, event: OpenEvent, approval: Approval, call: ApprovalCall
-    ) -> Flow[Answer]:
-        """No Core could ask: what is said elsewhere, or no."""
-        if approval.on_waiting is None and not approval.decision.done():
-            approval.has_no_approver = True
-            return DenyAnswer(reason=NO_APPROVER_REASON)
-        try:
-            approval.call_on_waiting()
-            decision: ExternalDecision = yield WaitEffect(approval.decision)
-            return call.answer(decision)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            yield from self.give_up(event, error)
-            raise
-
     # ---- parts --------------------------------------------------------------------------------------
+
+    def _make_sampler(
+        self, event: OpenEvent, ask: Ask | None, value: Any, reader: EditReader
+    ) -> QuerySampler | None:
+        """What asks a query again; arguments as `begin`'s."""
+        return (
+            None
+            if ask is None
+            else QuerySampler(ask, value, reader.read, event.name, self._encoder)
+        )
+
+    def _skip(self, event: OpenEvent, answer: SkipAnswer, packed: Payload) -> None:
+        """Let a result take the place of an event's call: a person wrote it, or took a sample."""
+        event.skipped = True
+        sampled = UNSET if event.sampler is None else event.sampler.find_answer(answer.result)
+        event.is_sample = sampled is not UNSET
+        event.result = packed.restore_secrets(answer.result) if sampled is UNSET else sampled
+
+    def _apply_edit_rules(
+        self, event: OpenEvent, point: HaltPointReached, reader: EditReader
+    ) -> HaltPointReached:
+        """A halt point with the edit that rules make of it, where any are in force."""
+        if not self.edit_rules.armed:
+            return point
+        return apply_edit_rules(self.edit_rules, event, point, reader)
+
+    def _accept_made_edit(
+        self, answer: ResumeAnswer, point: HaltPointReached, shown: Raw, is_query: bool
+    ) -> Answer:
+        """An answer with the edit that is in force, where the halt point was sent with one."""
+        if is_query:
+            return self.events.sticky_edits.accept(answer, shown, point.edit)
+        return accept_rule_edit(answer, point)
 
     def _encode(self, kind: str, value: Any) -> Flow[Payload]:
         """Pack a value, and show the person what the agent's own hook raised for it."""
@@ -329,7 +313,7 @@ class HaltFlow(HaltFlowBase):
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
         """The call of an event was made: before its end is told, what it changed is."""
         # A model changes no files.
-        if self.take_snapshot is None or event.kind is EventKind.LLM_QUERY:
+        if self.take_snapshot is None or event.is_replayed or event.kind is EventKind.LLM_QUERY:
             return
         try:
             yield BlockingEffect(partial(self.take_snapshot, event.id))
@@ -359,13 +343,3 @@ def _read_edit(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
     elif isinstance(answer, SkipAnswer):
         data = answer.result
     return EndedEvent(value, False) if data is UNSET else EndedEvent(reader.read(data), True)
-
-
-_REDACT_KINDS: Final = {
-    (EventKind.LLM_QUERY, EventSide.BEGIN): RedactKind.PROMPT,
-    (EventKind.LLM_QUERY, EventSide.END): RedactKind.RESPONSE,
-    (EventKind.TOOL_INVOCATION, EventSide.BEGIN): RedactKind.TOOL_CALL,
-    (EventKind.TOOL_INVOCATION, EventSide.END): RedactKind.TOOL_RESULT,
-    (EventKind.CUSTOM, EventSide.BEGIN): RedactKind.EVENT,
-    (EventKind.CUSTOM, EventSide.END): RedactKind.EVENT_RESULT,
-}

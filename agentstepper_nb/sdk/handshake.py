@@ -17,7 +17,7 @@ from websockets.exceptions import (
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from ..discover import CoreEndpoint
+from ..discover import CoreEndpoint, explain_tls_error, make_tls_context
 from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
 from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
 from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
@@ -73,6 +73,7 @@ def open_socket(endpoint: CoreEndpoint, timeout_s: float = TIMEOUT_S) -> Iterato
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
     opening = connect(
         endpoint.url,
+        ssl=make_tls_context(endpoint.url),
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         additional_headers=headers,
         proxy=None,
@@ -99,8 +100,15 @@ def _set_silence_timeout(connection: ClientConnection) -> None:
             connection.socket.setsockopt(socket.IPPROTO_TCP, option, _SILENCE_S * 1000)
 
 
-def exchange_hello(connection: ClientConnection, hello: Hello) -> Welcome | None:
+def exchange_hello(
+    connection: ClientConnection, hello: Hello, timeout_s: float = TIMEOUT_S
+) -> Welcome | None:
     """Say hello where the Core chose version 2; None where it speaks version 1, which has no hello.
+
+    Args:
+        connection: The connection.
+        hello: Introduces the agent.
+        timeout_s: Seconds that the Core has to answer.
 
     Raises:
         AgentRefusedError: The Core doesn't take this agent.
@@ -110,7 +118,7 @@ def exchange_hello(connection: ClientConnection, hello: Hello) -> Welcome | None
         return None
     connection.send(from_agent.encode(hello, 1))
     try:
-        _, answer = to_agent.decode(connection.recv(timeout=TIMEOUT_S))
+        _, answer = to_agent.decode(connection.recv(timeout=timeout_s))
     except TimeoutError:
         raise ConnectionLostError(NO_ANSWER) from None
     except ProtocolError as error:
@@ -184,7 +192,7 @@ def explain_not_opened(
     url = endpoint.url
     match error:
         case AgentRefusedError():
-            return ConnectionLostError(*error.args)
+            return AgentRefusedError(str(error), error.code)
         case ConnectionLostError() | DiscoveryError():
             return error
         case InvalidStatus():
@@ -200,6 +208,8 @@ def explain_not_opened(
 
 def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> DiscoveryError | None:
     """Say that no Core is there; None where the error doesn't tell."""
+    if (said := explain_tls_error(url, error)) is not None:
+        return DiscoveryError(said)
     match error:
         case InvalidURI():
             return DiscoveryError(f"{url!r} isn't an address of a Core: it must be ws://host:port.")
@@ -209,7 +219,8 @@ def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> Discov
             )
         case InvalidHandshake():
             return DiscoveryError(
-                f"The program at {url} isn't a Core ({error}). Check host and port."
+                f"The program at {url} isn't a Core ({error}). Check host and port, and use wss:// "
+                "for a Core that speaks TLS."
             )
         case OSError():
             return DiscoveryError(f"No Core listens at {url} ({error}). {_START_ONE}")

@@ -11,7 +11,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from .core_location import CoreLocation
 from .run_session import RunSession
-from .scopes import enter_scope, propagate_to_threads
+from .scope_creation import propagate_to_threads
+from .scopes import enter_scope
 
 
 class RunMember(Protocol):
@@ -138,7 +139,12 @@ def describe_ignored_arguments(joined: RunMember, lender: RunMember) -> str:
     Returns:
         "" where there are none, and in a cell, whose run nobody configures.
     """
-    asked = (("mode", "_mode"), ("on_disconnect", "_on_disconnect"), ("notice", "_notice"))
+    asked = (
+        ("mode", "_mode"),
+        ("on_disconnect", "_on_disconnect"),
+        ("notice", "_notice"),
+        ("inspect", "_inspect"),
+    )
     ignored = [f"{name}=" for name, own in asked if getattr(joined, own) != getattr(lender, own)]
     if not ignored or lender._is_of_context:
         return ""

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
-from fnmatch import fnmatchcase
 from queue import SimpleQueue
 from typing import Final, Protocol
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ..core.breakpoints import BreakpointEngine, ObservedPoint
-from ..core.breakpoints.engine import list_changed_paths
+from ..core.breakpoints import (
+    BreakpointEngine,
+    EditRuleEngine,
+    EffectChecks,
+    ObservedPoint,
+    load_effect_checks,
+)
 from ..discover import CoreEndpoint
 from ..protocol.agent import (
     AgentMessage,
@@ -31,6 +35,7 @@ from ..protocol.agent import (
     GetTimeline,
     HaltPointReached,
     LeaseMessage,
+    ScopeEnded,
 )
 from ..protocol.answers import Answer
 from ..protocol.breakpoint_rules import Price
@@ -40,9 +45,11 @@ from ..protocol.data_model import (
     EventKind,
     EventSide,
     RunMode,
-    Usage,
 )
-from .connection_state import RunConnectionState
+from ..protocol.field_types import ScopePath
+from .connection_state import LinkLimits, RunConnectionState
+from .cost_estimates import add_estimated_cost
+from .live_scopes import LiveScopes
 from .run_protocol import RunProtocol
 from .send_queue import (
     FlushMarker,
@@ -55,11 +62,7 @@ from .send_queue import (
     QueueItem,
     estimate_bytes,
 )
-
-#: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
-#: runs that share a connection have them together, and each of these may have its share.
-MAX_CONNECTED_BYTES: Final = 8 * 1024 * 1024
-MAX_DISCONNECTED_BYTES: Final = 64 * 1024 * 1024
+from .step_lease import StepLease
 
 
 class RunTransport(Protocol):
@@ -112,9 +115,11 @@ class Outbox:
 
     Args:
         endpoint: Where the Core is.
+        limits: How much may wait for the Core.
     """
 
-    def __init__(self, endpoint: CoreEndpoint) -> None:
+    def __init__(self, endpoint: CoreEndpoint, limits: LinkLimits) -> None:
+        self._limits = limits
         self.inbox: SimpleQueue[QueueItem] = SimpleQueue()
         #: Bytes, of all batches that were ever put.
         self.queued_bytes = 0
@@ -132,9 +137,9 @@ class Outbox:
     def is_full(self) -> bool:
         """Whether who sends should wait for room; what is put all the same is kept."""
         max_bytes = (
-            MAX_CONNECTED_BYTES
+            self._limits.max_connected_bytes
             if self.protocol.state is RunConnectionState.OPEN
-            else MAX_DISCONNECTED_BYTES
+            else self._limits.max_disconnected_bytes
         )
         sharing = list(self.transport.outboxes.values())
         if self.size * len(sharing) < max_bytes:
@@ -174,9 +179,7 @@ class Outbox:
 #: So many halt points, and bytes of them, are kept for the breakpoints that may come with the first
 #: lease.
 _MAX_EARLY_POINTS: Final = 1000
-_MAX_EARLY_BYTES: Final = MAX_CONNECTED_BYTES
-#: Prices are for so many tokens.
-_TOKENS_PER_PRICE: Final = 1_000_000
+MAX_EARLY_BYTES: Final = 8 * 1024 * 1024
 
 
 class _ReportedEvent(Struct, frozen=True):
@@ -186,6 +189,8 @@ class _ReportedEvent(Struct, frozen=True):
     name: str | None
     depth: int
     label: AgentLabel | None
+    parent: str | None
+    scope: ScopePath
 
 
 class HaltLease:
@@ -195,17 +200,34 @@ class HaltLease:
         program: The run's program.
         outbox: Where messages go.
         waiting: Who waits for what.
+        max_early_bytes: Bytes of halt points that are kept for the first lease's breakpoints.
+        workspace: The agent's folder; "" where it has none.
+        scopes: The run's scopes that haven't ended, in which steps go on.
     """
 
-    def __init__(self, program: str, outbox: Outbox, waiting: PendingFutures) -> None:
+    def __init__(
+        self,
+        program: str,
+        outbox: Outbox,
+        waiting: PendingFutures,
+        max_early_bytes: int = MAX_EARLY_BYTES,
+        workspace: str = "",
+        scopes: LiveScopes | None = None,
+    ) -> None:
+        self._max_early_bytes = max_early_bytes
         self._outbox = outbox
         self._waiting = waiting
         # A thread may come here again while it is here, by a finalizer or a signal's handler.
         self._lock = threading.RLock()
         self._pending_leases: deque[LeaseMessage] = deque()  # leases that aren't in force yet
         self._lease: LeaseMessage | None = None
-        self._breakpoints = BreakpointEngine(program)
+        self._breakpoints = BreakpointEngine(program, (), workspace, self._make_checks)
+        #: The edit rules in force. They are applied to what is about to be sent, on the sender's thread.
+        self.edit_rules = EditRuleEngine(program)
         self._open_events: dict[str, _ReportedEvent] = {}
+        scopes = scopes or LiveScopes()
+        self._step = StepLease(scopes, self._open_events.get)
+        scopes.on_ended = self._end_scope
         self._early: deque[ObservedPoint] = deque()  # reached before the first lease
         self._early_size = 0  # bytes
         self._is_lease_expected = True  # whether there may be one
@@ -220,11 +242,14 @@ class HaltLease:
         lease = self._pending_leases[-1] if self._pending_leases else self._lease
         if not self._is_lease_expected or lease is None or lease.mode is not RunMode.CONTINUE:
             return True
-        return bool(self._pending_leases) or self._breakpoints.may_halt(kind, side, name)
+        if self._pending_leases or self._breakpoints.may_halt(kind, side, name):
+            return True
+        return bool(self.edit_rules.armed) and self.edit_rules.may_edit(kind, side, name)
 
     def accept_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease: the next halt point is decided by it. Waits for nobody."""
         self._pending_leases.append(lease)
+        self.edit_rules.set(() if lease.edit_rules is UNSET else lease.edit_rules)
         if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
             try:
                 self._apply_pending_leases()
@@ -273,13 +298,36 @@ class HaltLease:
                 )
         return future
 
+    def _end_scope(self, path: ScopePath) -> None:
+        """An agent, a task, a thread or a job has ended."""
+        if self._pending_leases or self._step.target is not None:
+            with self._lock:
+                self._apply_pending_leases()
+                self._report_ended_scopes()
+
     # ---- under the lock -----------------------------------------------------------------------------
+
+    def _make_checks(self) -> EffectChecks:
+        """The effect checks that are on, by the lease that asks for them."""
+        return EffectChecks(load_effect_checks(), self._list_disabled_checks)
+
+    def _list_disabled_checks(self) -> tuple[str, ...]:
+        disabled = UNSET if self._lease is None else self._lease.disabled_checks
+        return () if disabled is UNSET else disabled
+
+    def _report_ended_scopes(self) -> None:
+        """Let the step go on around what has ended, and the Core know."""
+        for path in self._step.skip_ended_scopes():
+            ended = MessageBatch((ScopeEnded(scope=path),), size=0)
+            self._outbox.put(ended, is_immediate=False)
 
     def _apply_pending_leases(self) -> None:
         """Put the leases in force that came; one stays until it is, whatever interrupts this thread."""
         while self._pending_leases:
             lease = self._lease = self._pending_leases[0]
             self._breakpoints.set(lease.breakpoints)
+            self._step.accept(lease.target)
+            self._report_ended_scopes()
             self._catch_up()
             # Else a finalizer did all this meanwhile.
             if self._pending_leases and self._pending_leases[0] is lease:
@@ -305,10 +353,17 @@ class HaltLease:
                     message.name,
                     0 if around is None else around.depth + 1,
                     None if message.label is UNSET else message.label,
+                    message.parent,
+                    () if message.scope is UNSET else message.scope,
                 )
             elif isinstance(message, CommitMade):
-                self._breakpoints.record_changed_paths(list_changed_paths(message.changes))
+                self._breakpoints.record_changes(message.changes)
         return messages
+
+    @property
+    def prices(self) -> tuple[Price, ...]:
+        """What models cost, as the Core has sent it."""
+        return () if self._lease is None else self._lease.prices
 
     def _reach(self, message: HaltPointReached) -> HaltPointReached:
         open_event = self._open_events.get(message.event)
@@ -317,7 +372,7 @@ class HaltLease:
         if message.side is EventSide.END or open_event.kind not in PAIRED_EVENT_KINDS:
             del self._open_events[message.event]
         if message.usage is not None and self._lease is not None:
-            usage = add_estimated_cost(message.usage, open_event.name, self._lease.prices)
+            usage = add_estimated_cost(message.usage, open_event.name, self.prices)
             message = message if usage is message.usage else replace(message, usage=usage)
         point = ObservedPoint(
             open_event.kind,
@@ -329,16 +384,29 @@ class HaltLease:
             message.failure,
             message.usage,
             open_event.label,
+            message.event,
         )
         lease = self._lease
         if lease is None:
             self._record_early(point)
             return message
         hits, halts, error = self._breakpoints.evaluate(point)
-        asks_approval = message.approval is not None
-        waits = message.waits and (halts or asks_approval or lease.mode is not RunMode.CONTINUE)
+        if message.waits and not message.epoch and self.edit_rules.armed:
+            return message  # the first lease came meanwhile: the Core makes the edits of its rules
+        error = message.breakpoint_error or error
+        is_shown = message.replay is not UNSET and message.replay.halts
+        must_wait = error is not None or message.approval is not None or is_shown
+        steps_here = lease.mode is not RunMode.CONTINUE and (
+            self._step.target is None or self._step.halts_at(message, open_event)
+        )
+        waits = message.waits and (halts or must_wait or steps_here)
         return replace(
-            message, waits=waits, epoch=lease.epoch, breakpoints=hits, breakpoint_error=error
+            message,
+            waits=waits,
+            epoch=lease.epoch,
+            breakpoints=hits,
+            breakpoint_error=error,
+            schema=message.schema if waits else UNSET,
         )
 
     def _record_early(self, point: ObservedPoint) -> None:
@@ -347,32 +415,10 @@ class HaltLease:
         """
         self._early.append(point)
         self._early_size += len(point.data)
-        if len(self._early) >= _MAX_EARLY_POINTS or self._early_size >= _MAX_EARLY_BYTES:
+        if len(self._early) >= _MAX_EARLY_POINTS or self._early_size >= self._max_early_bytes:
             self._catch_up()
 
     def _catch_up(self) -> None:
         while self._early:
             self._breakpoints.evaluate(self._early.popleft())
         self._early_size = 0
-
-
-def add_estimated_cost(
-    usage: Usage | None, model: str | None, prices: Iterable[Price]
-) -> Usage | None:
-    """A query's usage, its cost estimated where nobody told it and a price fits.
-
-    Args:
-        usage: What is known; without both counts of tokens nothing is estimated.
-        model: The model that was asked.
-        prices: The first whose pattern fits the model is its price.
-    """
-    if usage is None or usage.cost is not None:
-        return usage
-    input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
-    if input_tokens is None or output_tokens is None:
-        return usage
-    for price in prices:
-        if fnmatchcase(model or "", price.model):
-            cost = (input_tokens * price.input + output_tokens * price.output) / _TOKENS_PER_PRICE
-            return replace(usage, cost=cost, estimated=True)
-    return usage

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
@@ -65,6 +65,7 @@ class RedactKind:
     ERROR = "error"
     TRACEBACK = "traceback"  # the frames that an exception passed
     COMMIT = "commit"
+    VARIABLE = "variable"  # a local that a person looks at: its name, and its repr
 
 
 class Payload(NamedTuple):
@@ -119,7 +120,8 @@ class PayloadEncoder:
             ProtocolError: `too_large`: what `redact=` gave.
         """
         text = dump_plain_json(value) if self._redact is None else None
-        if text is None or _HINT_AT_MARK in text:
+        # `$` is looked for first: to find one character is fast.
+        if text is None or ("$" in text and _HINT_AT_MARK in text):
             return self._encode_by_form(kind, value, _SIZE_FACTORS)
         packed = _packed(text, EncodedValue(value, value), is_plain=True)
         if memoryview(packed.raw).nbytes <= self.max_message_bytes - _FRAME_BYTES:
@@ -281,8 +283,38 @@ def _too_large(kind: str, size: int, limit_bytes: int) -> str:
     )
 
 
+def find_foreign_type(packed: Payload) -> str | UnsetType:
+    """The class of a value that JSON hasn't, so that whoever gets its JSON gets another value.
+
+    Returns:
+        UNSET where JSON has it.
+    """
+    value = packed.encoded.value
+    if packed.is_plain or _is_json(value, packed.encoded.json):
+        return UNSET
+    return escape_surrogates(_class_name(type(value)))
+
+
+def _is_json(value: Any, shown: Any) -> bool:
+    """Whether a value is of JSON's own types throughout; none of its own code is called."""
+    kind = type(value)
+    if kind is dict:
+        alike = type(shown) is dict and len(shown) == len(value)
+        return alike and all(
+            type(key) is str and key in shown and _is_json(item, shown[key])
+            for key, item in value.items()
+        )
+    if kind is list or kind is tuple:
+        alike = type(shown) is list and len(shown) == len(value)
+        return alike and all(map(_is_json, value, shown))
+    return kind in (str, int, float, bool, type(None)) and kind is type(shown)
+
+
 def _type_name(error: BaseException) -> str:
-    kind = type(error)
+    return _class_name(type(error))
+
+
+def _class_name(kind: type) -> str:
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -17,11 +17,14 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from ..protocol.agent import AgentMessage, EventBegun, HaltPointReached
-from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
+from ..protocol.data_model import AgentLabel, EventKind, EventOutcome, EventSide, Failure, Usage
+from ..protocol.replay_marks import ReplayMark
 from ..protocol.seams import FoundBy
 from .payload import NOT_HASHED, escape_surrogates, hash_content
+from .query_samples import QuerySampler
 from .scopes import Scope, describe_scope, find_scope, set_scope
 from .seam_report import SeamRecorder, seam_sources
+from .source_locations import find_location
 from .sticky_edits import StickyEdits
 
 #: The agent's clock, in seconds.
@@ -41,6 +44,17 @@ class OpenEvent:
     skipped: bool = False  # the person gave the result instead of the call
     result: Any = None  # that result
     scope: Scope | None = None  # inside of it, where it is a tool call
+    is_replayed: bool = False  # its outcome is a recorded one: it costs nothing
+    end_mark: ReplayMark | None = None  # at its end, where the run is forked
+    end_edit: Raw | None = None  # of its result, made by a fork
+    label: AgentLabel | None = None  # the agent that does it
+    sampler: QuerySampler | None = None  # asks it again while it is halted, of a query
+    is_sample: bool = False  # its outcome is one of these answers, which was counted when it came
+
+    def set_request(self, request: Any) -> None:
+        """A query is made with this request, which a person may have edited."""
+        if self.sampler is not None:
+            self.sampler.request = request
 
     def push(self) -> None:
         """Open it in this context."""
@@ -120,10 +134,13 @@ class RunEvents:
         event = OpenEvent(make_id(), self.run, kind, name)
         scope = find_scope(self.root)
         path, label = describe_scope(scope)
+        event.label = label
+        began, began_clock = at or (time.time(), clock())
+        if scope.frozen is not None:
+            scope.frozen.at = began
         if kind is EventKind.TOOL_INVOCATION:
             event.scope = scope.open_call(name or "", call_id)
             self.seams.add_tool(name or "", found_by)
-        began, began_clock = at or (time.time(), clock())
         return event, EventBegun(
             id=event.id,
             kind=kind,
@@ -136,6 +153,8 @@ class RunEvents:
             content_hash=UNSET if content_hash is None else content_hash,
             found_by=UNSET if found_by is FoundBy.HAND else found_by,
             seams=self.seams.pop_changed_seams() if seam_sources else UNSET,
+            # A call that is told from the wire was made elsewhere.
+            location=UNSET if found_by is FoundBy.WIRE else find_location(),
         )
 
     def make_instant_event(self, kind: EventKind, data: Raw) -> EventBegun:
@@ -157,6 +176,7 @@ class RunEvents:
             scope=path or UNSET,
             label=label or UNSET,
             seams=self.seams.pop_changed_seams() if seam_sources else UNSET,
+            location=find_location(),
         )
 
 
@@ -199,6 +219,10 @@ def make_halt_point(
     traceback: str = "",
     usage: Usage | None = None,
     edit: Raw | UnsetType = UNSET,
+    epoch: int = 0,
+    schema: Raw | UnsetType = UNSET,
+    signal: Raw | UnsetType = UNSET,
+    result_type: str | UnsetType = UNSET,
 ) -> HaltPointReached:
     """A halt point that is reached now."""
     return HaltPointReached(
@@ -215,4 +239,8 @@ def make_halt_point(
         traceback=traceback,
         usage=usage,
         edit=edit,
+        epoch=epoch,
+        schema=schema,
+        signal=signal,
+        result_type=result_type,
     )

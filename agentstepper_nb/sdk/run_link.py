@@ -6,22 +6,21 @@ message in two, an event loop is never blocked, and saying goodbye is safe even 
 
 from __future__ import annotations
 
-import contextvars
 import itertools
 import logging
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Final, TypeVar
 
+from ..core.breakpoints import EditRuleEngine
 from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError
 from ..protocol.agent import (
     AgentMessage,
     Bye,
     CheckEdit,
-    EditChecked,
     GetTimeline,
     Hello,
     LeaseMessage,
@@ -30,9 +29,17 @@ from ..protocol.agent import (
 )
 from ..protocol.answers import Answer, StopAnswer
 from ..protocol.data_model import EventKind, EventSide
-from .connection_state import OnDisconnect
+from ..protocol.inspection import InspectHaltPoint
+from ..protocol.query_samples import RequestSample
+from .connection_state import LinkLimits, OnDisconnect
+from .core_location import OFFLINE_URL
 from .flow_effects import EditCheck
+from .halt_questions import HaltQuestions
+from .live_scopes import LiveScopes
+from .offline_transport import OfflineTransport
 from .outbox import HaltLease, NoTransport, Outbox
+from .payload import PayloadEncoder
+from .query_samples import QuerySampler
 from .run_protocol import RunProtocol
 from .send_queue import MessageBatch, PendingFutures, UncancellableFuture
 from .shared_connection import open_run
@@ -54,21 +61,36 @@ class RunLink:
         hello: Introduces the agent.
         on_disconnect: What to do where the Core goes away.
         is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
+        limits: How much of the run may wait for the Core, and how long the goodbye may take.
+        scopes: The run's scopes that haven't ended.
+        encoder: Makes the agent's values ready to travel.
     """
 
     def __init__(
         self,
         endpoint: CoreEndpoint,
         hello: Hello,
-        on_disconnect: OnDisconnect = "wait",
-        is_open_deferred: bool = False,
+        on_disconnect: OnDisconnect,
+        is_open_deferred: bool,
+        limits: LinkLimits,
+        encoder: PayloadEncoder,
+        scopes: LiveScopes | None = None,
     ) -> None:
         self._run_id = hello.run
+        if endpoint.url == OFFLINE_URL:
+            on_disconnect, is_open_deferred = "continue", True
         self._waiting = PendingFutures()
-        self._outbox = Outbox(endpoint)
-        self._halt_lease = HaltLease(hello.program, self._outbox, self._waiting)
-        #: What says whether an edit can be taken, and its context, by the halt point that waits.
-        self._edit_checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
+        self._outbox = Outbox(endpoint, limits)
+        self._halt_lease = HaltLease(
+            hello.program,
+            self._outbox,
+            self._waiting,
+            workspace=hello.workspace or "",
+            scopes=scopes,
+        )
+        self._questions = HaltQuestions(
+            encoder, hello.inspects is True, lambda: self._halt_lease.prices, self._send_aside
+        )
         self._lost: ConnectionLostError | None = None
         self._is_closing = False
         self._is_exiting = False
@@ -90,13 +112,17 @@ class RunLink:
             _Listener(self),
             lambda: self._outbox.is_full,
             self._outbox.release_halt,
+            limits,
         )
         if is_open_deferred:
             self.opened.set_result(None)
 
     def open(self) -> None:
         """Begin to connect; `opened` tells of the end. An interrupt in here leaves it to be closed."""
-        open_run(self.endpoint, self._outbox)
+        if self.endpoint.url == OFFLINE_URL:
+            OfflineTransport(self._outbox)
+        else:
+            open_run(self.endpoint, self._outbox)
 
     @property
     def endpoint(self) -> CoreEndpoint:
@@ -127,6 +153,11 @@ class RunLink:
     def is_halted(self) -> bool:
         """Whether a halt point waits for its answer."""
         return bool(self._waiting.halt_points())
+
+    @property
+    def edit_rules(self) -> EditRuleEngine:
+        """The edit rules in force."""
+        return self._halt_lease.edit_rules
 
     def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
         """Whether the agent may have to wait at such a halt point, as breakpoints and mode are now.
@@ -168,7 +199,12 @@ class RunLink:
         self._halt_lease.send(messages)
 
     def request_answer(
-        self, messages: tuple[AgentMessage, ...], halt_point: str, check: EditCheck | None = None
+        self,
+        messages: tuple[AgentMessage, ...],
+        halt_point: str,
+        check: EditCheck | None = None,
+        is_task: bool = False,
+        sampler: QuerySampler | None = None,
     ) -> Future[Answer] | None:
         """Send messages, the last of which is a halt point; the future gets its answer.
 
@@ -177,6 +213,8 @@ class RunLink:
             halt_point: The halt point's id.
             check: Says whether an edit of it can be taken, until `end_halt`; called in a copy of this
                 context. None: each edit can.
+            is_task: Whether the task that runs here waits, and not the thread.
+            sampler: Asks the halt point's query again, until `end_halt`.
 
         Returns:
             None where nobody is asked: the agent goes on at once.
@@ -186,8 +224,13 @@ class RunLink:
         """
         self.raise_if_ended()
         if check is not None:
-            self._edit_checks[halt_point] = contextvars.copy_context(), check
-        return self._halt_lease.send(messages, halt_point, self.raise_if_ended)
+            self._questions.expect_edit(halt_point, check)
+        begin = partial(self._begin_halt, halt_point, is_task, sampler)
+        return self._halt_lease.send(messages, halt_point, begin)
+
+    def _begin_halt(self, halt_point: str, is_task: bool, sampler: QuerySampler | None) -> None:
+        self.raise_if_ended()
+        self._questions.begin(halt_point, is_task, sampler)
 
     def end_halt(self, halt_point: str, answer: Answer | None, seconds: float) -> None:
         """Nobody waits at a halt point any more: neither its answer nor edits of it count from now on.
@@ -197,8 +240,8 @@ class RunLink:
             answer: Its answer; None where there is none.
             seconds: How long the agent waited.
         """
-        self._edit_checks.pop(halt_point, None)
         self.halted_s += seconds
+        self._questions.end(halt_point, answer is not None)
         if answer is None:
             self._waiting.forget(halt_point)
         elif isinstance(answer, StopAnswer):  # nothing of the run may be tried again
@@ -220,6 +263,10 @@ class RunLink:
         future = self._waiting.expect(id, "request", self.raise_if_ended)
         self._outbox.request(message, id)
         return future
+
+    def _send_aside(self, message: AgentMessage) -> None:
+        """Send what answers a question, past what breakpoints see."""
+        self._outbox.put(MessageBatch((message,), size=0))
 
     def flush(self) -> Future[None]:
         """A future for when all that was put before is kept here, and written where a Core is there.
@@ -343,22 +390,12 @@ class _Listener:
         self._link._halt_lease.expect_no_lease()
 
     def on_edit_check(self, request: CheckEdit) -> None:
-        """The Core asks about an edit. Validators may take long: nobody waits for them here."""
-        found = self._link._edit_checks.get(request.halt_point)
-        # Each edit can be taken, or it waits no more, as the Core is about to see.
-        if found is None:
-            self._link._outbox.put(MessageBatch((EditChecked(check=request.check),), size=0))
-            return
-        threading.Thread(
-            target=self._check_edit, args=(request, *found), name="agentstepper-check", daemon=True
-        ).start()
+        """The Core asks about an edit."""
+        self._link._questions.on_edit_check(request)
 
-    def _check_edit(
-        self, request: CheckEdit, context: contextvars.Context, check: EditCheck
-    ) -> None:
-        refusal = context.copy().run(check, request.data)
-        checked = EditChecked(check=request.check, refusal=refusal)
-        self._link._outbox.put(MessageBatch((checked,), size=0))
+    def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
+        """The Core asks what waits at a halt point."""
+        self._link._questions.on_inspection(request)
 
     def on_disconnected_changed(self) -> None:
         """The Core has gone away, or is back."""

@@ -15,11 +15,10 @@ from typing import Any, Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ..errors import ConnectionLostError
+from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.agent import (
     AgentMessage,
     CheckEdit,
-    HaltPointReached,
     Hello,
     LeaseMessage,
     MessagesAcknowledged,
@@ -28,9 +27,12 @@ from ..protocol.agent import (
 )
 from ..protocol.answers import ResumeAnswer
 from ..protocol.delta_encoding import DeltaEncoder
+from ..protocol.inspection import InspectHaltPoint
+from ..protocol.query_samples import RequestSample
 from ..rpc.backoff import Backoff
 from .connection_state import (
     TRANSITIONS,
+    LinkLimits,
     OnDisconnect,
     RunConnectionEvent,
     RunConnectionListener,
@@ -40,7 +42,6 @@ from .run_events import add_content_hash
 from .send_queue import (
     DeltaMessage,
     FlushMarker,
-    HaltQueue,
     HaltReleased,
     MessageBatch,
     PendingFutures,
@@ -49,15 +50,19 @@ from .send_queue import (
     QueueItem,
     ResendBuffer,
     count_messages,
+    drop_wait,
+    waits_for_answer,
 )
-from .wire_versions import AnswerReceived, CoreReply, WireVersion, WireVersion1, WireVersion2
+from .wire_versions import (
+    AnswerReceived,
+    CoreReply,
+    HaltQueue,
+    WireVersion,
+    WireVersion1,
+    WireVersion2,
+)
 
 log = logging.getLogger("agentstepper_nb.sdk")
-
-#: Seconds that the goodbye may take, since the Core last kept something of what comes before it.
-BYE_TIMEOUT_S: Final = 10.0
-#: Bytes of contents that may be on their way at once, until the Core says that it keeps them.
-WINDOW_BYTES: Final = 64 * 1024 * 1024
 
 
 class RunProtocol:
@@ -70,8 +75,8 @@ class RunProtocol:
         waiting: Who waits for what.
         listener: Who is told.
         is_full: Says whether who sends should wait for room.
-        release_halt: Called, on any thread, where a halt point waits no more that the next one waited
-            for.
+        release_halt: Called, on any thread, where halt points are kept and the next may be asked.
+        limits: How much may be on its way, and how long the goodbye may take.
     """
 
     def __init__(
@@ -83,6 +88,7 @@ class RunProtocol:
         listener: RunConnectionListener,
         is_full: Callable[[], bool],
         release_halt: Callable[[], None],
+        limits: LinkLimits,
     ) -> None:
         self.id = hello.run
         self.state = (
@@ -113,6 +119,7 @@ class RunProtocol:
         self.accepted_bytes = 0  # bytes, of all batches that were taken in
         self.buffer = ResendBuffer()
         self._hello = hello
+        self._limits = limits
         self._waiting = waiting
         self._is_full = is_full
         self._release_halt = release_halt
@@ -189,11 +196,13 @@ class RunProtocol:
         if self.state is RunConnectionState.ENDED:
             return
         if isinstance(item, QueueEnd):
-            self.is_closing, self.close_deadline = True, now + BYE_TIMEOUT_S
+            self.is_closing, self.close_deadline = True, now + self._limits.bye_timeout_s
         if not self._is_wire_version_known:  # what the Core speaks: nothing has a form before
             self._unencoded_items.append(item)
         elif self._turns is None or self._turns.can_send(item):
             ITEM_HANDLERS[type(item)](self, item)
+        else:
+            self._process_halt_queue(HaltReleased())  # the answer may have come meanwhile
 
     def _process_marker(self, marker: FlushMarker) -> None:
         self.waiting_for_space.append((marker.key, None))
@@ -210,23 +219,20 @@ class RunProtocol:
 
     def _process_batch(self, batch: MessageBatch) -> None:
         self.accepted_bytes += batch.size
-        if isinstance(self.wire_version, WireVersion1):
-            refusal = self.wire_version.find_refusal(batch.messages)
-            if refusal is not None:
-                log.warning("%s", refusal)
-                if batch.halt_point is not None:
-                    self._complete(batch.halt_point, refusal)
-                return
         is_away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
-        passes = is_away or self.state is RunConnectionState.ABANDONED
-        waits = False
-        for message in add_content_hash(batch.messages, self.hash_key):
-            if isinstance(message, HaltPointReached) and message.waits:
-                waits = not passes
-                if passes:
-                    message = replace(message, waits=False)
-            self._add(message)
-        if batch.halt_point is not None and not waits:
+        messages = add_content_hash(batch.messages, self.hash_key)
+        if is_away or self.state is RunConnectionState.ABANDONED:
+            messages = tuple(map(drop_wait, messages))
+        try:
+            if self.state is not RunConnectionState.ABANDONED:
+                for text in self.wire_version.encode_batch(messages, self.buffer.last + 1):
+                    self.buffer.add(text)
+        except ProtocolError as refusal:
+            log.warning("%s", refusal)
+            if batch.halt_point is not None:
+                self._complete(batch.halt_point, refusal)
+            return
+        if batch.halt_point is not None and not any(map(waits_for_answer, messages)):
             self.waiting_for_space.append((batch.halt_point, ResumeAnswer()))
 
     def _process_request(self, request: QueuedRequest) -> None:
@@ -269,7 +275,7 @@ class RunProtocol:
         if not self.wire_version.can_resume:
             self.buffer.acknowledge(self.written_number)  # nothing is ever sent again
         # Few bytes may tell much: the Core says when it has room for more.
-        found = self.buffer.next_after(self.written_number, WINDOW_BYTES)
+        found = self.buffer.next_after(self.written_number, self._limits.window_bytes)
         if found is None:
             return None
         self.written_number, message = found
@@ -293,8 +299,8 @@ class RunProtocol:
         if welcome is None:
             self.wire_version = WireVersion1(self._hello.program)
             # The original overwrites the halt point that waits, whose agent then hangs.
-            self._turns = HaltQueue(self._waiting)
-            self._waiting.on_answered = self._release_halt
+            self._turns = HaltQueue(self._waiting, self._release_halt)
+            self._waiting.on_answered = self._turns.on_answered
             self.effects.append(self.listener.on_lease_absent)
         self._is_wire_version_known = True
         self._is_back_after_bye = self.is_closing
@@ -326,11 +332,13 @@ class RunProtocol:
             case MessagesAcknowledged(received=number):
                 self.buffer.acknowledge(number)
                 if self.is_closing:
-                    self.close_deadline = now + BYE_TIMEOUT_S
+                    self.close_deadline = now + self._limits.bye_timeout_s
             case LeaseMessage():
                 self.effects.append(partial(self.listener.on_lease, reply))
             case CheckEdit():
                 self.effects.append(partial(self.listener.on_edit_check, reply))
+            case InspectHaltPoint() | RequestSample():
+                self.effects.append(partial(self.listener.on_inspection, reply))
             case AnswerReceived(key, answer):
                 self._complete(key, answer)
         has_text = bool(self.outgoing) or self.buffer.last > self.written_number

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
 import sys
 import weakref
 from asyncio import CancelledError
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import UNSET
+
 from .._version import __version__
 from ..discover import CoreEndpoint
-from ..errors import AgentStopped, ConnectionLostError
-from ..protocol.agent import Bye, Hello, ProcessEnded
+from ..errors import AgentStopped, ConnectionLostError, ProtocolError
+from ..protocol.agent import Bye, GetTimeline, Hello, ProcessEnded, Timeline
 from ..protocol.data_model import Failure, RunEnding, RunMode
 from ..protocol.envelope import VERSION
-from .connection_state import OnDisconnect
+from .connection_state import DEFAULT_LINK_LIMITS, LinkLimits, OnDisconnect
+from .core_location import OFFLINE_URL
+from .environment_replays import OpenedReplay, take_environment_replay
 from .framework_signals import is_framework_signal
+from .frozen_values import freeze, is_freezing
+from .inspection import permission
 from .payload import PayloadEncoder, escape_surrogates
+from .replay_source import ReplaySource
 from .run_events import RunEvents, make_id
 from .run_link import RunLink
-from .run_protocol import BYE_TIMEOUT_S
-from .scopes import open_root, wrap_creation
+from .scope_creation import wrap_creation
+from .scopes import open_root
 from .seam_report import SeamReport, make_report
+from .start_methods import take_start
+
+log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
-#: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away, or has
-#: yet to take what an agent told that went on; longer while it takes more of that.
-CLOSE_TIMEOUT_S: Final = BYE_TIMEOUT_S
+#: Seconds that it may wait for one that is away, or has yet to take what an agent told that went on;
+#: longer while it takes more of that.
+DISCONNECTED_EXIT_TIMEOUT_S: Final = 10.0
 #: Seconds that who wants the run's timeline may wait for it.
 TIMELINE_TIMEOUT_S: Final = 3.0
 
@@ -50,6 +62,9 @@ class RunSession:
         is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
         mode: How the run begins.
         notice: What a person must know of the whole run; "" is nothing.
+        limits: How much of the run may wait for the Core, and how long the goodbye may take.
+        is_inspection_allowed: Whether who controls the run may look at the agent's stack; None: where
+            the environment says so, or the Core is on this machine.
     """
 
     def __init__(
@@ -62,15 +77,19 @@ class RunSession:
         is_open_deferred: bool = False,
         mode: RunMode = RunMode.STEP,
         notice: str = "",
+        limits: LinkLimits = DEFAULT_LINK_LIMITS,
+        is_inspection_allowed: bool | None = None,
     ) -> None:
         self.program = escape_surrogates(program)
+        self.workspace = workspace
         self.encoder = encoder
-        self.run = make_id()
+        self.run = _next_run_ids.pop() if _next_run_ids else make_id()
         self.pid = os.getpid()
         self.events = RunEvents(self.run, open_root())
         self._end_token = [
             False
         ]  # popped by whoever ends it; one operation, so that no lock is needed
+        replay = _take_replay(self.program)
         hello = Hello(
             version=VERSION,
             sdk=f"agentstepper_nb {__version__}",
@@ -81,21 +100,43 @@ class RunSession:
             host=socket.gethostname(),
             boot=_boot_id(),
             workspace=None if workspace is None else escape_surrogates(workspace),
-            mode=mode,
+            mode=mode if replay.source is None else RunMode.CONTINUE,
             can_reconnect=on_disconnect != "raise",
             can_check_edits=True,
             can_stick_edits=True,
+            inspects=permission.is_inspection_allowed(is_inspection_allowed, endpoint),
+            samples=True,
             shares_connection=True,
             wants_hash_key=True,
+            start=take_start() or UNSET,
+            forked_from=replay.origin or UNSET,
             notice=escape_surrogates(notice),
         )
-        self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)
+        #: Answers the run's events, where it is a replay.
+        self.replay = replay.source
+        self.link = RunLink(
+            endpoint,
+            hello,
+            on_disconnect,
+            is_open_deferred,
+            limits,
+            encoder,
+            self.events.root.live,
+        )
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""
         wrap_creation()
+        if is_freezing() and self.events.root.frozen is None:
+            freeze(self.events.root, self.run, seed=self.run)
         _sessions.add(self)
+        _last_opened[:] = [(self.run, self.workspace)]
         self.link.open()
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the run is recorded and shown nowhere."""
+        return self.endpoint.url == OFFLINE_URL
 
     @property
     def endpoint(self) -> CoreEndpoint:
@@ -142,6 +183,24 @@ class RunSession:
             return Bye(ending=RunEnding.STOPPED)
         return Bye(ending=RunEnding.CRASHED, failure=self._failure(error))
 
+    def read_timeline(self, timeout_s: float = TIMELINE_TIMEOUT_S) -> Timeline | None:
+        """The run's timeline as its Core has it, after all that was sent before. Blocks.
+
+        Args:
+            timeout_s: Seconds to wait for it.
+
+        Returns:
+            None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
+        """
+        id = make_id()
+        try:
+            return self.link.request(GetTimeline(), id).result(timeout_s)
+        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+            log.info("The timeline of run %s could not be read: %r", self.run, error)
+            return None
+        finally:
+            self.link.forget(id)
+
     def report_child_exit(self, pid: int, code: int) -> None:
         """Tell the Core how a child process ended, whose own run may have had no time to say so.
 
@@ -166,6 +225,38 @@ def _is_end_request(error: BaseException) -> bool:
     return isinstance(error, AgentStopped | KeyboardInterrupt | CancelledError | GeneratorExit)
 
 
+def set_next_run_id(id: str) -> None:
+    """Let the next run of this process have an id that somebody chose before; the Core takes it once.
+
+    Args:
+        id: A UUIDv7.
+    """
+    _next_run_ids.append(id)
+
+
+def set_next_replay(source: ReplaySource) -> Callable[[], None]:
+    """Let the next run of this process be a replay.
+
+    Args:
+        source: Answers its events.
+
+    Returns:
+        Takes this back, where no run has begun meanwhile.
+    """
+    _next_replays[:] = [source]
+    return _next_replays.clear
+
+
+def _take_replay(program: str) -> OpenedReplay:
+    """What the run that begins is a replay of."""
+    if _next_replays:
+        source = _next_replays.pop()
+        return OpenedReplay(source, source.origin)
+    return take_environment_replay(program)
+
+
+_next_run_ids: list[str] = []
+_next_replays: list[ReplaySource] = []
 _sessions: weakref.WeakSet[RunSession] = weakref.WeakSet()
 #: Those that say goodbye: the exit waits for them, also where nobody else knows them any more.
 _ending: set[RunSession] = set()
@@ -175,6 +266,15 @@ def find_newest_run() -> str | None:
     """The id of the run that this process opened last, if it still has one."""
     # Ids are UUIDv7, so that the greatest is the newest.
     return max((session.run for session in list(_sessions)), default=None)
+
+
+#: The id of the run that was opened last, ended or not, and its workspace.
+_last_opened: list[tuple[str, str | None]] = []
+
+
+def find_last_run() -> tuple[str, str | None] | None:
+    """The id and the workspace of the run that this process opened last, ended or not."""
+    return _last_opened[0] if _last_opened else None
 
 
 def find_newest_program() -> str | None:
@@ -189,8 +289,17 @@ def make_newest_report() -> SeamReport:
     return make_report(() if newest is None else newest.events.seams.tools)
 
 
-def finish_all_runs() -> None:
-    """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
+def finish_all_runs(
+    timeout_s: float = EXIT_TIMEOUT_S,
+    disconnected_timeout_s: float = DISCONNECTED_EXIT_TIMEOUT_S,
+) -> None:
+    """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes.
+
+    Args:
+        timeout_s: Seconds to wait for a Core that is there, but takes no goodbye.
+        disconnected_timeout_s: Seconds to wait, all in all, for a Core that is away, or that takes more
+            and more of what an agent told as it went on.
+    """
     error = _find_uncaught_error()
     links: list[RunLink] = []
     for session in list(_sessions):
@@ -198,11 +307,11 @@ def finish_all_runs() -> None:
         if session.finish(error) is not None:
             links.append(session.link)
     before = {link: link.undelivered_count for link in links}
-    wait([link.closed for link in links], EXIT_TIMEOUT_S)
+    wait([link.closed for link in links], timeout_s)
     slow = [link for link in links if link.is_disconnected or link.undelivered_count < before[link]]
     while slow:
         before = {link: link.undelivered_count for link in slow}
-        wait([link.closed for link in slow], CLOSE_TIMEOUT_S - EXIT_TIMEOUT_S)
+        wait([link.closed for link in slow], disconnected_timeout_s - timeout_s)
         slow = [
             link
             for link in slow

@@ -1,28 +1,22 @@
 """The path of agents, tasks and tool calls that code runs in: docs/design/0023-scopes.md.
 
-A path is the same each time that a program does the same, whatever its tasks and threads wait for:
-each part is numbered where it is created, in the scope that creates it. The creation of tasks, threads
-and jobs of pools is wrapped, to give each its scope; outside of a run each wrap costs the read of a
-context variable.
+A path is the same each time that a program does the same, whatever its tasks and threads wait for: each
+part is numbered where it is created, in the scope around; `scope_creation` does so for tasks, threads
+and jobs of pools.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import logging
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from contextvars import Context, ContextVar
-from functools import cache, partial
-from types import CodeType
-from typing import Any, Final
-
-import wrapt
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 from ..protocol.data_model import AgentLabel
+from .frozen_scope import FrozenScope
+from .live_scopes import LiveScopes
 from .payload import escape_surrogates
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -49,9 +43,23 @@ class Scope:
         path: The parts, from the run inwards.
         agents: The names of the agents that it is inside of, the innermost first.
         is_closed: Whether what begins in a context that still has it belongs to its parent.
+        live: Which agents, tasks, threads and jobs of the run haven't ended.
+        has_forked: Whether, in a fork, what begins in it is served no more; children inherit it.
+        frozen: What its code sees in place of the clock and of random numbers; None: the live ones.
     """
 
-    __slots__ = ("_counts", "agent", "agents", "is_closed", "parent", "path", "root")
+    __slots__ = (
+        "_counts",
+        "agent",
+        "agents",
+        "frozen",
+        "has_forked",
+        "is_closed",
+        "live",
+        "parent",
+        "path",
+        "root",
+    )
 
     def __init__(
         self, part: str = "", parent: Scope | None = None, agent: str | None = None
@@ -60,12 +68,19 @@ class Scope:
         self.agent = agent
         if parent is None:
             self.root: Scope = self
+            self.live = LiveScopes()
             self.path: tuple[str, ...] = ()
             self.agents: tuple[str, ...] = ()
+            self.has_forked = False
+            self.frozen: FrozenScope | None = None
         else:
+            self.has_forked = parent.has_forked
             self.root = parent.root
+            self.live = parent.live
             self.path = (*parent.path[-_MAX_PARTS + 1 :], _shorten(part))
             self.agents = parent.agents
+            frozen = parent.frozen
+            self.frozen = None if frozen is None else frozen.open_child(self.path)
         if agent is not None:
             self.agents = (_shorten(agent), *self.agents)
         self.is_closed = False
@@ -80,7 +95,19 @@ class Scope:
         """
         # Threads may share a scope: each of these two steps is one operation.
         count = self._counts.setdefault(kind, itertools.count(1))
-        return Scope(f"{kind}:{next(count)}", self, agent)
+        child = Scope(f"{kind}:{next(count)}", self, agent)
+        if not kind.startswith("tool:"):
+            self.live.add(child.path)
+        return child
+
+    def end(self) -> None:
+        """The agent, the task, the thread or the job has ended."""
+        self.live.end(self.path)
+
+    def close(self) -> None:
+        """The agent has ended: what begins in a context that still has it belongs to its parent."""
+        self.is_closed = True
+        self.end()
 
     def open_call(self, name: str, call_id: str | None) -> Scope:
         """The scope inside of a tool call.
@@ -95,18 +122,23 @@ class Scope:
         return self.open_child(f"tool:{name}")
 
 
-_current: ContextVar[Scope | None] = ContextVar("agentstepper_scope", default=None)
+current_scope: ContextVar[Scope | None] = ContextVar("agentstepper_scope", default=None)
 _is_suspended: ContextVar[bool] = ContextVar("agentstepper_scopes_suspended", default=False)
 _label_sources: list[LabelSource] = []
 #: The scope of a run that begins with the program's first query: its tasks are numbered before.
 _expected_root: list[Scope] = []
 
 
-def expect_run() -> None:
-    """Number from now on what this context creates, for the run that opens next."""
+def expect_run() -> Scope:
+    """Number from now on what this context creates, for the run that opens next.
+
+    Returns:
+        The scope of that run.
+    """
     root = Scope()
     _expected_root[:] = [root]
-    _current.set(root)
+    current_scope.set(root)
+    return root
 
 
 def open_root() -> Scope:
@@ -116,7 +148,7 @@ def open_root() -> Scope:
 
 def set_scope(scope: Scope) -> None:
     """Let what begins in this context from now on belong to a scope."""
-    _current.set(scope)
+    current_scope.set(scope)
 
 
 def find_scope(root: Scope) -> Scope:
@@ -125,7 +157,7 @@ def find_scope(root: Scope) -> Scope:
     Args:
         root: The run's own scope.
     """
-    scope = _current.get()
+    scope = current_scope.get()
     while scope is not None and scope.is_closed:
         scope = scope.parent
     return scope if scope is not None and scope.root is root else root
@@ -137,7 +169,7 @@ def find_numbering_scope() -> Scope | None:
     Returns:
         None outside of any run, and in what isn't numbered.
     """
-    scope = _current.get()
+    scope = current_scope.get()
     while scope is not None and scope.is_closed:
         scope = scope.parent
     return None if scope is None or _is_suspended.get() else scope
@@ -150,13 +182,13 @@ def enter_scope(scope: Scope | None) -> Iterator[None]:
     Args:
         scope: The scope; None: the one that the calling code is in.
     """
-    before = _current.get()
+    before = current_scope.get()
     if scope is not None:
-        _current.set(scope)
+        current_scope.set(scope)
     try:
         yield
     finally:
-        _current.set(before)
+        current_scope.set(before)
 
 
 @contextmanager
@@ -172,7 +204,7 @@ def enter_agent(root: Scope, name: str) -> Iterator[Scope]:
         try:
             yield scope
         finally:
-            scope.is_closed = True
+            scope.close()
 
 
 @contextmanager
@@ -229,136 +261,3 @@ def _ask_label_sources() -> AgentLabel | None:
 
 def _shorten(text: str) -> str:
     return (text if text.isascii() else escape_surrogates(text))[:_MAX_PART_CHARS]
-
-
-# ---- the creation of tasks, threads and jobs ---------------------------------------------------------
-
-#: Variables of this package that a thread gets from what starts it.
-_carried: list[ContextVar[Any]] = []
-#: Threads of this package, and of libraries that start them on demand, aren't the program's own.
-_UNNUMBERED_NAMES: Final = ("agentstepper", "AnyIO worker")
-#: The code of functions that a library calls in tasks and jobs when others have something to wait for.
-_unnumbered: set[CodeType] = set()
-
-
-def skip_numbering(function: Callable[..., Any]) -> None:
-    """Number no task and no job that only calls this function: how often that is depends on timing.
-
-    Args:
-        function: The function, a method of its class, or a coroutine function.
-    """
-    _unnumbered.add(function.__code__)
-
-
-def propagate_to_threads(variable: ContextVar[Any]) -> None:
-    """Let threads and jobs have a variable's value where they are started from."""
-    _carried.append(variable)
-
-
-@cache
-def wrap_creation() -> None:
-    """Wrap the creation of tasks, threads and jobs, once a process."""
-    _wrap(asyncio.BaseEventLoop, "create_task", _create_task)
-    _wrap(threading.Thread, "start", _start_thread)
-    _wrap(ThreadPoolExecutor, "submit", _submit)
-
-
-def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
-    setattr(owner, name, wrapt.FunctionWrapper(vars(owner)[name], wrapper))
-
-
-def _create_task(create: Any, loop: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _current.get() is None:  # outside of any run
-        return create(*args, **kwargs)
-    scope = find_numbering_scope()
-    if scope is None or (args and getattr(args[0], "cr_code", None) in _unnumbered):
-        return create(*args, **kwargs)
-    context = kwargs.get("context")
-    if context is not None:
-        if _has_task():  # not asyncio.run(), whose own context outlives the task
-            _set_in_copies([context], scope, "task")
-        return create(*args, **kwargs)
-    token = _current.set(scope.open_child("task"))
-    try:
-        return create(*args, **kwargs)
-    finally:
-        _current.reset(token)
-
-
-def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _current.get() is None:  # outside of any run
-        return start(*args, **kwargs)
-    scope = find_numbering_scope()
-    if scope is not None and not thread.name.startswith(_UNNUMBERED_NAMES):
-        call, run = _wrap_in_scope(scope.open_child("thread")), thread.run
-
-        def run_carried() -> None:
-            vars(thread).pop("run", None)  # a thread that has ended isn't held by itself
-            call(run)
-
-        thread.run = run_carried
-    return start(*args, **kwargs)
-
-
-def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _current.get() is None:  # outside of any run
-        return submit(*args, **kwargs)
-    scope = find_numbering_scope()
-    if scope is None or not args:
-        return submit(*args, **kwargs)
-    contexts, function = _find_contexts(args)
-    if getattr(function, "__code__", None) not in _unnumbered:
-        if contexts:
-            _set_in_copies(contexts, scope, "pool")
-        else:
-            args = (partial(_wrap_in_scope(scope.open_child("pool")), args[0]), *args[1:])
-    with suspend_numbering():  # the pool's own threads come and go
-        return submit(*args, **kwargs)
-
-
-def _find_contexts(args: tuple[Any, ...]) -> tuple[list[Context], Any]:
-    """The contexts that a job enters by itself, one in the other, and what it calls in them."""
-    found: list[Context] = []
-    function = None
-    while args:
-        function, *rest = args
-        if isinstance(function, partial):
-            args = (function.func, *function.args, *rest)
-            continue
-        owner = getattr(function, "__self__", None)
-        if not isinstance(owner, Context):
-            break
-        found.append(owner)
-        args = tuple(rest)
-    return found, function
-
-
-def _set_in_copies(contexts: list[Context], scope: Scope, kind: str) -> None:
-    """Give copies of the creator's context a scope of their own; other contexts stay as they are."""
-    copies = [context for context in contexts if context.get(_current) is _current.get()]
-    child = scope.open_child(kind) if copies else scope
-    for context in copies:
-        with suppress(RuntimeError):  # it is entered just now: no copy
-            context.run(_current.set, child)
-
-
-def _wrap_in_scope(scope: Scope) -> Callable[..., Any]:
-    """What calls a function in a scope, and with the values that carried variables have here."""
-    values = [(_current, scope), *((variable, variable.get()) for variable in _carried)]
-
-    def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        tokens = [(variable, variable.set(value)) for variable, value in values]
-        try:
-            return function(*args, **kwargs)
-        finally:  # a pool's thread goes on to other jobs
-            for variable, token in tokens:
-                variable.reset(token)
-
-    return call
-
-
-def _has_task() -> bool:
-    try:
-        return asyncio.current_task() is not None
-    except RuntimeError:
-        return False

@@ -197,41 +197,14 @@ def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     return size
 
 
-class HaltQueue:
-    """One halt point at a time, for a Core that knows no more: the others wait here, in their order.
+def waits_for_answer(message: AgentMessage) -> bool:
+    """Whether a message is a halt point at which its agent waits."""
+    return isinstance(message, HaltPointReached) and message.waits
 
-    Args:
-        waiting: Who waits for what.
-    """
 
-    def __init__(self, waiting: PendingFutures) -> None:
-        self._waiting = waiting
-        self._current: str | None = None  # the halt point that was asked last
-        self._queue: deque[MessageBatch] = deque()
-
-    def can_send(self, item: QueueItem) -> bool:
-        """Whether an item may be sent now; a batch that mayn't is kept until `next` gives it."""
-        if not isinstance(item, MessageBatch):
-            return True
-        last = item.messages[-1]
-        if not (isinstance(last, HaltPointReached) and last.waits):
-            return True
-        if self._queue or self._is_waiting_for_answer():
-            self._queue.append(item)
-            return False
-        self._current = item.halt_point
-        return True
-
-    def next(self) -> MessageBatch | None:
-        """The batch whose turn it is now; None while a halt point waits, or where none is kept."""
-        if not self._queue or self._is_waiting_for_answer():
-            return None
-        batch = self._queue.popleft()
-        self._current = batch.halt_point
-        return batch
-
-    def _is_waiting_for_answer(self) -> bool:
-        return self._current is not None and self._waiting.has(self._current)
+def drop_wait(message: AgentMessage) -> AgentMessage:
+    """A message whose agent goes on at once."""
+    return replace(message, waits=False) if waits_for_answer(message) else message
 
 
 # ---- what is kept until it is acknowledged ------------------------------------------------------------

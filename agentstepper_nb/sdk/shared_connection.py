@@ -339,9 +339,8 @@ class SharedConnection:
 def _drain(queue: SimpleQueue[Item]) -> list[Item]:
     """All that is in a queue, which only one thread empties."""
     found: list[Item] = []
-    with suppress(Empty):
-        while True:
-            found.append(queue.get_nowait())
+    while not queue.empty():
+        found.append(queue.get_nowait())
     return found
 
 

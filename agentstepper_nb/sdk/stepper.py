@@ -18,7 +18,6 @@ from .drivers import run_flow
 from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
 from .flow_effects import Flow, T
 from .payload import Redact
-from .run_session import CLOSE_TIMEOUT_S
 from .value_hooks import FromJson, ToJson
 
 
@@ -40,9 +39,9 @@ class AgentStepper(BaseStepper):
     in a process are one run. The second joins the run that the first began: its events stand in that
     timeline, it doesn't halt at a start of its own, and its end ends nothing; the end of the first ends
     the run for both. `redact`, `to_json`, `from_json` and the workspace stay each one's own. `mode`,
-    `on_disconnect` and `notice` are the first's: a debug message names those of the second that differ.
-    Two of the same form are two runs, and so are those of different names; where several could be
-    joined, none is.
+    `on_disconnect`, `notice` and `inspect` are the first's: a debug message names those of the second
+    that differ. Two of the same form are two runs, and so are those of different names; where several
+    could be joined, none is.
 
     Args:
         program_name: What the run is called after; the environment's AGENTSTEPPER_NAME where it is set.
@@ -74,6 +73,9 @@ class AgentStepper(BaseStepper):
         notice: What a person must know of the whole run, as "No sandbox: commands may do what you may.":
             the view warns with what stands before the first colon, and explains with all of it. At most
             1,000 characters; "" is nothing. An agent inside another's run shows none.
+        inspect: Whether people who control the run may look at its stack and locals at a halt, and
+            evaluate expressions there. None: as AGENTSTEPPER_INSPECT says (1 or 0), else where the
+            Core is on this machine.
 
     Raises:
         DiscoveryError: No Core was found.
@@ -101,6 +103,7 @@ class AgentStepper(BaseStepper):
         from_json: FromJson | None = None,
         require_clean: bool = False,
         notice: str = "",
+        inspect: bool | None = None,
     ) -> None:
         super().__init__(
             program_name,
@@ -117,6 +120,7 @@ class AgentStepper(BaseStepper):
             from_json=from_json,
             require_clean=require_clean,
             notice=notice,
+            inspect=inspect,
         )
         self._prepare()
         try:
@@ -326,7 +330,7 @@ class AgentStepper(BaseStepper):
         left = math.inf
         while link.undelivered_count < left:  # the Core takes what the agent told as it went on
             left = link.undelivered_count
-            if wait([closed], CLOSE_TIMEOUT_S).done:
+            if wait([closed], self._limits.close_timeout_s).done:
                 return
         link.give_up()
 

@@ -59,13 +59,15 @@ class StickyEdits:
             answer: The halt point's, where it makes an edit sticky or one was applied. Without data it
                 leaves `applied` as it is.
             shown: The prompt as it was shown.
-            applied: What `apply` gave for it.
+            applied: The edit with which it was sent: what `apply` gave for it, and edit rules made.
 
         Returns:
             The answer with the edit that is in force.
         """
         if answer.data is UNSET:
             return answer if applied is UNSET else replace(answer, data=applied)
+        if answer.sticky and applied is not UNSET and bytes(answer.data) == bytes(applied):
+            return answer  # what edit rules made of it isn't the person's
         prompt, replacements = json.loads(bytes(shown)), dict(self.replacements)
         for message in (each for _, messages in _list_messages(prompt) for each in messages):
             replacements.pop(_hash(message), None)

@@ -47,6 +47,11 @@ def find_stream_kind(value: Any) -> Literal["sync", "async"] | None:
     return "async" if hasattr(kind, "__anext__") and hasattr(kind, "__aiter__") else None
 
 
+def list_items(given: Any) -> list[Any]:
+    """The items that a person gave in place of a generator's call; what is no list is one item."""
+    return given if isinstance(given, list) else [given]
+
+
 class DrainedStream(NamedTuple):
     """A stream that was read whole: what its reader gets of it.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct
@@ -27,9 +29,18 @@ from ..protocol.answers import Answer, ResumeAnswer
 from ..protocol.data_model import Commit, EventKind, EventSide
 from ..protocol.delta_encoding import DELTA_SIZES
 from ..protocol.envelope import MAX_MESSAGE_BYTES, Envelope
+from ..protocol.inspection import InspectHaltPoint
+from ..protocol.query_samples import RequestSample
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
-from .send_queue import DeltaMessage, split_message
+from .send_queue import (
+    DeltaMessage,
+    MessageBatch,
+    PendingFutures,
+    QueueItem,
+    split_message,
+    waits_for_answer,
+)
 
 _TOO_LARGE: Final = (
     "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "
@@ -47,7 +58,24 @@ class AnswerReceived(NamedTuple):
 
 
 #: What a run hears from its Core, once it was welcomed.
-CoreReply = AnswerReceived | MessagesAcknowledged | LeaseMessage | CheckEdit
+CoreReply = (
+    AnswerReceived
+    | MessagesAcknowledged
+    | LeaseMessage
+    | CheckEdit
+    | InspectHaltPoint
+    | RequestSample
+)
+
+
+#: What a run hears as it was sent.
+_PASSED_ON: Final = (
+    MessagesAcknowledged,
+    LeaseMessage,
+    CheckEdit,
+    InspectHaltPoint,
+    RequestSample,
+)
 
 
 class WireVersion(Protocol):
@@ -76,6 +104,21 @@ class WireVersion(Protocol):
 
     def is_waiting(self, halt_point: str, last: int) -> bool:
         """Whether a halt point without an answer is among the messages up to a number."""
+
+    def encode_batch(
+        self, messages: Sequence[AgentMessage], number: int
+    ) -> list[DeltaMessage | bytes]:
+        """Give what `encode` does for messages that belong together, without those that have no word.
+
+        Args:
+            messages: The messages.
+            number: The first one's number in the run.
+
+        Raises:
+            ProtocolError: `too_large`: the Core would close the connection.
+        """
+        texts = [self.encode(each, number + at) for at, each in enumerate(messages)]
+        return [text for text in texts if text is not None]
 
 
 class WireVersion2(WireVersion):
@@ -114,7 +157,7 @@ class WireVersion2(WireVersion):
 
     def read(self, envelope: Envelope, message: Struct) -> CoreReply | None:
         """Read what the Core sent, and was decoded."""
-        if isinstance(message, MessagesAcknowledged | LeaseMessage | CheckEdit):
+        if isinstance(message, _PASSED_ON):
             return message
         if isinstance(message, AnswerMessage):
             self._numbers.pop(message.halt_point, None)
@@ -153,16 +196,15 @@ class WireVersion1(WireVersion):
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
-        """Say why messages that belong together can't be sent; None where they can.
-
-        What version 2 sends was measured when it was packed.
-        """
-        for message in messages:
-            size = len(self.encode(message) or b"")
-            if size > self.max_message_bytes:
-                return ProtocolError("too_large", _TOO_LARGE.format(size / self.max_message_bytes))
-        return None
+    def encode_batch(
+        self, messages: Sequence[AgentMessage], number: int
+    ) -> list[DeltaMessage | bytes]:
+        """Also measure them: what version 2 sends was measured when it was packed."""
+        texts = super().encode_batch(messages, number)
+        size = max(map(len, texts), default=0)
+        if size > self.max_message_bytes:
+            raise ProtocolError("too_large", _TOO_LARGE.format(size / self.max_message_bytes))
+        return texts
 
     def is_waiting(self, halt_point: str, last: int) -> bool:
         """Nobody asks: a connection that is lost is the run's end."""
@@ -214,3 +256,50 @@ class WireVersion1(WireVersion):
             original_data=v1.JSON_NULL if message.data is UNSET else message.data,
             summary=summary,
         )
+
+
+class HaltQueue:
+    """One halt point at a time, for a Core that knows no more: the others wait here, in their order.
+
+    Args:
+        waiting: Who waits for what.
+        release: Called, on any thread, where `next` has to be asked: a halt point waits no more, and
+            others are kept here.
+    """
+
+    def __init__(self, waiting: PendingFutures, release: Callable[[], None]) -> None:
+        self._waiting = waiting
+        self._release = release
+        self._current: str | None = None  # the halt point that was asked last
+        self._queue: deque[MessageBatch] = deque()
+
+    def can_send(self, item: QueueItem) -> bool:
+        """Whether an item may be sent now; a batch that mayn't is kept until `next` gives it.
+
+        Where that is the case `next` is to be asked once: the answer may have come just before.
+        """
+        if not isinstance(item, MessageBatch):
+            return True
+        if not waits_for_answer(item.messages[-1]):
+            return True
+        if self._queue or self._is_waiting_for_answer():
+            self._queue.append(item)
+            return False
+        self._current = item.halt_point
+        return True
+
+    def on_answered(self) -> None:
+        """A halt point waits no more. On any thread."""
+        if self._queue:  # else the thread that writes would be woken for nothing at each answer
+            self._release()
+
+    def next(self) -> MessageBatch | None:
+        """The batch whose turn it is now; None while a halt point waits, or where none is kept."""
+        if not self._queue or self._is_waiting_for_answer():
+            return None
+        batch = self._queue.popleft()
+        self._current = batch.halt_point
+        return batch
+
+    def _is_waiting_for_answer(self) -> bool:
+        return self._current is not None and self._waiting.has(self._current)

@@ -51,6 +51,7 @@ def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> 
         base_url=server.base_url,
         root_dir=server.root_dir,
         version=__version__,
+        certificate=server.certfile,
     )
     # For kernels that the server starts, and what they start.
     inherited = {discover.URL_VARIABLE: url, discover.AGENT_TOKEN_VARIABLE: token}

@@ -12,6 +12,7 @@ import msgspec
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 from traitlets import (
+    Bool,
     CaselessStrEnum,
     Dict,
     Float,
@@ -25,10 +26,20 @@ from traitlets import (
 
 from .. import discover, static_files
 from ..hub import Hub, RetentionLimits
+from ..hub.access import METRICS_PATH
 from ..hub.coding_request_policy import CodingRequestPolicy, CodingRoots
 from ..hub.model_summaries import MODEL_VARIABLE, attach_model_summaries
+from ..hub.runtime.admission import DEFAULT_LIMITS, AdmissionLimits
+from ..hub.runtime.model_rates import parse_model_rate
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_location
-from ..hub.worker_process import COMMAND, WorkerProcess, make_environment
+from ..hub.runtime_options import RuntimeOptions
+from ..hub.worker_process import (
+    DEFAULT_ISOLATION,
+    DEFAULT_PROCESSES,
+    WorkerProcess,
+    make_command,
+    make_environment,
+)
 from ..protocol.coding_settings import FIELDS, CodingSettings
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.store_info import Durability
@@ -71,7 +82,14 @@ class AgentStepperExtension(ExtensionApp):
     keep_days = Float(
         None,
         allow_none=True,
-        help="Delete runs without a tag this many days after they ended. Default: never.",
+        help="Delete runs without a tag, and background agents' sessions with their actions, steps and "
+        "conversations, this many days after they ended. Default: never.",
+    ).tag(config=True)
+    keep_sessions = Int(
+        None,
+        allow_none=True,
+        help="Delete the oldest ended sessions of background agents, and conversations without one, "
+        "above this number of each. Default: never.",
     ).tag(config=True)
     keep_gib = Float(
         None,
@@ -96,6 +114,18 @@ class AgentStepperExtension(ExtensionApp):
     worker_token = Unicode(help="The worker token. Stored and created like the agent token.").tag(
         config=True
     )
+    worker_isolation = CaselessStrEnum(
+        ("process", "none"),
+        DEFAULT_ISOLATION,
+        help="Where steps of background agents run whose moniker isn't cooperative: each session's "
+        "alone in a process (process), or all on the worker's event loop (none).",
+    ).tag(config=True)
+    worker_processes = Int(
+        DEFAULT_PROCESSES,
+        min=1,
+        max=1000,
+        help="How many sessions of background agents have a process at once; others wait for one.",
+    ).tag(config=True)
     max_message_bytes = Int(
         MAX_MESSAGE_BYTES,
         min=1024,
@@ -104,8 +134,35 @@ class AgentStepperExtension(ExtensionApp):
     ).tag(config=True)
 
     runtime_store = Unicode(
-        help="Where background agents are stored: sqlite, beside the runs, or lance: and a "
-        "folder. Default: AGENTSTEPPER_RUNTIME_STORE, else sqlite."
+        help="Where background agents are stored: sqlite, beside the runs; or "
+        "postgresql://USER@HOST:PORT/DATABASE. Default: AGENTSTEPPER_RUNTIME_STORE, else sqlite."
+    ).tag(config=True)
+    max_sessions = Int(
+        DEFAULT_LIMITS.sessions,
+        min=1,
+        help="The live sessions of background agents above which no more are created.",
+    ).tag(config=True)
+    max_actions = Int(
+        DEFAULT_LIMITS.actions,
+        min=1,
+        help="The open actions of background agents above which no more are accepted, except those "
+        "that control a session.",
+    ).tag(config=True)
+    model_rates = List(
+        Unicode(),
+        help="How often the background agents of all workers together may call a model: "
+        "'MODEL=60/min' for requests, 'MODEL=90000tokens/min' for tokens, or both after a comma. "
+        "Default: no limit.",
+    ).tag(config=True)
+    inspect = Bool(
+        True,
+        help="Show the stack and the locals of an agent that waits to logins that may execute, where "
+        "the agent allows it.",
+    ).tag(config=True)
+    metrics = Bool(
+        False,
+        help="Serve figures for Prometheus at /agentstepper/metrics, to whoever may read: a login, or "
+        "the server's token. Needs pip install 'agentstepper_nb[metrics]'.",
     ).tag(config=True)
     coding_roots = List(
         Unicode(),
@@ -146,19 +203,29 @@ class AgentStepperExtension(ExtensionApp):
         store = self._open_store()
         try:
             self.host = self._open_host()
-            retention = RetentionLimits(days=self.keep_days, gib=self.keep_gib)
+            retention = RetentionLimits(self.keep_days, self.keep_gib, self.keep_sessions)
             self.hub = Hub(store, logger=self.log, retention=retention)
         except BaseException:
             store.close()
             raise
         attach_model_summaries(self.hub, self.model)
+        self.hub.allows_inspection = self.inspect
+        self.hub.enable_restarts(self._find_own_endpoint, self._folder_and_lock[0])
+        if self.serverapp is not None:
+            pages = self.serverapp.web_app.settings.setdefault("page_config_data", {})
+            pages["agentstepperRoot"] = self.serverapp.root_dir  # where its editor finds files
 
     def _open_host(self) -> RuntimeHost:
         folder = self._folder_and_lock[0]
-        command = (*COMMAND, "--data", str(folder))
+        command = make_command(folder, self.worker_isolation, self.worker_processes)
         self.worker = WorkerProcess(self.log, self._workers_environment, command)
         durability = Durability(self.durability)
-        return RuntimeHost(folder, durability, self.runtime_store, self.log, self.worker)
+        options = RuntimeOptions(
+            limits=AdmissionLimits(self.max_sessions, self.max_actions),
+            model_rates=dict(map(parse_model_rate, self.model_rates)),
+            has_metrics=self.metrics,
+        )
+        return RuntimeHost(folder, durability, self.runtime_store, self.log, self.worker, options)
 
     def _open_store(self) -> Store:
         folder, lock = self._folder_and_lock
@@ -183,11 +250,13 @@ class AgentStepperExtension(ExtensionApp):
         return folder, lock
 
     def _workers_environment(self) -> dict[str, str]:
+        return make_environment(self._find_own_endpoint(), self.tokens.worker)
+
+    def _find_own_endpoint(self) -> discover.CoreEndpoint:
         url = find_agent_url(self.serverapp) if self.serverapp else None
         if url is None:
-            raise OSError("this server listens on a UNIX socket, where workers can't connect")
-        agents = discover.CoreEndpoint(url, self.tokens.agent)
-        return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self.runtime_store}
+            raise OSError("this server listens on a UNIX socket, where programs can't connect")
+        return discover.CoreEndpoint(url, self.tokens.agent)
 
     @cached_property
     def tokens(self) -> discover.CoreTokens:
@@ -199,7 +268,7 @@ class AgentStepperExtension(ExtensionApp):
     def _lock_owner(self) -> str:
         return f"the Jupyter server in {self.serverapp.root_dir}" if self.serverapp else "Jupyter"
 
-    @validate("keep_days", "keep_gib")
+    @validate("keep_days", "keep_gib", "keep_sessions")
     def _validate_positive(self, proposal: Any) -> float | None:
         value: float | None = proposal["value"]
         if value is not None and not value > 0:
@@ -212,6 +281,16 @@ class AgentStepperExtension(ExtensionApp):
             return check_store_location(proposal["value"])
         except ValueError as error:
             raise TraitError(str(error)) from None
+
+    @validate("model_rates")
+    def _validate_model_rates(self, proposal: Any) -> list[str]:
+        value: list[str] = proposal["value"]
+        try:
+            for each in value:
+                parse_model_rate(each)
+        except ValueError as error:
+            raise TraitError(str(error)) from None
+        return value
 
     @validate("coding_defaults", "coding_limits")
     def _validate_coding_settings(self, proposal: Any) -> dict[str, Any]:
@@ -233,6 +312,7 @@ class AgentStepperExtension(ExtensionApp):
             roots, *map(_as_settings, (self.coding_defaults, self.coding_limits))
         )
         self.host.runtime.check_agent = policy.check_agent
+        self.host.attach(self.hub)
         sessions = {
             **runs,
             "workers": self.host.workers,
@@ -244,6 +324,8 @@ class AgentStepperExtension(ExtensionApp):
         workers = {**runs, "token": self.tokens.worker, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}
         chats = {**runs, "chats": self.host.chats}
+        static_folder = Path(self.static_paths[0])
+        page = {"static_url": self.static_url_prefix, "static_folder": static_folder}
         self.handlers.extend(
             [
                 (r"/agentstepper/agent", AgentSocketHandler, {**runs, **tokens}),
@@ -255,7 +337,7 @@ class AgentStepperExtension(ExtensionApp):
                 ),
                 (r"/agentstepper/chat/([\w-]{1,100})", ChatSocketHandler, chats),
                 (r"/agentstepper/ui", ViewSocketHandler, runs),
-                (r"/agentstepper/app", AppHandler, {"static_url": self.static_url_prefix}),
+                (r"/agentstepper/app", AppHandler, page),
                 (r"/agentstepper/api/runs", RunsHandler, runs),
                 (r"/agentstepper/api/runs/import", RunImportHandler, runs),
                 (run, RunHandler, runs),
@@ -266,6 +348,9 @@ class AgentStepperExtension(ExtensionApp):
                 *runtime_handlers.make_runtime_routes(agents),
             ]
         )
+        if self.host.metrics is not None:
+            figures = {"metrics": self.host.metrics}
+            self.handlers.append((METRICS_PATH, runtime_handlers.MetricsHandler, figures))
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
         """Begin, and announce the Core; Jupyter calls this when it listens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from string import Template
 
 from jupyter_server.auth.decorator import authorized
@@ -57,13 +58,15 @@ class AppHandler(JupyterHandler):
 
     auth_resource = AUTH_RESOURCE
 
-    def initialize(self, static_url: str) -> None:
+    def initialize(self, static_url: str, static_folder: Path) -> None:
         """Take what the extension made; tornado calls this for each request.
 
         Args:
             static_url: Where the built files are served.
+            static_folder: Where they lie.
         """
         self._static_url = static_url
+        self._static_folder = static_folder
 
     @property
     def content_security_policy(self) -> str:
@@ -80,7 +83,7 @@ class AppHandler(JupyterHandler):
 
     def _body(self) -> str:
         try:
-            script = static_files.find_built_file("page")
+            script = static_files.find_built_file("page", self._static_folder)
         except static_files.NotBuiltError as error:
             return _NOT_BUILT_PAGE.substitute(text=escape(str(error)))
         return _VIEW.substitute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from http.client import responses
 from typing import Any, TypeVar, cast
@@ -34,6 +35,8 @@ _STATUS = {
     "unknown_session": 404,
     "unknown_call": 404,
     "session_open": 409,
+    "session_exists": 409,
+    "action_not_failed": 409,
     "session_busy": 409,
     "needs_confirmation": 409,
     "stream_taken": 409,
@@ -46,6 +49,7 @@ _STATUS = {
     "conversation_closed": 409,
     "may_not_post": 403,
     "too_many": 429,
+    "busy": 429,
     "unknown_service": 503,
     "worker_failed": 503,
     "worker_lost": 503,
@@ -63,13 +67,22 @@ class JsonHTTPError(HTTPError):
         code: The code.
         message: What is wrong and what to do, for a person.
         field: The field or parameter that it is about.
+        retry_after_s: Seconds after which the request may be sent again.
     """
 
-    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(status)
         self.code = code
         self.message = message
         self.field = field
+        self.retry_after_s = retry_after_s
 
     def __str__(self) -> str:
         return f"HTTP {self.status_code}: {self.code}: {self.message}"
@@ -89,7 +102,9 @@ def convert_hub_error(error: CommandError | ProtocolError | DamagedRunError) -> 
     """The HTTP form of an error of the Hub."""
     refusal = refused(error)
     field = None if isinstance(error, DamagedRunError) else error.field
-    return JsonHTTPError(_STATUS.get(refusal.code, 400), refusal.code, refusal.message, field)
+    wait_s = error.retry_after_s if isinstance(error, CommandError) else None
+    status = _STATUS.get(refusal.code, 400)
+    return JsonHTTPError(status, refusal.code, refusal.message, field, wait_s)
 
 
 class JsonErrorHandler(JupyterHandler):
@@ -102,6 +117,8 @@ class JsonErrorHandler(JupyterHandler):
             answer = {"code": error.code, "message": error.message}
             if error.field is not None:
                 answer["field"] = error.field
+            if error.retry_after_s is not None:
+                self.set_header("Retry-After", str(math.ceil(error.retry_after_s)))
         else:
             code, message = self._explain(status_code, error)
             answer = {"code": code, "message": message}

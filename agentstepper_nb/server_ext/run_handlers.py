@@ -18,8 +18,9 @@ from ..hub import Hub, pagination
 from ..hub.view_queries import read_whole_run
 from ..protocol.data_model import Run
 from ..protocol.field_types import Count
+from ..protocol.run_changes import Format, Tags
 from ..protocol.run_queries import Limit, Query
-from ..protocol.ui import Format, GetRows, ReadRun, Tags
+from ..protocol.ui import GetRows, ReadRun
 from ..store import archive
 from .json_errors import (
     AUTH_RESOURCE,

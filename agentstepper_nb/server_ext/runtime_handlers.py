@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
 from msgspec import Struct
 from tornado.web import authenticated
 
@@ -15,9 +16,13 @@ from ..hub import Hub
 from ..hub.runtime import Runtime
 from ..protocol import runtime_requests as wire
 from ..protocol import runtime_store_messages as queries
-from .json_errors import make_error, require_control
+from ..protocol.runtime import ConversationCursor
+from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error, require_control
 from .request_fields import NoParameters, decode_body, decode_query, make_field_error
 from .run_handlers import RestHandler, convert_hub_errors
+
+if TYPE_CHECKING:
+    from ..hub.metrics import RuntimeMetrics
 
 StructT = TypeVar("StructT", bound=Struct)
 
@@ -62,6 +67,19 @@ class AgentStepsHandler(RuntimeHandler):
         self.send_json(steps)
 
 
+class AgentSearchHandler(RuntimeHandler):
+    """`agent-search`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """Find steps and messages by their texts, the best first."""
+        query = self.read_query(wire.AgentSearch)
+        with convert_runtime_errors():
+            found = await self.runtime.search(query)
+        self.send_json(found)
+
+
 class AgentSessionsHandler(RuntimeHandler):
     """`agents/ID/sessions`."""
 
@@ -73,6 +91,19 @@ class AgentSessionsHandler(RuntimeHandler):
         with convert_runtime_errors():
             sessions = await self.runtime.sessions(query)
         self.send_json(sessions)
+
+
+class AgentStatusHandler(RuntimeHandler):
+    """`agent-status`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """Say how many workers there are, how much is open, and what waits for what no worker has."""
+        self.read_query(NoParameters)
+        with convert_runtime_errors():
+            status = await self.runtime.status()
+        self.send_json(status)
 
 
 class AgentStatesHandler(RuntimeHandler):
@@ -121,6 +152,42 @@ class ActionHandler(RuntimeHandler):
         with convert_runtime_errors():
             found = await self.runtime.actions(queries.ActionQuery(id=action))
         self.send_json(found.actions[0])
+
+
+class RetryActionHandler(RuntimeHandler):
+    """`actions/ID/retry`."""
+
+    @authenticated
+    @require_control
+    async def post(self, action: str) -> None:
+        """Enqueue a failed action's payload again; the new action comes first."""
+        with convert_runtime_errors():
+            retried = await self.runtime.retry_action(wire.RetryFailedAction(id=action))
+        self.send_json(retried, status=201)
+
+
+class DiscardActionHandler(RuntimeHandler):
+    """`actions/ID/discard`."""
+
+    @authenticated
+    @require_control
+    async def post(self, action: str) -> None:
+        """Take a failed action from the dead letters."""
+        with convert_runtime_errors():
+            discarded = await self.runtime.discard_action(queries.DiscardAction(id=action))
+        self.send_json(discarded)
+
+
+class RetrySessionHandler(RuntimeHandler):
+    """`agent-state/ID/retry`."""
+
+    @authenticated
+    @require_control
+    async def post(self, session: str) -> None:
+        """Let a session that ended as an error go on with the step that failed."""
+        with convert_runtime_errors():
+            state = await self.runtime.retry(wire.RetryAgentSession(session_id=session))
+        self.send_json(state)
 
 
 class ConversationsHandler(RuntimeHandler):
@@ -230,6 +297,49 @@ class MessagesHandler(RuntimeHandler):
         self.send_json(message, status=201)
 
 
+class CursorHandler(RuntimeHandler):
+    """`conversations/ID/cursor`: how far a session that pulls has read."""
+
+    @authenticated
+    @authorized
+    async def get(self, conversation: str) -> None:
+        """Give the cursor of a session; null where it has read nothing."""
+        query = self.read_query(queries.CursorQuery, conversation_id=conversation)
+        with convert_runtime_errors():
+            cursor = await self.runtime.cursor(query)
+        self.send_json(cursor)
+
+    @authenticated
+    @require_control
+    async def put(self, conversation: str) -> None:
+        """Note how far a session has read; never back."""
+        cursor = self.read_json_body(ConversationCursor, conversation_id=conversation)
+        with convert_runtime_errors():
+            advanced = await self.runtime.advance(cursor)
+        self.send_json(advanced)
+
+
+class MetricsHandler(JsonErrorHandler, APIHandler):
+    """`/agentstepper/metrics`."""
+
+    auth_resource = AUTH_RESOURCE
+
+    def initialize(self, metrics: RuntimeMetrics) -> None:
+        """Take what the extension made.
+
+        Args:
+            metrics: The Core's figures.
+        """
+        self.metrics = metrics
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """Give the figures, as Prometheus reads them."""
+        figures = await self.metrics.render()
+        self.finish(figures, set_content_type=self.metrics.content_type)
+
+
 def make_runtime_routes(
     settings: dict[str, Any], api: str = r"/agentstepper/api"
 ) -> list[tuple[str, type[RuntimeHandler], dict[str, Any]]]:
@@ -242,15 +352,21 @@ def make_runtime_routes(
     one = api + r"/conversations/([^/]+)"
     return [
         (api + "/agent-steps", AgentStepsHandler, settings),
+        (api + "/agent-status", AgentStatusHandler, settings),
+        (api + "/agent-search", AgentSearchHandler, settings),
         (api + "/agent-state", AgentStatesHandler, settings),
         (api + r"/agents/([^/]+)/sessions", AgentSessionsHandler, settings),
         (api + "/actions", ActionsHandler, settings),
         (api + r"/actions/([^/]+)", ActionHandler, settings),
+        (api + r"/actions/([^/]+)/retry", RetryActionHandler, settings),
+        (api + r"/actions/([^/]+)/discard", DiscardActionHandler, settings),
+        (api + r"/agent-state/([^/]+)/retry", RetrySessionHandler, settings),
         (api + "/conversations", ConversationsHandler, settings),
         (one, ConversationHandler, settings),
         (one + "/participants", ParticipantsHandler, settings),
         (one + r"/participants/([^/]+)", ParticipantHandler, settings),
         (one + "/messages", MessagesHandler, settings),
+        (one + "/cursor", CursorHandler, settings),
     ]
 
 

@@ -13,7 +13,7 @@ from jupyter_server.utils import ensure_async
 from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProtocol13
 
 from ..hub import AccessRights, Hub, PeerSession
-from ..hub.connection import cut_close_reason
+from ..hub.connection import cut_close_reason, is_same_machine
 from ..hub.sockets import make_fair_scheduler
 from ..hub.workers import Workers
 from ..protocol.envelope import SUBPROTOCOL
@@ -207,7 +207,9 @@ class AgentSocketHandler(TokenSocketHandler):
 
     def is_admitted(self) -> bool:
         """Whether the caller has one of the two; the control token lets it control."""
-        self._rights = AccessRights(can_control=self.has_bearer_token(self._control_token))
+        can_control = self.has_bearer_token(self._control_token)
+        is_local = is_same_machine(self.request.remote_ip, None)
+        self._rights = AccessRights(can_control, is_local=is_local)
         return self._rights.can_control or super().is_admitted()
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
@@ -253,7 +255,10 @@ class LoginSocketHandler(CoreSocketHandler):
                 "This login may not watch agents. Ask whoever runs the server for the right "
                 "to read `agentstepper`.",
             )
-        return AccessRights(can_control=await self._is_authorized("execute"))
+        return AccessRights(
+            can_control=await self._is_authorized("execute"),
+            has_login=self.identity_provider.auth_enabled,
+        )
 
     async def _is_authorized(self, action: str) -> bool:
         authorization = self.authorizer.is_authorized(

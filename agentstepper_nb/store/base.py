@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from ..protocol.data_model import Commit, Event, HaltPoint, RowNote
-from ..protocol.records import Record, RunHistory
+from ..protocol.records import AgentCredentials, Record, RunHistory
 from ..protocol.run_queries import SearchHit
 from ..protocol.store_info import StoreInfo
 
@@ -166,6 +166,12 @@ class Store(Protocol):
 
         Raises:
             ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+        """
+
+    async def agent_credentials(self, run: str) -> AgentCredentials | None:
+        """What its Core alone knows of a run that exists; None of imported ones and of version 1's.
+
+        Errors as `history`.
         """
 
     async def find_model_summary(self, key: str) -> str | None:

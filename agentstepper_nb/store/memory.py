@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run
 from ..protocol.records import (
+    AgentCredentials,
     CommitSaved,
     EventSaved,
     HaltPointAnswered,
@@ -36,6 +37,7 @@ from .search import SearchService
 @dataclass
 class _MemoryRun:
     run: Run
+    credentials: AgentCredentials | None = None
     events: dict[str, Event] = field(default_factory=dict)
     halt_points: dict[str, HaltPoint] = field(default_factory=dict)
     commits: list[Commit] = field(default_factory=list)
@@ -163,6 +165,10 @@ class MemoryStore:
             )
         return await self._search.search(query, run, limit)
 
+    async def agent_credentials(self, run: str) -> AgentCredentials | None:
+        """What its Core alone knows of a run."""
+        return self._runs[run].credentials
+
     async def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same."""
         found = (stored_run.sentences.get(key) for stored_run in self._runs.values())
@@ -180,7 +186,7 @@ class MemoryStore:
     # ---- runs ---------------------------------------------------------------------------------------
 
     def _start(self, record: RunStarted) -> None:
-        self._runs[record.run.id] = _MemoryRun(record.run)
+        self._runs[record.run.id] = _MemoryRun(record.run, record.agent_credentials)
 
     def _set_header(self, record: RunHeaderSaved | RunRenamed | RunTagged) -> None:
         self._runs[record.run.id].run = record.run
@@ -189,6 +195,7 @@ class MemoryStore:
         history = record.history
         self._runs[history.run.id] = _MemoryRun(
             history.run,
+            None,
             {event.id: event for event in history.events},
             {halt_point.id: halt_point for halt_point in history.halt_points},
             list(history.commits),
@@ -221,6 +228,8 @@ class MemoryStore:
             revision=record.revision,
             edit=record.edit,
             sticky=record.sticky,
+            guides=record.guides,
+            edit_rules=record.edit_rules,
             model_summary=None,
         )
 
@@ -232,6 +241,8 @@ class MemoryStore:
             answered_at=record.at,
             reason=record.reason,
             always=record.always,
+            supplied=record.supplied,
+            raised=record.raised,
         )
 
     def _add_commit(self, record: CommitSaved) -> None:

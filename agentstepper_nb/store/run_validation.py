@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
@@ -276,6 +276,10 @@ def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> Non
     _require(len(point.reason or "") <= _MAX_REASON_CHARS, "too long a reason")
     _check_json(point.data, strict=point.is_strict_json)
     _check_json(point.edit)
+    for text in (point.supplied, point.schema, point.signal):
+        _check_json(None if text is UNSET else text)
+    for texts in (point.guides, point.edit_rules):
+        _require(texts is UNSET or len(texts) <= MAX_BREAKPOINTS, "too many guides or edit rules")
 
 
 def _check_commit(commit: Commit) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct, ValidationError, convert
 
@@ -22,10 +22,6 @@ from ..protocol.envelope import MAX_MESSAGE_BYTES
 
 log = logging.getLogger("agentstepper_nb.kernel_core")
 
-#: Seconds for which texts are gathered: the server drops what comes above 1,000 messages a second.
-BATCH_DELAY_S: Final = 0.015
-#: Characters that are sent at once, however short that was. One text is never cut.
-MAX_BATCH_CHARS: Final = 1024 * 1024
 #: Links of one widget: pages that were reloaded or closed leave theirs behind without a word.
 MAX_LINKS: Final = 8
 
@@ -34,6 +30,20 @@ _GOING_AWAY: Final = 1001
 _BAD_TEXT: Final = 1007
 _POLICY_VIOLATION: Final = 1008
 _TOO_LARGE: Final = 1009
+
+
+class LinkBatches(NamedTuple):
+    """How texts travel on a link."""
+
+    #: Seconds for which texts are gathered: the server drops what comes above 1,000 messages a second.
+    delay_s: float = 0.015
+    #: Characters that are sent at once, however short that was. One text is never cut.
+    max_chars: int = 1024 * 1024
+    #: Bytes of a text that comes in parts.
+    max_received_bytes: int = MAX_MESSAGE_BYTES
+
+
+DEFAULT_LINK_BATCHES: Final = LinkBatches()
 
 #: Sends the content of a custom message; may block, may raise.
 SendContent = Callable[[dict[str, Any]], None]
@@ -86,10 +96,17 @@ class CommLinks:
     Args:
         core: The Core they lead to.
         send_content: Sends to all views of the widget. Called on that loop.
+        batches: How texts travel.
     """
 
-    def __init__(self, core: LinkTarget, send_content: SendContent) -> None:
+    def __init__(
+        self,
+        core: LinkTarget,
+        send_content: SendContent,
+        batches: LinkBatches = DEFAULT_LINK_BATCHES,
+    ) -> None:
         self._core = core
+        self._batches = batches
         self._send_content = send_content
         self._links: dict[str, _Link] = {}  # oldest first
 
@@ -145,7 +162,7 @@ class CommLinks:
                 "This output is shown in too many places. Run its cell again to see the "
                 "output here.",
             )
-        self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop)
+        self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop, self._batches)
         link.begin(self._core.connect_view(link))
 
     def _drop(self, link: _Link) -> None:
@@ -190,6 +207,7 @@ class _Link:
         loop: The Core's.
         send_content: Sends the content of a custom message.
         drop: Called once it is closed from this side.
+        batches: How texts travel.
     """
 
     def __init__(
@@ -198,7 +216,9 @@ class _Link:
         loop: asyncio.AbstractEventLoop,
         send_content: SendContent,
         drop: Callable[[_Link], None],
+        batches: LinkBatches,
     ) -> None:
+        self._batches = batches
         self.id = id
         self._loop = loop
         self._send_content = send_content
@@ -230,8 +250,9 @@ class _Link:
         """A text came, or a part of one."""
         self._parts.append(message.text)
         self._received_bytes += len(message.text.encode(errors="surrogatepass"))
-        if self._received_bytes > MAX_MESSAGE_BYTES:
-            limit = f"{MAX_MESSAGE_BYTES // 1024 // 1024} MiB"
+        max_bytes = self._batches.max_received_bytes
+        if self._received_bytes > max_bytes:
+            limit = f"{max_bytes // 1024 // 1024} MiB"
             self.close(_TOO_LARGE, f"A message was larger than the Core accepts ({limit}).")
         elif not message.more:
             text, self._parts, self._received_bytes = "".join(self._parts), [], 0
@@ -255,10 +276,10 @@ class _Link:
             return
         self._texts.append(text)
         self._waiting_chars += len(text)
-        if self._waiting_chars >= MAX_BATCH_CHARS:
+        if self._waiting_chars >= self._batches.max_chars:
             self._flush()
         elif self._timer is None:
-            self._timer = self._loop.call_later(BATCH_DELAY_S, self._flush)
+            self._timer = self._loop.call_later(self._batches.delay_s, self._flush)
 
     def close(self, code: int, reason: str) -> None:
         """Send what waits, say why it ends, and end."""

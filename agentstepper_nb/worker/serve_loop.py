@@ -10,10 +10,13 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller, maintain_connection
 from ..rpc.session import RpcService
+from .orphan_timer import wait_until_orphaned
+from .services import DrainableService, is_any_busy
 
 #: Seconds that services have to close.
 _CLOSE_TIMEOUT_S: Final = 3.0
@@ -21,42 +24,87 @@ _CLOSE_TIMEOUT_S: Final = 3.0
 _EXIT_GRACE_S: Final = 5.0
 
 
+@dataclass(frozen=True)
+class WorkerEnd:
+    """When a worker ends.
+
+    Args:
+        drain: Set: take nothing new, end what is under way, hand over the rest, and end.
+        drain_timeout_s: Seconds after which what is under way is broken off then.
+        at_stdin_eof: End at once where standard input does: it is the Core's pipe.
+        orphan_timeout_s: Seconds without a Core, or with nothing to do, after which it ends. None: it
+            never does.
+    """
+
+    drain: asyncio.Event = field(default_factory=asyncio.Event)
+    drain_timeout_s: float = 30.0
+    at_stdin_eof: bool = False
+    orphan_timeout_s: float | None = None
+
+
 async def run_worker(
     find_endpoint: FindEndpoint,
     services: Mapping[str, RpcService],
     caller: ReconnectingCaller,
     log: logging.Logger,
-    *,
-    exits_at_stdin_eof: bool,
+    end: WorkerEnd,
 ) -> None:
-    """Serve a Core until it is gone for good, or this task is cancelled; then close the services.
+    """Serve a Core until it is gone for good, this worker is drained or an orphan, or this task is
+    cancelled; then
+    close the services.
 
     Args:
         find_endpoint: Says where the Core takes workers.
         services: What is served.
         caller: By which they ask the Core.
         log: Gets a line for each connection.
-        exits_at_stdin_eof: End where standard input does: it is the Core's pipe.
+        end: When the worker ends.
 
     Raises:
         NotTakenError: The Core refuses this worker.
     """
     input_closed = asyncio.Event()
-    if exits_at_stdin_eof:
+    if end.at_stdin_eof:
         threading.Thread(
             target=_watch_input, args=(asyncio.get_running_loop(), input_closed), daemon=True
         ).start()
     connected = asyncio.create_task(maintain_connection(find_endpoint, services, caller, log))
-    waiting = asyncio.create_task(input_closed.wait())
+    orphaned = asyncio.create_task(
+        wait_until_orphaned(lambda: caller.is_open and is_any_busy(services), end.orphan_timeout_s)
+    )
+    ends = (
+        connected,
+        asyncio.create_task(input_closed.wait()),
+        asyncio.create_task(_drain(services, log, end)),
+        orphaned,
+    )
     try:
-        await asyncio.wait((connected, waiting), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if connected.done():
             await connected
+        if orphaned.done():
+            what = "had nothing to do" if caller.is_open else "had no Core"
+            log.info("this worker %s for %g seconds, and ends", what, end.orphan_timeout_s)
     finally:
-        waiting.cancel()
+        for waiting in ends[1:]:
+            waiting.cancel()
         await _close(services, log)  # while they can still tell the Core
         connected.cancel()
-        await asyncio.gather(connected, waiting, return_exceptions=True)
+        await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def _drain(services: Mapping[str, RpcService], log: logging.Logger, end: WorkerEnd) -> None:
+    """Wait until the worker is to be drained, and then until it is."""
+    await end.drain.wait()
+
+    async def drain(name: str, service: DrainableService) -> None:
+        try:
+            await service.drain(end.drain_timeout_s)
+        except Exception:
+            log.exception("the service %s could not be drained", name)
+
+    found = ((name, each) for name, each in services.items() if isinstance(each, DrainableService))
+    await asyncio.gather(*(drain(*each) for each in found))
 
 
 async def _close(services: Mapping[str, RpcService], log: logging.Logger) -> None:

@@ -30,6 +30,7 @@ from bench.conversation import make_body
 from bench.imports import ImportTime, Snippet
 from bench.lease import LeaseCost
 from bench.long_runs import LongRunCosts
+from bench.open_fleet import FleetOpening
 from bench.open_long import BrowserOpening
 from bench.round_trip import RoundTrip, Spread
 from bench.store_cost import DiskUsage, FolderOpening, StoreCosts
@@ -40,7 +41,7 @@ from tests.sdk.person import LiveView
 
 @pytest.mark.soak
 def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
-    once = ("--sets", "--blocks", "--starts", "--looks", "--rounds")
+    once = ("--sets", "--blocks", "--starts", "--looks", "--rounds", "--forks", "--replays")
     few = ("--appends", "--turns", "--growth", "--runs")
     options = [*once, *few]
     numbers = ["1"] * len(once) + ["2"] * len(few)
@@ -48,15 +49,27 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
             *("--files", "50", "--clicks", "0", "--opens", "0", "--rest", "0"),
-            *("--halt-points", "0", "--steps", "0", "--actions", "0", "--queries", "0"),
+            *(
+                "--halt-points",
+                "0",
+                "--steps",
+                "0",
+                "--actions",
+                "0",
+                "--queries",
+                "0",
+                "--sessions",
+                "0",
+            ),
         ]
     )
     page = capsys.readouterr().out
     for arm in round_trip.SETUPS:
         assert len(re.findall(rf"\| {arm.name} +\| \d+ KB", page)) == 2
     assert len(re.findall(r"\d+ µs \[\d+ – \d+\]", page)) == 14 + 4 + 6
-    assert len(re.findall(r"\d+ ms \[\d+ – \d+\]", page)) == 7
+    assert len(re.findall(r"\d+ ms \[\d+ – \d+\]", page)) == 7 + 4 + 2
     assert re.search(r"\| nothing changed +\| \d+ ms \[\d+ – \d+\] +\| \d+\.\d\d × ", page)
+    assert re.search(r"\| a fresh folder +\| \d+ ms \[\d+ – \d+\] +\| \d+\.\d\d × ", page)
     assert "Step in the browser" not in page
 
 
@@ -69,9 +82,10 @@ def test_an_arm_goes_through_its_turns(kind: measured_server.Setup) -> None:
         assert len(arm.measure_block(70)) == 70
 
 
-def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_cost, "_QUIET_S", 0.2)
-    effort = store_cost.StoreEffort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
+def test_what_is_kept_is_weighed() -> None:
+    effort = store_cost.StoreEffort(
+        rounds=1, one_by_one=2, together=3, turns=3, runs=2, quiet_s=0.2
+    )
     kept = store_cost.measure(effort)
     assert [rate.ratio.middle == 1 for rate in kept.appends] == [True, False, True, False]
     assert kept.disk_usage.new_bytes > 3 * 2000
@@ -136,12 +150,11 @@ def test_what_a_query_costs_is_said() -> None:
 
 
 @pytest.mark.soak
-def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_and_many_agents_are_measured() -> None:
     long = long_runs.measure(long_runs.LongRunEffort(halt_points=3000, blocks=2, openings=2))
     assert long.memory_bytes > 10_000_000
     assert 0 < long.opening.first_bytes < 256 * 1024
-    monkeypatch.setattr(many_agents, "AGENTS", 4)
-    assert len(many_agents.measure(5)) == 5
+    assert len(many_agents.measure(5, agent_count=4)) == 5
     assert len(flooding_agent.measure(5)) == 5
 
 
@@ -165,11 +178,13 @@ def test_what_a_long_run_costs_is_said() -> None:
 
 @pytest.mark.soak
 def test_agents_that_run_on_their_own_are_measured() -> None:
-    effort = background.BackgroundEffort(actions=40, rows=3000, blocks=2, pairs=5, rest=0)
+    effort = background.BackgroundEffort(actions=40, rows=3000, blocks=2, pairs=5, steps=5, rest=0)
     measured = background.measure(effort)
     assert 0 < measured.wake_up.seconds.middle < measured.wake_up.seconds.high
     assert measured.wake_up.actions_per_s > 1
-    assert [each.store for each in measured.claims] == ["SQLite", "LanceDB"]
+    for found in (measured.claims, measured.steps):
+        assert [each.store for each in found] == ["SQLite", "PostgreSQL"]
+    assert all(each.steps_per_s > 1 for each in measured.steps)
     assert all(each.few.middle > 0 and each.ratio.middle > 0 for each in measured.claims)
 
 
@@ -177,17 +192,20 @@ def test_what_agents_cost_the_queue_is_said() -> None:
     quick, slow = Spread(1e-4, 2e-4, 3e-4), Spread(2e-4, 3e-4, 4e-4)
     claiming = (
         background.ClaimCost("SQLite", 100_000, quick, slow, Spread(1, 1.5, 2)),
-        background.ClaimCost("LanceDB", 100_000, quick, slow, Spread(1, 1.51, 2)),
+        background.ClaimCost("another", 100_000, quick, slow, Spread(1, 1.51, 2)),
     )
-    measured = background.BackgroundCosts(background.WakeUpCost(slow, 300, 1234.5), claiming)
+    rates = (background.StepRate("SQLite", 20, 1234.5),)
+    waking = background.WakeUpCost(slow, 300, 1234.5)
+    measured = background.BackgroundCosts(waking, claiming, rates)
     empty = StoreCosts([], DiskUsage(1, 1, 1), FolderOpening(1, quick))
     page = report.make_page([], empty, [], [], [], background_costs=measured)
     for words in (
         "| from asking until the handler begins | 300 µs [200 – 400] |",
         "| 300 actions asked for at one go | 1,234 a second |",
+        "| SQLite: steps of 20 sessions at once | 1,234 a second |",
         "| SQLite: a claim with its end at 100,000 rows, against 1,000 |"
         " 300 µs [200 – 400], 1.50 × the 200 µs [100 – 300] | ≤ 1.5 ×: held |",
-        "LanceDB: a claim with its end at 100,000 rows, against 1,000 |"
+        "another: a claim with its end at 100,000 rows, against 1,000 |"
         " 300 µs [200 – 400], 1.51 × the 200 µs [100 – 300] | ≤ 1.5 ×: MISSED |",
     ):
         assert words in re.sub(" +", " ", page)
@@ -263,3 +281,10 @@ def test_a_missed_goal_is_said() -> None:
 def test_a_single_value_is_its_own_spread() -> None:
     assert Spread.of([2.0]) == Spread(2.0, 2.0, 2.0)
     assert Spread.of([1.0, 2.0, 3.0, 4.0, 5.0]) == Spread(2.0, 3.0, 4.0)
+
+
+def test_a_fleet_is_held_to_time_and_rows() -> None:
+    assert "median 400 ms, at most 900 ms" in FleetOpening(10, [300, 400, 900], 200).describe()
+    assert FleetOpening(10, [300, 400, 900], 200).describe().endswith(": held.")
+    assert FleetOpening(10, [300, 501, 900], 200).describe().endswith(": MISSED.")
+    assert FleetOpening(10, [300, 400, 900], 201).describe().endswith(": MISSED.")

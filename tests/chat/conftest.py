@@ -9,7 +9,6 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.chat.remote.tokens import ChatTokens
-from agentstepper_nb.rpc import persistent_connection
 from tests.chat.chats import Make, chats, no_debugger
 from tests.chat.remote_harness import announce_to_chat, make_core, no_core
 from tests.chat.terminals import Start, terminals
@@ -32,7 +31,6 @@ def view(core: AgentStepperCore) -> Iterator[AsyncLiveView]:
 @pytest.fixture
 def worker_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
     """A Core that is found by who looks for one that takes workers, and chats with them."""
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     no_core(monkeypatch, tmp_path)
     with make_core(tmp_path) as core:
         announce_to_chat(monkeypatch, core)

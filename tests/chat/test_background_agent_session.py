@@ -100,6 +100,8 @@ async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
 ) -> None:
     async with counting_chat(tmp_path) as talk:
         await talk.core.wait_until_done(await talk.core.enqueue(ActionKind.PAUSE, "s"))
+        talk.core.monikers.permit("s", 1)  # the step that is under way
+        await talk.core.wait_for_state("s", SessionStatus.PAUSED)
         answer = talk.start_sending("Hello.")
         await talk.wait_for_input("Hello.")
         await talk.core.wait_until_done(await talk.core.enqueue(ActionKind.RESUME, "s"))

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.chat import chat_thread
 from agentstepper_nb.chat.chat import Chat
+from agentstepper_nb.chat.chat_thread import ChatThreadLimits
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.protocol.chat import Message
-from agentstepper_nb.rpc import loop_thread
 from tests.chat.chats import FunctionTestAgent, Make
 
 
@@ -38,11 +37,13 @@ def test_the_last_reference_ends_it(tmp_path: Path) -> None:
     assert gone() is None and not thread.is_running
 
 
-def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chat_thread, "CLOSE_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(loop_thread, "_POLL_S", 0.05)
+class ImpatientChat(Chat):
+    """A chat that doesn't wait long for agents that hold it up."""
+
+    _thread_limits = ChatThreadLimits(close_timeout_s=0.05, poll_interval_s=0.05)
+
+
+def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(tmp_path: Path) -> None:
     reached, let_go = threading.Event(), threading.Event()
 
     async def hold(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
@@ -50,7 +51,7 @@ def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
         let_go.wait()
         yield "At last."
 
-    chat = make(FunctionTestAgent(hold))
+    chat = ImpatientChat(FunctionTestAgent(hold), debugger=False, data_dir=tmp_path)
     thread = chat._thread._thread._thread
     chat.send("Hello", wait=False)
     reached.wait()

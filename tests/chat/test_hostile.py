@@ -12,6 +12,7 @@ import pytest
 
 from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
+from agentstepper_nb.chat.limits import ChatLimits
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType, TurnEnding
 from tests.chat.harness import NOWHERE, PNG, ChatHarness, ScriptedAgent, harness
@@ -148,10 +149,7 @@ async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> No
         check(home)
 
 
-async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turn.GRACE_S", 0.01)
+async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped() -> None:
     leave, hangs = asyncio.Event(), asyncio.Event()
 
     async def clings(message: Message, turn: Turn) -> AsyncIterator[Any]:
@@ -163,9 +161,9 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
                 with suppress(asyncio.CancelledError):
                     await leave.wait()
 
-    async with harness(
-        NOWHERE, ScriptedAgent(clings, "bad", role="CREW"), ScriptedAgent(), store=False
-    ) as home:
+    agents = (ScriptedAgent(clings, "bad", role="CREW"), ScriptedAgent())
+    limits = ChatLimits(turn_grace_s=0.01)
+    async with harness(NOWHERE, *agents, store=False, limits=limits) as home:
         home.send("Go.")
         await hangs.wait()
         await home.stop()

@@ -24,7 +24,6 @@ from agentstepper_nb.protocol.chat import (
     SendChatMessage,
     State,
 )
-from agentstepper_nb.rpc import persistent_connection
 from tests.chat.chats import contents, within_timeout
 from tests.chat.harness import expect_refusal
 from tests.chat.remote_harness import announce_to_chat, make_core, no_core, remote_harness
@@ -158,9 +157,8 @@ class BreakingService:
         """Nothing is kept."""
 
 
-async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_changes_something_is_asked_once() -> None:
     """What only reads is asked again where the connection broke."""
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     breaking = BreakingService()
     async with WorkerPortCore({"chat": breaking}) as breaking.core:
         client = await within_timeout(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
@@ -173,9 +171,8 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
             await client.stop()
 
 
-async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_is_sent_again_and_said_once() -> None:
     """The connection breaks before it is answered: the chat knows it again by its key."""
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     breaking = BreakingService()
     async with WorkerPortCore({"chat": breaking}) as breaking.core:
         client = await within_timeout(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))

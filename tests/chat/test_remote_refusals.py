@@ -108,12 +108,11 @@ async def test_a_web_page_with_a_token(tmp_path: Path, worker_core: AgentStepper
                 )  # type: ignore[arg-type]
 
 
-async def test_so_many_clients_and_no_more(
-    tmp_path: Path, worker_core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chat_registry, "MAX_CLIENTS", 2)
-    monkeypatch.setattr(chat_registry, "MAX_OPEN_REQUESTS", 3)
-    monkeypatch.setattr(chat_registry, "MAX_REQUEST_BYTES", 20_000)
+async def test_so_many_clients_and_no_more(tmp_path: Path, worker_core: AgentStepperCore) -> None:
+    assert worker_core._host is not None
+    worker_core._host.chats.limits = chat_registry.ClientLimits(
+        max_clients=2, max_open_requests=3, max_request_bytes=20_000
+    )
     async with remote_harness(tmp_path) as harness:
         first, _ = await harness.client("talk"), await harness.client("talk")
         with pytest.raises(ConnectionLostError, match="has its limit of 2 clients"):

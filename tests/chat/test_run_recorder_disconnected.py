@@ -10,6 +10,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat import run_recorder
+from agentstepper_nb.chat.limits import ChatLimits
 from agentstepper_nb.protocol.chat import TurnEnding
 from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
@@ -36,10 +37,10 @@ async def test_without_a_debugger_the_chat_goes_on_and_says_why(
 async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_recorder, "RETRY_INTERVAL_S", 0.0)
+    limits = ChatLimits(reconnect_interval_s=0.0)
     there = f"ws://127.0.0.1:{core.client_port}"
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
-    async with debugged_harness(ScriptedAgent(), step=False) as home:
+    async with debugged_harness(ScriptedAgent(), step=False, limits=limits) as home:
         await home.send_and_read()
         assert home.info.run_id is None
         monkeypatch.setenv("AGENTSTEPPER_URL", there)
@@ -80,8 +81,7 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
 async def test_a_debugger_that_is_slow_holds_no_turn_up(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_recorder, "FIRST_CONNECT_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(run_recorder, "RETRY_INTERVAL_S", 0.0)
+    limits = ChatLimits(first_connect_timeout_s=0.0, reconnect_interval_s=0.0)
     answers = asyncio.Event()
 
     class Slow(AsyncAgentStepper):
@@ -91,7 +91,7 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
             return await AsyncAgentStepper.connect(*given, **options)
 
     monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Slow)
-    async with debugged_harness(ScriptedAgent(), step=False) as home:
+    async with debugged_harness(ScriptedAgent(), step=False, limits=limits) as home:
         await home.send_and_read()
         assert (home.info.run_id, home.info.no_debugger) == (None, run_recorder._NOT_CONNECTED_YET)
         answers.set()
@@ -101,10 +101,10 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
 
 
 async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
-    view: AsyncLiveView, monkeypatch: pytest.MonkeyPatch
+    view: AsyncLiveView,
 ) -> None:
-    monkeypatch.setattr(run_recorder, "FIRST_CONNECT_TIMEOUT_S", 0.0)
-    async with debugged_harness(ScriptedAgent(), step=False) as home:
+    limits = ChatLimits(first_connect_timeout_s=0.0)
+    async with debugged_harness(ScriptedAgent(), step=False, limits=limits) as home:
         await home.send_and_read()
         assert home.info.run_id is None
         await asyncio.to_thread(view.wait_until, lambda run: True)
@@ -114,12 +114,10 @@ async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
     assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.FINISHED
 
 
-async def test_a_core_that_goes_away_takes_no_turn_with_it(
-    core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_recorder, "CLOSE_TIMEOUT_S", 0.01)
+async def test_a_core_that_goes_away_takes_no_turn_with_it(core: AgentStepperCore) -> None:
+    limits = ChatLimits(run_close_timeout_s=0.01)
     gate = GatedAnswer(["One"], [" two."])
-    async with debugged_harness(ScriptedAgent(gate), step=False) as home:
+    async with debugged_harness(ScriptedAgent(gate), step=False, limits=limits) as home:
         home.send("Hello.")
         await gate.reached.wait()
         await asyncio.to_thread(core.stop)

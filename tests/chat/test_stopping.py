@@ -13,6 +13,7 @@ import pytest
 from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
+from agentstepper_nb.chat.limits import ChatLimits
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
 from tests.chat.harness import (
     TIMEOUT_S,
@@ -117,10 +118,7 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
         assert home.transcript == [("user", "Go."), ("assistant", "One")]
 
 
-async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turn.GRACE_S", 0.01)
+async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone() -> None:
     leave, left = asyncio.Event(), asyncio.Event()
 
     async def stubborn(message: Message, turn: Turn) -> AsyncIterator[str]:
@@ -132,7 +130,8 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         left.set()
         yield "I am still here."
 
-    async with unstored_harness(ScriptedAgent(stubborn), ScriptedAgent(name="other")) as home:
+    agents = (ScriptedAgent(stubborn), ScriptedAgent(name="other"))
+    async with unstored_harness(*agents, limits=ChatLimits(turn_grace_s=0.01)) as home:
         home.send("Go.")
         await home.wait_until(lambda info: info.speaking)
         await home.stop()

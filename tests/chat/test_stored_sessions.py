@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from agentstepper_nb.chat import line_store, outputs
+from agentstepper_nb.chat.limits import ChatLimits
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import ChatSessionRemoved, Message, State, TurnEnding
 from tests.chat.harness import (
@@ -81,12 +82,10 @@ async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path
         assert other.interpreter.messages(home.session) == home.fold.messages
 
 
-async def test_what_is_too_large_together_is_not_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.memory.MAX_CACHED_BYTES", 5000)
+async def test_what_is_too_large_together_is_not_held(tmp_path: Path) -> None:
+    limits = ChatLimits(max_cached_bytes=5000)
     answer = [outputs.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
-    async with harness(tmp_path, ScriptedAgent(answer), window=2) as home:
+    async with harness(tmp_path, ScriptedAgent(answer), window=2, limits=limits) as home:
         await home.send_and_read()
         assert (home.info.messages, home.info.messages_in_memory) == (21, 4)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
@@ -324,8 +323,7 @@ class WaitingClosingAgent(ScriptedAgent):
 async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.session_agents.RELEASE_TIMEOUT_S", 0.01)
-    monkeypatch.setattr("agentstepper_nb.chat.session_agents.CANCEL_TIMEOUT_S", 0.01)
+    limits = ChatLimits(release_timeout_s=0.01, release_cancel_timeout_s=0.01)
     monkeypatch.setattr(HeldClosingAgent, "leave", asyncio.Event())
     agents = (
         SlowClosingAgent(),
@@ -333,7 +331,7 @@ async def test_a_connector_that_does_not_let_go_holds_nothing_up(
         FailingClosingAgent(name="ends"),
         WaitingClosingAgent(name="waits"),
     )
-    async with unstored_harness(*agents) as home:
+    async with unstored_harness(*agents, limits=limits) as home:
         await home.send_and_read()
     assert len([each for each in caplog.records if each.message.startswith("Agent ")]) == 8
     HeldClosingAgent.leave.set()

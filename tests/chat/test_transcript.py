@@ -113,24 +113,20 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
     made.close()
 
 
-def test_no_more_is_read_at_once_than_fits(
-    made: ChatTranscript, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_is_read_at_once_than_fits() -> None:
+    lines = MemoryLineStore()
+    made = ChatTranscript(lines, session(), max_read_bytes=5000)
     for each in make_numbered_messages(10):
         made.record_message(msgspec.structs.replace(each, content="x" * 1000))
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 5000)
     page = made.read_before("m9", 9)
     assert ([each.id for each in page.messages], page.more) == (["m6", "m7", "m8"], True)
     assert [each.id for each in made.read_newest(9)] == ["m7", "m8", "m9"]
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 1)
-    assert [each.id for each in made.read_newest(9)] == ["m9"]
+    with closing(ChatTranscript(lines, session(), max_read_bytes=1)) as read:
+        assert [each.id for each in read.read_newest(9)] == ["m9"]
 
 
-def test_what_goes_with_the_process_does_not_fill_its_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(line_store, "MAX_MEMORY_BYTES", 1000)
-    lines = MemoryLineStore()
+def test_what_goes_with_the_process_does_not_fill_its_memory() -> None:
+    lines = MemoryLineStore(max_memory_bytes=1000)
     made = ChatTranscript(lines, session())
     said = make_numbered_messages(30)
     for each in said:

@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from agentstepper_nb import line_file
 from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.transcripts import ChatTranscripts
 from agentstepper_nb.errors import CommandError
@@ -172,13 +173,13 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
     info = written(stored, make_numbered_messages(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
-    real = line_store.lock_descriptor
+    real = line_file.lock_descriptor
 
     def late(file: int, *, blocking: bool) -> bool:
         path.unlink()
         return real(file, blocking=blocking)
 
-    monkeypatch.setattr(line_store, "lock_descriptor", late)
+    monkeypatch.setattr(line_file, "lock_descriptor", late)
     with expect_refusal("unknown_session"):
         stored.open(info.id)
 
@@ -214,7 +215,7 @@ def test_a_forked_process_holds_no_session(stored: ChatTranscripts) -> None:
     info = written(stored, make_numbered_messages(1))
     made = stored.open(info.id)
     lines: Any = made._lines
-    forked = os.dup(lines._descriptor)  # as a fork has it
+    forked = os.dup(lines._file._descriptor)  # as a fork has it
     made.close()
     stored.open(info.id).close()
     os.close(forked)

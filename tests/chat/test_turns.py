@@ -12,6 +12,7 @@ import pytest
 
 from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import TextReplacement, Turn
+from agentstepper_nb.chat.limits import ChatLimits
 from agentstepper_nb.errors import ModelError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AgentOutput,
@@ -75,11 +76,10 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
         assert [each.final async for each in stream] == [True]
 
 
-async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turn.MAX_UNREAD_BYTES", 3 * 501)
-    async with unstored_harness(
-        ScriptedAgent([outputs.code(str(n), f"l{n}") for n in range(9)])
-    ) as home:
+async def test_of_very_much_the_newest_waits_for_who_reads() -> None:
+    answer = [outputs.code(str(n), f"l{n}") for n in range(9)]
+    limits = ChatLimits(max_unread_bytes=3 * 501)
+    async with unstored_harness(ScriptedAgent(answer), limits=limits) as home:
         stream = home.send("Go.")
         await home.wait_for_user_turn(TurnEnding.DONE)
         assert [each.content async for each in stream] == ["6", "7", "8"]

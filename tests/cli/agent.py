@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as wire
-from agentstepper_nb.protocol.answers import ResumeAnswer
+from agentstepper_nb.protocol.answers import Answer, ResumeAnswer
 from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
     EventKind,
@@ -91,12 +91,16 @@ class SocketAgent:
 
     def receive_answer(self) -> str:
         """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
-        answered = self._receive(wire.AnswerMessage).answer
+        answered = self.receive_whole_answer()
         if isinstance(answered, ResumeAnswer):
             self.is_edit_sticky = answered.sticky
             text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
             return text
         return type(answered).__name__.removesuffix("Answer").lower()
+
+    def receive_whole_answer(self) -> Answer:
+        answered: Answer = self._receive(wire.AnswerMessage).answer
+        return answered
 
     def begin_query(self, prompt: Any) -> str:
         """Begin an LLM query and reach its begin; the query's event."""

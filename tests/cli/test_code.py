@@ -1,10 +1,8 @@
-"""`agentstepper code` in a real terminal and through pipes."""
+"""`agentstepper code` in a real terminal."""
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -15,45 +13,19 @@ from typing import Final
 import pexpect
 import pytest
 
-from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
+from tests.cli.code_command import PipedCommand, make_code_folder
 from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
-
-#: Does what the prompt says.
-SCRIPT = """\
-from agentstepper_nb.models.scripted import *
-
-def run(request):
-    words = [message.text for message in request.messages if message.role == "user"][-1].split()
-    return ScriptedCall("run_command", {"command": " ".join(words[1:])})
-
-done = where("done", lambda request: request.messages[-1].role == "tool")
-script = Script("obey", [
-    ScriptRule(last_says("^hold"), say("Wait for me."), fault=PauseFault("gate", pieces_sent=2)),
-    ScriptRule(done & tool_says("run_command", "denied"), say("Then I won't.")),
-    ScriptRule(done, say("I did it.")),
-    ScriptRule(last_says("^run "), run),
-    ScriptRule(last_says("^again"), ScriptedCall("git_status", {})),
-    ScriptRule(last_says("^fail"), say("Never said."), fault=ErrorFault(status=401, times=None)),
-    ScriptRule(always, lambda request: say(f"You said {len(request.messages) - 1} things.")),
-])
-"""
 
 Start = Callable[..., pexpect.spawn]
 
 
 @pytest.fixture(autouse=True)
 def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (home / "script.py").write_text(SCRIPT)
-    (home / "repo" / "build").mkdir(parents=True)
-    monkeypatch.setenv("AGENTSTEPPER_PROVIDER", "scripted")
-    monkeypatch.setenv("AGENTSTEPPER_MODEL", str(home / "script.py"))
-    monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.chdir(home / "repo")
-    return home / "repo"
+    return make_code_folder(home, monkeypatch)
 
 
 @pytest.fixture
@@ -79,21 +51,6 @@ def start() -> Iterator[Start]:
 def ends(terminal: pexpect.spawn, code: int) -> None:
     terminal.expect(pexpect.EOF)
     assert terminal.wait() == code
-
-
-class PipedCommand:
-    """Runs it in this process, between pipes."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, *arguments: str, given: str = "") -> tuple[int, str, str]:
-        """Give it arguments and input; its exit code, output and error output."""
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO(given))
-        code = main(["code", *arguments])
-        said = self._capsys.readouterr()
-        return code, said.out, said.err
 
 
 @pytest.fixture
@@ -330,81 +287,6 @@ def test_a_terminal_that_is_closed_leaves_no_command(
         assert pipe.read() == ""  # once nobody has its other end
 
 
-# ---- through pipes -----------------------------------------------------------------------------------
-
-
-def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
-    folder: Path, piped: PipedCommand
-) -> None:
-    code, out, _ = piped(given="run rm -rf build\n")
-    assert code == 0
-    assert "Asks for approval: " in out
-    assert "denied: The call needs a person's approval, but nobody can be asked" in out
-    assert "Then I won't." in out
-    assert "\x1b" not in out
-    assert (folder / "build").is_dir()
-
-
-def test_yes_approves(folder: Path, piped: PipedCommand) -> None:
-    _, out, _ = piped("run rm -rf build", "--yes")
-    assert "I did it." in out
-    assert not (folder / "build").exists()
-
-
-def test_exit_codes(piped: PipedCommand) -> None:
-    code, out, _ = piped("fail")
-    assert code == 1
-    assert "Failed · 1 query" in out
-    assert "Error: " in out
-    code, out, _ = piped("run true", "--max-iterations", "1")
-    assert code == 3
-    assert "limit of iterations" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        ([], 2, "Say what to do"),
-        (["  "], 2, "Say what to do"),
-        (["x", "--workspace", "none"], 1, "The workspace .*none can't be used"),
-        (["x", "--provider", "nobody"], 1, "There is no provider 'nobody'"),
-        (["x", "--model", "nothing"], 1, "nothing"),
-        (["x", "--resume"], 1, "There is no session to resume in"),
-    ],
-)
-def test_what_is_wrong_is_said(
-    arguments: list[str], code: int, says: str, piped: PipedCommand
-) -> None:
-    ended, _, error = piped(*arguments)
-    assert ended == code
-    assert re.search(says, error)
-
-
-def test_a_folder_that_is_gone(
-    folder: Path, piped: PipedCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = folder / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    code, _, error = piped("x")
-    assert code == 2
-    assert "The current folder no longer exists" in error
-
-
-def test_a_wrong_number_is_refused(piped: PipedCommand, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        piped("x", "--max-iterations", "0")
-    assert "'0' isn't valid: Expected `int` >= 1" in capsys.readouterr().err
-
-
-def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: PipedCommand) -> None:
-    monkeypatch.delenv("AGENTSTEPPER_MODEL")
-    code, _, error = piped("x")
-    assert code == 2
-    assert "No model is named: add --model NAME" in error
-
-
 # ---- beside a debugger -------------------------------------------------------------------------------
 
 
@@ -438,10 +320,3 @@ def test_it_begins_stepping_and_is_stopped(start: Start, person: LiveView) -> No
     terminal.expect("A person pressed Stop in the debugger.")
     ends(terminal, 130)
     assert person.wait_until_ended().ending == "stopped"
-
-
-def test_no_debugger_is_looked_for(person: LiveView, piped: PipedCommand) -> None:
-    code, out, _ = piped("hello", "--no-debugger")
-    assert code == 0
-    assert "In the debugger" not in out and "No debugger" not in out
-    assert person.runs == {}

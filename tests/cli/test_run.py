@@ -19,8 +19,10 @@ import pytest
 
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
+from agentstepper_nb.history import load_run
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
+from agentstepper_nb.protocol.start_methods import CommandStart
 from tests.helpers.core_announcement import announce, announce_core
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -392,3 +394,20 @@ def test_a_core_that_hangs_is_given_up(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         said = refusal(capsys, "--url", f"ws://127.0.0.1:{silent.getsockname()[1]}")
     assert "No Core answered" in said and "0.2 seconds" in said
+
+
+def test_its_runs_say_how_they_were_started(
+    home: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_MODE", "of no interest")
+    with AgentStepperCore("127.0.0.1", 0, 0, data=home / "runs") as core:
+        discover.write_core_info(url=core.url(core.client_port), data_dir=home / "runs")
+        program = AGENT.replace('"its own name"', '"x", mode="continue", stop_on_entry=False')
+        process = start("--name", "mine", "--discover-tools", *python(program, "one", "two"))
+        assert process.wait(TIMEOUT_S) == 0
+    run = load_run("Run #1 of mine", home / "runs").start_method()
+    assert isinstance(run, CommandStart)
+    assert run.argv == (sys.executable, "-c", program, "one", "two")
+    assert (run.folder, run.name) == (str(Path.cwd()), "mine")
+    assert (run.attaches, run.discovers_tools, run.masked) == (True, True, ())
+    assert "MY_MODE" in run.variables

@@ -292,6 +292,8 @@ def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
         ('client-port = "x"', "Expected `int`, got `str` - at `$.client-port`"),
         ("ui-port = 70000", "`int` <= 65535 - at `$.ui-port`"),
         ("keep-days = 0", "`float` > 0.0 - at `$.keep-days`"),
+        ("keep-sessions = 0", "`int` >= 1 - at `$.keep-sessions`"),
+        ("max-sessions = 0", "`int` >= 1 - at `$.max-sessions`"),
         ('durability = "never"', "Invalid enum value 'never' - at `$.durability`"),
         ("client-port 8765", "isn't TOML"),
         (None, "can't be read"),
@@ -310,6 +312,13 @@ def test_what_a_file_sets_wrongly_is_said(
     assert said.count("\n") == 1
 
 
+def test_rate_of_a_model_that_is_none_is_refused(home: Path) -> None:
+    failed = refused("--data", str(home), "--model-rate", "m=60/min", "gpt-5=often")
+    assert failed.returncode == 2
+    assert "'gpt-5=often' isn't a model's rate. Use MODEL=60/min" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
 def test_two_tokens_that_are_the_same_are_refused() -> None:
     failed = refused("--token", "same", "--control-token", "same")
     assert failed.returncode == 2
@@ -323,6 +332,8 @@ def test_two_tokens_that_are_the_same_are_refused() -> None:
         (["serve", "--client-port", "70000"], "70000 is not between 0 and 65535"),
         (["serve", "--durability", "never"], "invalid choice: 'never'"),
         (["serve", "--keep-days", "0"], "0 is not above 0"),
+        (["serve", "--keep-sessions", "0"], "0 is not between 1 and"),
+        (["serve", "--max-actions", "0"], "0 is not between 1 and"),
         (["serve", "--keep-gib", "much"], "invalid number value: 'much'"),
         (["serve", "--client", "1"], "unrecognized arguments: --client"),
         (["dance"], "invalid choice: 'dance'"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +18,8 @@ from websockets.sync.client import connect
 
 from agentstepper_nb import Agents, discover
 from agentstepper_nb.errors import ConnectionLostError
+from agentstepper_nb.hub import AgentStepperCore
+from tests.helpers.certificates import CertificateAuthority
 from tests.worker.processes import gone
 
 from .conftest import COMMAND, ServeProcess
@@ -199,11 +203,78 @@ def test_without_a_core_a_worker_says_so(by_hand: Callable[..., WorkerCommand]) 
     assert worker.process.wait(SOON) == 1
 
 
+def test_postgresql_without_its_client_says_what_to_install(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['psycopg'] = None"
+    program = f"{hidden}; from agentstepper_nb.cli import main; sys.exit(main())"
+    place = ["--data", str(tmp_path), "--runtime-store", "postgresql://127.0.0.1/agents"]
+    command = [sys.executable, "-c", program, "serve", *place]
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+    assert failed.returncode != 0
+    assert "Background agents can't be stored in PostgreSQL: " in failed.stderr
+    assert 'pip install "agentstepper_nb[postgres]"' in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_core_starts_where_postgresql_cannot_be_reached(serve: Serve) -> None:
+    """Runs and breakpoints need no database."""
+    served = serve("--runtime-store", "postgresql://127.0.0.1:1/agents")
+    assert served.process.stderr is not None
+    told = next(line for line in served.process.stderr if "can't be stored in" in line)
+    assert "postgresql://127.0.0.1:1/agents: " in told
+
+
 def test_a_place_for_agents_that_is_none() -> None:
     command = [*COMMAND, "serve", "--runtime-store", "postgres:x"]
     failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert failed.returncode == 2
     assert failed.stderr == (
         "agentstepper: 'postgres:x' isn't a place to store background agents. "
-        "Use sqlite, or lance: and a folder.\n"
+        "Use sqlite, or postgresql://USER@HOST:PORT/DATABASE.\n"
     )
+
+
+# ---- TLS, and the end of workers that nobody needs ---------------------------------------------------
+
+
+def test_with_a_certificate_everybody_of_this_user_finds_it(serve: Serve, tmp_path: Path) -> None:
+    """Also the worker that it starts, though the certificate names another host."""
+    authority = CertificateAuthority(tmp_path)
+    certificate = authority.sign("core", "DNS:core.example")
+    files = ("--certfile", str(certificate.certfile), "--keyfile", str(certificate.keyfile))
+    served = serve(*files)
+    assert served.agents.startswith("wss://")
+    assert served.uis.startswith("wss://")
+    with Agents.connect() as agents:
+        assert agents.url == f"{served.agents}/runtime"
+        session = agents.create_agent("a", "joke", {"interval_s": 0.01})
+        agents.wait_for(session, iteration=2)
+        run = agents.state(session).run_id
+    assert run  # it was debugged there
+
+
+def test_a_worker_ends_by_itself_where_nobody_needs_it(
+    serve: Serve, by_hand: Callable[..., WorkerCommand]
+) -> None:
+    serve("--no-worker")
+    worker = by_hand("--orphan-timeout", "0.5")
+    assert worker.process.wait(SOON) == 0
+
+
+def test_a_worker_ends_when_the_core_says_so(
+    by_hand: Callable[..., WorkerCommand], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AgentStepperCore("127.0.0.1", 0, 0) as core:
+        token = core.tokens.worker
+        monkeypatch.setenv("AGENTSTEPPER_URL", core.url(core.client_port))
+        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
+        worker = by_hand("--url", core.url(core.client_port), "--token", token)
+        worker.wait_for_line("connected to the Core")
+        assert core._host is not None
+        workers = core._host.workers
+        with Agents.connect(core.url(core.client_port)) as agents:
+            session = agents.create_agent("a", "joke", {"interval_s": 0.01})
+            agents.wait_for(session, iteration=2)
+            ended = workers.call("runtime", "end", None, type(None))
+            asyncio.run_coroutine_threadsafe(ended, core.loop).result()
+            assert worker.process.wait(SOON) == 0
+            assert agents.state(session).status == "running"  # and anybody's

@@ -120,7 +120,7 @@ def test_a_line_is_edited_completed_and_remembered(
     agent.begin_query("third")
     step.expect("Halted at 3")
     step.expect(PROMPT)
-    step.send("r \t\r")  # one run: Tab types its number
+    step.send("l \t\r")  # one run: Tab types its number
     step.expect("— Run #1 of demo: halted —")
     step.expect(PROMPT)
     step.send("\x1b[21~")  # F10
@@ -139,7 +139,7 @@ def test_a_line_is_edited_completed_and_remembered(
     history = data_dir() / "step.history"
     assert history.stat().st_mode & 0o777 == 0o600
     lines = [line for line in history.read_text().splitlines() if line.startswith("+")]
-    assert "+n" in lines and "+r 1" in lines
+    assert "+n" in lines and "+l 1" in lines
     assert not [line for line in lines if "secret" in line]
 
 
@@ -236,18 +236,18 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
     step = start("--url", ui_url, "--run", "Run #1 of one")
     step.expect("Run #1 of one: running")
     second.begin_query("from two")
-    step.expect("Run #1 of two: halted. r 2 shows it")
-    step.sendline("r")
+    step.expect("Run #1 of two: halted. l 2 shows it")
+    step.sendline("l")
     step.expect(r"1\* Run #1 of one: running, 0 messages")
     step.expect("2  Run #1 of two: halted, 1 messages")
-    step.sendline("r 2")
+    step.sendline("l 2")
     step.expect("Halted at 1, Agent → LLM:")
     step.expect("from two")
     step.expect(PROMPT)
     step.sendline("s")
     assert second.receive_answer() == "resume"
     first.begin_query("from one")
-    step.expect("Run #1 of one: halted. r 1 shows it")
+    step.expect("Run #1 of one: halted. l 1 shows it")
     quits(step)
 
 
@@ -267,12 +267,12 @@ def test_a_lost_connection_is_found_again(
     step.expect(r"Next try in 0\.5 s")
     again = serve("--ui-port", port, *data)
     step.expect("Connected to agentstepper_nb")
-    step.sendline("r")
+    step.sendline("l")
     step.expect("Run #1 of demo: its agent is away")
     other = SocketAgent(again.agents, "another")
     other.begin_query("hello again")
-    step.expect("Run #1 of another: halted. r 2 shows it")
-    step.sendline("r 2")
+    step.expect("Run #1 of another: halted. l 2 shows it")
+    step.sendline("l 2")
     step.expect(PROMPT)
     quits(step)
 
@@ -307,7 +307,7 @@ def test_lines_that_come_at_once_are_taken_one_by_one(
 ) -> None:
     agent.begin_query("a prompt")
     step = through_pipes("--url", ui_url)
-    step.write("r\nv 1\nbogus\n?\n")
+    step.write("l\nv 1\nbogus\n?\n")
     step.expect(r"1\* Run #1 of demo: halted")
     step.expect("1, Agent → LLM:")
     step.expect("bogus is not a command")

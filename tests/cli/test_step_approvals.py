@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,11 +13,15 @@ from agentstepper_nb.cli.step_session import StepSession
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
+    EventKind,
+    EventSide,
     Risk,
     Run,
     RunMode,
+    RunState,
 )
-from tests.cli.step_harness import HALTED, ROW, StepSessionHarness, halted
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
+from tests.cli.step_harness import HALTED, ROW, RUN, StepSessionHarness, halted
 
 CALL = '{"Tool": "run_command", "Argument": {"command": "rm -r build"}}'
 DELETES = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.", rule="rm -r *")
@@ -53,11 +58,69 @@ def test_it_is_approved_or_denied() -> None:
     assert sent == ui.DenyCall(run="r1", halt_point="b1", revision=1, reason="Not  today, 3 times.")
 
 
-@pytest.mark.parametrize("key", ["n", "next", "s", "step"])
-def test_n_is_next(key: str) -> None:
+QUERY, TOOL = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION
+
+
+@pytest.mark.parametrize(
+    ("line", "target"),
+    [
+        *((line, {"kind": StepKind.INTO}) for line in ("s", "step", "into")),
+        *((line, {"kind": StepKind.OVER}) for line in ("n", "next", "over")),
+        *((line, {"kind": StepKind.OUT}) for line in ("r", "return", "out")),
+        ("to query", {"kind": StepKind.TO, "event_kind": QUERY, "side": EventSide.BEGIN}),
+        ("to tool", {"kind": StepKind.TO, "event_kind": TOOL, "side": EventSide.BEGIN}),
+        (
+            "to tool run tests",
+            {
+                "kind": StepKind.TO,
+                "event_kind": TOOL,
+                "side": EventSide.BEGIN,
+                "name": "run tests",
+            },
+        ),
+    ],
+)
+def test_the_steps(line: str, target: dict[str, Any]) -> None:
     harness = halted()
-    harness.keys.execute_line(key)
-    assert harness.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b1", revision=1)
+    for freeze_others in (False, True):
+        harness.keys.execute_line(line)
+        stepped = harness.answers(ui.CommandDone())
+        expected = StepTarget(freeze_others=freeze_others, **target)
+        assert stepped == ui.StepRun(run="r1", halt_point="b1", revision=1, target=expected)
+        harness.keys.execute_line("freeze")
+        others = "go on" if freeze_others else "wait"
+        assert f"Other agents, tasks and threads {others} while one steps." in harness.take_shown()
+
+
+@pytest.mark.parametrize("line", ["to", "to there"])
+def test_a_run_goes_on_to_what_there_is(line: str) -> None:
+    harness = halted()
+    before = list(harness.sent)
+    harness.keys.execute_line(line)
+    assert "Say what to run to: to query, to tool, or to tool NAME." in harness.take_shown()
+    assert harness.sent == before
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        ({"kind": StepKind.OVER, "event": "e", "name": "test"}, "Stepping over test. h halts it."),
+        ({"kind": StepKind.OUT, "event": "e", "event_kind": TOOL}, "Stepping out of tool call."),
+        ({"kind": StepKind.OUT}, "Stepping out to the end."),
+        ({"kind": StepKind.TO, "event_kind": QUERY}, "Running to the next LLM query."),
+        (
+            {"kind": StepKind.TO, "name": "test", "side": EventSide.END},
+            "Running to the end of the next test.",
+        ),
+    ],
+)
+def test_it_says_how_far_a_run_steps(step: dict[str, Any], shown: str) -> None:
+    harness = halted()
+    harness.keys.execute_line("n")
+    running = replace(RUN, state=RunState.STEP, step=StepTarget(scope=(), **step))
+    harness.push(ui.RunChanged(run=running))
+    harness.answers(ui.CommandDone())
+    assert shown in harness.take_shown()
 
 
 @pytest.mark.parametrize("risk", [Risk.MEDIUM, Risk.HIGH])
@@ -85,7 +148,10 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     )
     harness.push_halt(message="b2")
     harness.keys.execute_line("s")
-    assert harness.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b2", revision=1)
+    stepped = harness.answers(ui.CommandDone())
+    assert stepped == ui.StepRun(
+        run="r1", halt_point="b2", revision=1, target=StepTarget(kind=StepKind.INTO)
+    )
     harness.push(ui.RunChanged(run=HALTED))
     harness.push_halt(CALL, approval=DELETES)
     assert harness.take_shown().splitlines()[-1].startswith("[a]pprove")
@@ -176,13 +242,13 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     harness.take_shown()
     harness.keys.execute_line("deny")
     harness.keys.execute_line("")
-    assert "Nothing was denied." in harness.take_shown()
+    assert "Nothing was sent." in harness.take_shown()
     harness.keys.execute_line("deny")
     harness.session.halted = None
     harness.keys.execute_line("Too late.")
-    assert "The agent already continued, so that nothing was denied." in harness.take_shown()
+    assert "answered or edited meanwhile, so that nothing was sent." in harness.take_shown()
     harness.keys.execute_line("deny")
-    assert "Only a call at which the agent is halted can be denied." in harness.take_shown()
+    assert "Only the message at which the agent is halted can be answered." in harness.take_shown()
     assert harness.sent == sent
 
 

@@ -20,6 +20,7 @@ from agentstepper_nb.protocol.data_model import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.cli.step_harness import HALTED, ROW, RUN, StepSessionHarness, halted
 
 
@@ -87,7 +88,7 @@ def test_runs_that_hello_leaves_out_are_asked_for_before_one_is_chosen() -> None
     harness.answers(ui.RunsListed(runs=(ended[0], ended[1]), more=0))
     assert harness.sent[-1] == ui.OpenRun(run="r1")
     harness.take_shown()
-    harness.keys.execute_line("r")
+    harness.keys.execute_line("l")
     names = [line[6:].partition(":")[0] for line in harness.take_shown().splitlines()[:6]]
     assert names == ["Run #0", "Run #1", "Run #2", "Run #3 of me", "Run #4", "Run #5"]
 
@@ -137,7 +138,7 @@ def test_a_run_is_waited_for_by_its_name() -> None:
     harness = StepSessionHarness("Run #2 of demo")
     harness.hello(RUN)
     assert (
-        "no run Run #2 of demo yet; it is shown once it begins. r lists 1 earlier"
+        "no run Run #2 of demo yet; it is shown once it begins. l lists 1 earlier"
         in harness.take_shown()
     )
     harness.push(ui.RunChanged(run=replace(RUN, id="r3", name="Run #3 of demo")))
@@ -197,7 +198,9 @@ def test_what_another_person_edits_is_shown_again() -> None:
     assert "was edited elsewhere" in harness.take_shown()
     harness.push_halt('"edited"', revision=2)
     harness.keys.execute_line("s")
-    assert harness.sent[-1] == ui.StepRun(run="r1", halt_point="b1", revision=2)
+    assert harness.sent[-1] == ui.StepRun(
+        run="r1", halt_point="b1", revision=2, target=StepTarget(kind=StepKind.INTO)
+    )
 
 
 def test_a_message_that_was_answered_while_it_was_fetched_is_not_shown() -> None:
@@ -235,7 +238,7 @@ def test_keys_without_a_run() -> None:
         ("v", "No message is chosen"),
         ("v 7", "No message is chosen"),
         ("d", "No changes yet"),
-        ("r", "No runs yet"),
+        ("l", "No runs yet"),
         ("", ""),
         ("zap 3 4", "zap 3 4 is not a command"),
     ):

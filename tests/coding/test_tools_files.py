@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolResult
-from agentstepper_nb.coding.tools import list_files, read_file, search
+from agentstepper_nb.coding.tools import read_file, search
 from agentstepper_nb.coding.tools.apply_patch import apply_hunks
 from agentstepper_nb.coding.tools.diffs import make_unified_diff, parse_patch, split_lines
+from agentstepper_nb.coding.tools.list_files import ListFiles
 from agentstepper_nb.coding.tools.search import (
     SearchArgs,
+    SearchFiles,
     SearchTimeoutError,
     find_ripgrep,
     search_in_python,
@@ -89,11 +91,8 @@ def test_list_looks_into_repositories_in_the_repository(tool_workspace: ToolWork
     assert {"own/", "own/x.txt"} <= set(listed(tool_workspace))
 
 
-def test_list_stops_at_its_limit_and_says_so(
-    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(list_files, "MAX_ENTRIES", 5)
-    told = data(tool_workspace.call("list_files"))
+def test_list_stops_at_its_limit_and_says_so(tool_workspace: ToolWorkspace) -> None:
+    told = data(tool_workspace.call(ListFiles(max_entries=5)))
     assert len(told["entries"]) == 5 and "more than 5" in told["more"]
     assert not any("/b.py" in name for name in told["entries"])  # the deepest are left out
 
@@ -276,17 +275,12 @@ def test_search_leaves_out_what_git_ignores(searched: ToolWorkspace) -> None:
     assert len(found(searched, "alpha", ignored=True)) == 4
 
 
-def test_search_gives_up_on_what_takes_too_long(
-    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agentstepper_nb.coding.tools.search.SEARCH_TIMEOUT_S", 0.0)
+def test_search_gives_up_on_what_takes_too_long(tool_workspace: ToolWorkspace) -> None:
+    workspace, args = tool_workspace.workspace, SearchArgs(pattern="o")
     with pytest.raises(SearchTimeoutError):
-        list(
-            search_in_python(
-                tool_workspace.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False
-            )
-        )
-    assert "use a simpler expression" in error(tool_workspace.call("search", pattern=r"(?=o)o"))
+        list(search_in_python(workspace, args, ["a.txt"], lambda: False, timeout_s=0.0))
+    impatient = SearchFiles(timeout_s=0.0)
+    assert "use a simpler expression" in error(tool_workspace.call(impatient, pattern=r"(?=o)o"))
 
 
 # ---- edit_file and write_file ----------------------------------------------------------------------

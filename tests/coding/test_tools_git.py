@@ -139,12 +139,9 @@ def test_the_environment_leads_to_no_other_repository(
     assert "+four" in diff(tool_workspace)
 
 
-def test_a_very_long_diff_is_cut(
-    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(git_tools, "MAX_OUTPUT_BYTES", 1000)
+def test_a_very_long_diff_is_cut(tool_workspace: ToolWorkspace) -> None:
     tool_workspace.write("a.txt", "line\n" * 100_000)
-    result = tool_workspace.call("git_diff")
+    result = tool_workspace.call(git_tools.GitDiff(max_output_bytes=1000))
     assert len(result.data["diff"]) == 1000 and result.data["more"]
 
 

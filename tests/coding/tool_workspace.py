@@ -85,15 +85,16 @@ class ToolWorkspace:
         assert tool is not None
         return tool
 
-    async def acall(self, name: str, args: Any) -> ToolResult:
-        result = await self.tool(name).execute(args, self.ctx)
+    async def acall(self, tool: str | Tool, args: Any) -> ToolResult:
+        called = self.tool(tool) if isinstance(tool, str) else tool
+        result = await called.execute(args, self.ctx)
         assert isinstance(result, ToolResult)
         assert SECRET.encode() not in msgspec.json.encode(result)
         return result
 
-    def call(self, name: str, **args: Any) -> ToolResult:
+    def call(self, tool: str | Tool, /, **args: Any) -> ToolResult:
         self.ctx.cancellation = asyncio.Event()  # which belongs to one loop
-        return asyncio.run(self.acall(name, args))
+        return asyncio.run(self.acall(tool, args))
 
     def text(self, name: str = "a.txt") -> str:
         return (self.root / name).read_bytes().decode()

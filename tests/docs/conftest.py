@@ -137,5 +137,5 @@ def terminal(command: str, environment: Environment, cwd: Path) -> Iterator[pexp
 def type_steps(view: pexpect.spawn, halt_points: int) -> None:
     """Step with the keyboard, at each halt."""
     for _ in range(halt_points):
-        view.expect_exact("[n]ext [c]ontinue")
+        view.expect_exact("[r]eturn [c]ontinue")
         view.sendline("s")

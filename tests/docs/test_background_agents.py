@@ -35,6 +35,23 @@ with Agents.connect() as agents:
     print(state.status.value, state.last_error)
     print(*(step.text for step in agents.list_agent_steps(session)))
 """
+#: Lets the page's listener read: something is said before it begins, and more after its first step.
+LISTEN = """\
+from agentstepper_nb import Agents
+
+with Agents.connect() as agents:
+    where = agents.create_conversation("A talk").conversation_id
+    agents.post(where, "otters")
+    session = agents.create_agent("ear", "listener", conversation_id=where, delivery="pull")
+    agents.wait_for(session, iteration=1)
+    agents.pause(session_id=session)
+    agents.wait_for(session, status="paused")
+    agents.post(where, "foxes")
+    agents.post(where, "that is all")
+    agents.resume(session_id=session)
+    print(agents.wait_for(session, status="done").status.value)
+    print(*(step.text for step in agents.list_agent_steps(session) if step.text), sep="\\n")
+"""
 
 
 class ServedPage(NamedTuple):
@@ -56,6 +73,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
     home = tmp_path_factory.mktemp("home")
     write_files(PAGE, home)
     install(home)
+    (points,) = home.glob("countdown-*.dist-info/entry_points.txt")
+    (listener,) = re.findall(r'`(listener) = "(listener:Listener)"`', PAGE.read_text())
+    points.write_text(f"{points.read_text()}{' = '.join(listener)}\n")
     environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
     served = ServeProcess("exec agentstepper serve --client-port 0 --ui-port 0", environment)
     yield ServedPage(home, environment, served)
@@ -87,8 +107,18 @@ def test_a_moniker_is_twenty_lines() -> None:
     assert len(block.lines) <= 20
 
 
+def test_a_moniker_that_reads(page: ServedPage) -> None:
+    (page.home / "listen.py").write_text(LISTEN)
+    assert page.run("python listen.py") == ["done", "otters", "foxes, that is all"]
+
+
 def test_the_meeting(page: ServedPage) -> None:
     assert page.run("python meeting.py") == ["agent system user"]
+
+
+def test_the_schedule(page: ServedPage) -> None:
+    write_files(GUIDE / "operations.md", page.home)
+    assert page.run("python schedule.py") == ["03:00", "stopped"]
 
 
 def test_the_watcher(page: ServedPage) -> None:

@@ -87,6 +87,7 @@ def test_the_tables_are_true() -> None:
         for method in re.findall(r"`(\w+)`", methods):
             assert hasattr(AsyncChatClient, method), method
     bounds = text.partition("## Bounds")[2]
-    assert f"in one chat at a time | {chat_registry.MAX_CLIENTS} |" in bounds
-    assert f"that one has open | {chat_registry.MAX_OPEN_REQUESTS} |" in bounds
-    assert f"at a time | {chat_registry.MAX_REQUEST_BYTES // 1024**2} MiB" in bounds
+    limits = chat_registry.ClientLimits()
+    assert f"in one chat at a time | {limits.max_clients} |" in bounds
+    assert f"that one has open | {limits.max_open_requests} |" in bounds
+    assert f"at a time | {limits.max_request_bytes // 1024**2} MiB" in bounds

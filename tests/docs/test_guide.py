@@ -48,6 +48,8 @@ PROGRAMS = {
     ("attach", "own_types.py"): ("booked C7", 3),
     ("attach", "wrapped.py"): ("You said: Hello 5", 5),
     ("changes", "writer.py"): ("", 3),
+    # It steps itself, at a Core of its own.
+    ("step-and-edit", "steps.py"): ("['delegate begin', 'delegate end']", 0),
     # It halts at what asks alone.
     ("breakpoints", "approvals.py"): ("ran rm -r build this once", 1),
 }
@@ -57,10 +59,14 @@ ELSEWHERE = {
     "chat": "tests/docs/test_chat.py",
     "chat-outside": "tests/docs/test_chat_outside.py",
     "coding": "tests/coding/test_coding_page.py",
+    "fleet": "tests/fleet/test_guide.py",
+    "operations": "tests/docs/test_background_agents.py",
     "policy": "tests/coding/policy/test_guide.py",
     "providers": "tests/docs/test_providers.py",
+    "replay": "tests/docs/test_replay.py",
     "runtime-stores": "tests/docs/test_runtime_stores.py",
     "tools": "tests/coding/test_tools_registry.py",
+    "workers": "tests/docs/test_workers.py",
 }
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import runpy
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentstepper_nb.store.lance import LanceRuntimeStore
+from agentstepper_nb.cli.project import load_embedding
+from agentstepper_nb.protocol.runtime_store_messages import ChangeQuery
+from agentstepper_nb.store.lance.projection import Projection
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.docs.pages import GUIDE, files, write_files
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -46,21 +53,77 @@ class TestPrinted(printed_suite()):  # type: ignore[misc]
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-def test_the_tables_are_read_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def kept() -> None:
-        store = await LanceRuntimeStore.open(tmp_path / "agents")
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the page's files, and the projection `agents` of two steps."""
+
+    async def project() -> None:
+        store = SqliteRuntimeStore(None)
         await begin_session(store)
-        await write_session(store, steps=(make_step(iteration=0), make_step(iteration=1)))
+        texts = ("all about loops", "a loop of loops")
+        steps = (make_step(iteration=n, text=text, latency_ms=2.0) for n, text in enumerate(texts))
+        await write_session(store, steps=tuple(steps))
+        projection = await Projection.open(str(tmp_path / "agents"), "memory")
+        await projection.write(await store.changes(ChangeQuery()))
+        await projection.compact()
+        projection.close()
         await store.close()
 
-    asyncio.run(kept())
+    asyncio.run(project())
     write_files(PAGE, tmp_path)
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_tables_are_read_as_printed(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path("read_steps.py")
-    assert capsys.readouterr().out.splitlines() == ["s 0 step 0", "s 1 step 1"]
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "s 0 all about loops",
+        "s 1 a loop of loops",
+    ]
+    runpy.run_path("count_steps.py")
+    assert capsys.readouterr().out.split() == ["count", "median", "session_id", "s", "2", "2.0"]
+
+
+class EmbeddingEndpoint(BaseHTTPRequestHandler):
+    """An endpoint of embeddings: how long each text is."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        made = [
+            {"object": "embedding", "index": n, "embedding": [float(len(text)), 1.0]}
+            for n, text in enumerate(asked["input"])
+        ]
+        body = json.dumps({"object": "list", "model": asked["model"], "data": made}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is said."""
+
+
+def test_the_embedding_is_loaded_as_printed(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = HTTPServer(("127.0.0.1", 0), EmbeddingEndpoint)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    try:
+        embed = load_embedding("my_embedding:embed")
+        assert [list(vector) for vector in embed(["four", "three"])] == [[4, 1], [5, 1]]
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+        sys.modules.pop("my_embedding").client.close()
 
 
 def test_the_page_prints_these_files() -> None:
-    assert set(files(PAGE)) == {"read_steps.py", "logged_store.py", "test_logged_store.py"}
+    assert set(files(PAGE)) == {
+        *("read_steps.py", "count_steps.py", "my_embedding.py"),
+        *("logged_store.py", "test_logged_store.py"),
+    }

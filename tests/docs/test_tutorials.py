@@ -96,6 +96,7 @@ def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
     [
         pytest.param("02_history", 'press("e\\n"', marks=pytest.mark.soak),
         ("05_background_agents", "interval_s"),
+        pytest.param("08_fleet", "fleet.map(", marks=pytest.mark.soak),
     ],
 )
 def test_a_tutorial_that_fails_leaves_nothing(

@@ -18,6 +18,7 @@ from agentstepper_nb.doctor.fact_collection import collect_facts
 from agentstepper_nb.doctor.facts import BackgroundAgentFacts as Facts
 from agentstepper_nb.doctor.findings import FindingStatus, format_findings
 from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.routes import OfferedMoniker, WorkerOffer
 from agentstepper_nb.protocol.runtime_requests import SubscribeWakes
 from tests.helpers.core_announcement import announce_core
 from tests.runtime.manual_worker import ManualWorker
@@ -109,6 +110,39 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     assert "secret" not in repr(collect_facts())
 
 
+def test_sessions_that_no_worker_fits(start: Start) -> None:
+    core = start(control_token="secret")
+    with Agents.connect(core.url(core.client_port), "secret") as program:
+        for _ in range(2):
+            program.create_agent("a", "joke", requires="gpu")
+        program.create_agent("a", "jok")
+    offer = WorkerOffer(monikers=(OfferedMoniker(name="joke"),))
+
+    wakes: list[Any] = []
+
+    async def listen(runtime: Any) -> None:
+        wakes.append(runtime.wakes(SubscribeWakes(owner="one", offer=offer)))
+        await anext(wakes[0])
+
+    assert found().waiting == ((2, "no worker is connected"), (1, "no worker is connected"))
+    assert len(describe_findings(found())) == 2  # that there is no worker says it all
+    ManualWorker(core).call_runtime(listen)
+    facts = found()
+    (gpu, misspelt) = describe_findings(facts)[2:]
+    assert gpu[0] is misspelt[0] is FindingStatus.PROBLEM
+    assert "2 sessions at ws://here wait: no worker with the moniker 'joke' has" in gpu[1]
+    assert "1 session at ws://here waits: the moniker 'jok' isn't installed in" in misspelt[1]
+
+
+def test_agents_whose_time_has_not_come_wait_for_no_worker(start: Start) -> None:
+    core = start()
+    with Agents.connect(core.url(core.client_port)) as agents:
+        agents.create_agent("nightly", "joke", not_before=4e9)
+    facts = found()
+    assert (facts.live_sessions, facts.open_actions, facts.workers) == (0, 0, 0)
+    assert "wait for a worker" not in format_findings(make_agent_findings(facts, "ws://here"))
+
+
 def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     (home / "kept").mkdir()
     (home / "kept" / "runtime.sqlite").write_bytes(b"no database" * 500)
@@ -155,23 +189,6 @@ def test_agents_in_memory(start: Start) -> None:
         FindingStatus.NOTE,
         True,
     )
-
-
-def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -> None:
-    start(runtime_store=f"lance:{home / 'rows'}")
-    assert found() == Facts()
-    ((sign, text),) = describe_findings(Facts())
-    assert sign is FindingStatus.NOTE
-    assert "are stored by a worker that isn't running" in text
-    assert not (home / "rows").exists()
-
-
-def test_a_folder_of_lance_is_named() -> None:
-    facts = Facts("lance", "/rows", size_bytes=3 << 20, live_sessions=2, open_actions=0, workers=2)
-    assert [text for _, text in describe_findings(facts)] == [
-        "The background agents of ws://here are stored in /rows (lance, 3.0 MiB). ",
-        "At ws://here: 2 workers for 2 sessions and 0 actions. ",
-    ]
 
 
 def test_a_core_that_takes_agents_and_no_clients() -> None:

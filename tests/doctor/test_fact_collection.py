@@ -16,7 +16,6 @@ from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.doctor import jupyter_facts
 from agentstepper_nb.doctor.fact_collection import collect_facts, collect_folder_facts
 from agentstepper_nb.doctor.facts import FolderFacts
-from agentstepper_nb.store import atomic_files as network_types
 from tests.helpers.core_announcement import announce
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -128,13 +127,10 @@ MOUNTS = """\
 @pytest.mark.parametrize(
     ("below", "network"), [("x", ""), ("far away/x", "nfs4"), ("far away/near/x", "")]
 )
-def test_network_file_systems(
-    home: Path, monkeypatch: pytest.MonkeyPatch, below: str, network: str
-) -> None:
-    (home / "mounts").write_text(MOUNTS.format(home))
-    monkeypatch.setattr(network_types, "_MOUNTS", home / "mounts")
+def test_network_file_systems(home: Path, below: str, network: str) -> None:
     (home / below).mkdir(parents=True)
-    found: FolderFacts = collect_folder_facts(home / below / "not yet")
+    mounts = MOUNTS.format(home)
+    found: FolderFacts = collect_folder_facts(home / below / "not yet", mounts)
     assert found.network_file_system == network
 
 

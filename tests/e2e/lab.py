@@ -236,7 +236,7 @@ class DebuggerView:
         """The state, in words."""
         return self.root.get_by_role("status").first
 
-    def expect_state(self, words: str, timeout: float = 20_000) -> None:
+    def expect_state(self, words: str | re.Pattern[str], timeout: float = 20_000) -> None:
         """Wait for a state."""
         expect(self.state).to_contain_text(words, timeout=timeout)
 

@@ -1,4 +1,4 @@
-"""The second, third, fourth and seventh tutorial as `make demo` opens them, and what is left of them."""
+"""The second, third, fourth, seventh and eighth tutorial in `make demo`, and what is left of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from .jupyter import Jupyter
 from .lab import DebuggerView, Lab
+from .test_fleet import FleetView
 from .test_step_in_jupyterlab import edit_field
 
 Open = Callable[[str], "TutorialReader"]
@@ -164,4 +165,26 @@ def test_an_agent_of_a_framework(open_tutorial: Open) -> None:
     paid = tutorial.sources.index("paid")
     tutorial.run(paid)
     expect(tutorial.lab.outputs(paid)).to_contain_text("[2900]")
+    assert tutorial.lab.errors == []
+
+
+@pytest.mark.soak  # test_fleet has an inbox
+def test_three_of_two_hundred_agents(open_tutorial: Open) -> None:
+    tutorial = open_tutorial("08_fleet")
+    edit = tutorial.find("press('e")
+    tutorial.run_until(edit)
+    fleet = FleetView(tutorial.lab, tutorial.find("%agentstepper fleet"))
+    for number in (17, 64, 151):
+        expect(fleet.halted(f".{number}")).to_contain_text("Breakpoint")
+    fleet.halted(".17").click()
+    panel = tutorial.lab.panel_view()
+    panel.expect_state("Halted before tool call")
+    edit_field(panel, "200900", "2650")
+    panel.press("Continue with edit")
+    panel.expect_state("Finished", timeout=60_000)
+    tutorial.run(edit)
+    expect(tutorial.lab.outputs(edit)).to_contain_text("2650")
+    fleet.press("Continue all")
+    tutorial.run_until(len(tutorial.sources), after=edit)
+    expect(tutorial.lab.outputs(tutorial.find("lost:"))).to_contain_text("200 done")
     assert tutorial.lab.errors == []

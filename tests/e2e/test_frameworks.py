@@ -25,12 +25,12 @@ def model() -> Iterator[ScriptedServer]:
         yield server
 
 
-# Each framework and each mode once; tests/frameworks has all of them each time, in processes.
+# tests/frameworks has all of them each time, in processes; OpenAI Agents also in cells.
 @pytest.mark.parametrize(
     ("framework", "mode"),
     [
         ("langgraph", "sync"),
-        ("openai-agents", "asynchronous"),
+        pytest.param("openai-agents", "asynchronous", marks=pytest.mark.soak),
         pytest.param("langgraph", "asynchronous", marks=pytest.mark.soak),
         pytest.param("openai-agents", "sync", marks=pytest.mark.soak),
     ],

@@ -120,9 +120,9 @@ def test_the_connection_is_lost_and_found(context: BrowserContext, jupyter: Jupy
             route.connect_to_server()
 
     context.route_web_socket("**/agentstepper/ui", through)
-    with agent(jupyter, "cut"):
+    with agent(jupyter, "unplugged"):
         _, view = open_page(context, jupyter)
-        choose(view, "cut")
+        choose(view, "unplugged")
         view.expect_state("Halted")
         refused[0] = True
         routes[-1].close()

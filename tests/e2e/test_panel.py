@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 MANIFEST = "**/static/agentstepper/manifest.json"
 HALTED = ("step", "continue", "stop")
+
+#: How the scripted agent ends: its last words, which are read a moment later, say that it gave up.
+ENDED = re.compile("Finished|Gave up")
 
 
 def open_panel(lab: Lab, program: str = "") -> DebuggerView:
@@ -60,7 +64,7 @@ def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
     spy.expect_blocked()
     panel.press("Continue")
     for view in (panel, inline):
-        view.expect_state("Finished")
+        view.expect_state(ENDED)
 
 
 def test_the_panel_of_a_live_run(new_tab: NewLab, jupyter: Jupyter) -> None:
@@ -75,7 +79,7 @@ def test_the_panel_of_a_live_run(new_tab: NewLab, jupyter: Jupyter) -> None:
         expect_keys(lab, panel)
         expect_own_page(lab, name)
         lab.page.keyboard.press("F9")
-        panel.expect_state("Finished")
+        panel.expect_state(ENDED)
     assert lab.errors == []
 
 
@@ -86,9 +90,9 @@ def expect_commands(lab: Lab, jupyter: Jupyter) -> None:
         panel = open_panel(lab)
         choose(panel, name)
         lab.expect_enabled(*HALTED)
-        lab.choose_in_palette("Step")
+        lab.choose_in_palette("Step Into")
         expect(halted_row(panel)).to_have_text("2")
-        lab.choose_in_run_menu("Step")
+        lab.choose_in_run_menu("Step Into")
         expect(halted_row(panel)).to_have_text("3")
         panel.root.get_by_role("tab", name="Changes").click()
         lab.toggle_panel()
@@ -182,5 +186,5 @@ def test_the_panel_looks_like_a_part_of_the_application(
     lab.page.screenshot(path=screenshots / f"{name}.png")
     lab.panel.screenshot(path=screenshots / f"{name}-only.png")
     panel.press("Continue")
-    panel.expect_state("Finished")
+    panel.expect_state(ENDED)
     assert lab.errors == []

@@ -127,10 +127,10 @@ class AgentProcess:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def start(self, name: str, mode: str, text: str) -> None:
-        """Begin a row."""
+    def start(self, name: str, mode: str, text: str, **again: object) -> None:
+        """Begin a row, perhaps again on its recording."""
         assert self._process.stdin is not None
-        row = json.dumps({"name": name, "mode": mode, "text": text})
+        row = json.dumps({"name": name, "mode": mode, "text": text, **again})
         self._process.stdin.write(f"{row}\n")
         self._process.stdin.flush()
 

@@ -1,4 +1,4 @@
-"""Which agent an event of a framework belongs to, and where: the same each time that the agent runs."""
+"""Which agent an event of a framework belongs to, where it is, and how it ended: the same each time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.llm_wire.tool_names import find_called_tools
-from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventSide, TimelineRow
+from agentstepper_nb.protocol.data_model import (
+    AgentLabel,
+    EventKind,
+    EventOutcome,
+    EventSide,
+    RunEnding,
+    TimelineRow,
+)
+from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent
-from tests.frameworks.test_matrix import each_framework, each_mode
+from tests.frameworks.test_matrix import FRAMEWORKS, each_framework, each_mode
+from tests.frameworks.unsupported_rows import separately_installed
 
 MAIN = AgentLabel(name="main")
 #: The sub-agents' names, where they aren't `helper`: these are called by their own names.
@@ -100,20 +109,15 @@ def test_parallel_sub_agents_are_told_apart(mode: str, stepped_agent: SteppedAge
 
 
 @pytest.mark.parametrize(
-    ("process", "parent"),
-    [
-        ("langgraph", None),
-        ("openai-agents", None),
-        ("pydantic-ai", None),
-        pytest.param("google-adk", "both", marks=pytest.mark.frameworks),
-        pytest.param("agent-framework", None, marks=pytest.mark.frameworks),
-    ],
-    indirect=["process"],
+    "process",
+    [*FRAMEWORKS, *map(separately_installed, ["google-adk", "agent-framework"])],
+    indirect=True,
     scope="module",
 )
 def test_agents_side_by_side_are_told_apart(
-    parent: str | None, stepped_agent: SteppedAgent
+    process: AgentProcess, stepped_agent: SteppedAgent
 ) -> None:
+    parent = "both" if process.framework == "google-adk" else None
     rows = run_to_end(stepped_agent, "side_by_side", "please add")
     lanes = Counter((get_lane(row), get_label(row)) for row in rows)
     assert len({path for path, _ in lanes}) == 2
@@ -150,21 +154,23 @@ def test_waits_for_a_streams_chunks_are_not_numbered(stepped_agent: SteppedAgent
     assert numbers == list(range(numbers[0], numbers[0] + 4))  # the graph's nodes, and no waits
 
 
+#: How an agent of each framework hands over: in which mode, at which text, and the next agent's parent.
+HANDOFFS = {
+    "langgraph": ("handoff", "expert", None),
+    "openai-agents": ("sync", "expert", None),
+    # The next agent runs inside of the one that hands over:
+    "pydantic-ai": ("handoff", "expert", "main"),
+    "google-adk": ("handoff", "move", None),
+}
+
+
 @pytest.mark.parametrize(
-    ("process", "mode", "text", "parent"),
-    [
-        ("langgraph", "handoff", "expert", None),
-        ("openai-agents", "sync", "expert", None),
-        # The next agent runs inside of the one that hands over:
-        ("pydantic-ai", "handoff", "expert", "main"),
-        pytest.param("google-adk", "handoff", "move", None, marks=pytest.mark.frameworks),
-    ],
-    indirect=["process"],
-    scope="module",
+    "process", [*FRAMEWORKS, separately_installed("google-adk")], indirect=True, scope="module"
 )
 def test_after_a_handoff_events_are_the_next_agents(
-    mode: str, text: str, parent: str | None, stepped_agent: SteppedAgent
+    process: AgentProcess, stepped_agent: SteppedAgent
 ) -> None:
+    mode, text, parent = HANDOFFS[process.framework]
     asked, handed_over, said = run_to_end(stepped_agent, mode, text)
     assert str(handed_over.name).startswith("transfer_to_")
     assert get_label(asked) == get_label(handed_over) == ("main", None)
@@ -190,3 +196,24 @@ def list_event_contents(stepped_agent: SteppedAgent, rows: list[TimelineRow]) ->
         (row.scope or (), row.kind, row.name, json.dumps(stepped_agent.person.get_data(row)))
         for row in rows
     )
+
+
+#: Exceptions by which a framework's own tools wait for a person.
+SIGNALS = {"langgraph": "GraphInterrupt(", "pydantic-ai": "CallDeferred("}
+
+
+@pytest.mark.parametrize("process", SIGNALS, indirect=True, scope="module")
+def test_a_tool_that_waits_for_a_person_has_not_failed(
+    process: AgentProcess, stepped_agent: SteppedAgent
+) -> None:
+    stepped_agent.start("confirming", "please confirm")
+    for name in (QUERY, ANSWER, "confirm"):
+        stepped_agent.step(name)
+    assert stepped_agent.end() == {"output": "Really?"}
+    rows = [
+        row for row in stepped_agent.person.list_rows() if row.kind is EventKind.TOOL_INVOCATION
+    ]
+    assert [row.side for row in rows] == [EventSide.BEGIN, EventSide.END]
+    assert (rows[1].outcome, rows[1].failure) == (EventOutcome.OK, None)
+    assert rows[1].summary.startswith(SIGNALS[process.framework])
+    assert stepped_agent.person.wait_until_ended().ending is RunEnding.FINISHED

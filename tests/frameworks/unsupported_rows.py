@@ -33,6 +33,6 @@ UNSUPPORTED_ROWS = {
 }
 
 
-def separately_installed(framework: str) -> Any:
-    """A framework as a parameter of tests that `make frameworks` runs, and `make test` doesn't."""
-    return pytest.param(framework, marks=pytest.mark.frameworks)
+def separately_installed(framework: str, *more: str) -> Any:
+    """A framework, and more, as parameters of tests that `make frameworks` alone runs."""
+    return pytest.param(framework, *more, marks=pytest.mark.frameworks)

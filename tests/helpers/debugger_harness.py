@@ -33,7 +33,9 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
     RunState,
 )
+from agentstepper_nb.protocol.edit_rules import EditRuleDefinition
 from agentstepper_nb.protocol.records import AgentCredentials, Record, SummarySaved
+from agentstepper_nb.protocol.step_targets import StepTarget
 
 #: A tool call.
 TOOL_CALL_JSON = '{"Tool": "ls", "Argument": {"path": "."}}'
@@ -173,7 +175,9 @@ class DebuggerHarness:
         """Somebody at the agent approves, or denies with a reason."""
         answer = AnswerKind.RESUME if denied is None else AnswerKind.DENY
         verdict = AnswerDecision(answer, denied, always)
-        self.perform(self.debugger.decide(run, self.now, halt_point, verdict, edit))
+        self.perform(
+            self.debugger.commands.answers.decide(run, self.now, halt_point, verdict, edit)
+        )
 
     def await_message(self, run: str = "run") -> None:
         self.perform(self.debugger.await_message(run))
@@ -209,8 +213,14 @@ class DebuggerHarness:
         revision: int | None = None,
         edit: str | None = None,
         run: str = "run",
+        target: StepTarget | None = None,
     ) -> None:
-        self.perform(self.debugger.commands.step(run, self.now, halt_point, revision, edit))
+        commands = self.debugger.commands
+        self.perform(commands.step(run, self.now, halt_point, revision, edit, target))
+
+    def end_scope(self, *scope: str, run: str = "run") -> None:
+        """An agent, a task, a thread or a job has ended."""
+        self.perform(self.debugger.end_scope(run, scope))
 
     def resume(
         self,
@@ -241,6 +251,26 @@ class DebuggerHarness:
     ) -> None:
         self.perform(self.debugger.commands.deny(run, self.now, halt_point, revision, reason))
 
+    def skip(self, halt_point: str, revision: int = 1, result: str = "7", run: str = "run") -> None:
+        answers = self.debugger.commands.answers
+        self.perform(answers.skip(run, self.now, halt_point, revision, result))
+
+    def raise_error(
+        self, halt_point: str, revision: int = 1, type: str = "ValueError", run: str = "run"
+    ) -> None:
+        answers = self.debugger.commands.answers
+        self.perform(answers.raise_error(run, self.now, halt_point, revision, "no luck", type))
+
+    def guide(self, halt_point: str, text: str, revision: int = 1, run: str = "run") -> None:
+        answers = self.debugger.commands.answers
+        self.perform(answers.guide(run, halt_point, revision, text))
+
+    def set_edit_rule(self, rule: EditRuleDefinition) -> None:
+        self.perform(self.debugger.commands.rules.set_edit_rule(rule))
+
+    def delete_edit_rule(self, id: str) -> None:
+        self.perform(self.debugger.commands.rules.delete_edit_rule(id))
+
     def halt(self, run: str = "run") -> None:
         self.perform(self.debugger.commands.halt(run))
 
@@ -248,13 +278,13 @@ class DebuggerHarness:
         self.perform(self.debugger.commands.stop(run, self.now))
 
     def set_breakpoint(self, breakpoint: BreakpointRule) -> None:
-        self.perform(self.debugger.commands.set_breakpoint(breakpoint))
+        self.perform(self.debugger.commands.rules.set_breakpoint(breakpoint))
 
     def delete_breakpoint(self, id: str) -> None:
-        self.perform(self.debugger.commands.delete_breakpoint(id))
+        self.perform(self.debugger.commands.rules.delete_breakpoint(id))
 
     def set_prices(self, *prices: Price) -> None:
-        self.perform(self.debugger.commands.set_prices(prices))
+        self.perform(self.debugger.commands.rules.set_prices(prices))
 
     def edit(
         self, halt_point: str, edit: str | None, revision: int | None = None, run: str = "run"

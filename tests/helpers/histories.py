@@ -31,10 +31,21 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
     RunMode,
     RunState,
+    SampleTotals,
     Usage,
 )
+from agentstepper_nb.protocol.effects import (
+    CheckRun,
+    EffectCounts,
+    EffectMark,
+    EffectReport,
+    Repetition,
+)
+from agentstepper_nb.protocol.inspection import SourceLocation
 from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.replay_marks import ReplayMark, ReplayRole
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
+from agentstepper_nb.protocol.start_methods import ForkOrigin
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.debugger_harness import DebuggerHarness
 
@@ -123,8 +134,13 @@ class _RandomRun:
 
     def _begin_tool_call(self) -> None:
         point = self._harness.begin_tool_call('{"Tool": "ls", "Argument": null}', self._run)
-        if self._random.random() < 0.3:
+        chance = self._random.random()
+        if chance < 0.3:
             self._harness.withdraw(point, self._run)
+        elif chance < 0.4:
+            self._harness.skip(point, result='{"a": 1.0}', run=self._run)
+        elif chance < 0.5:
+            self._harness.raise_error(point, run=self._run)
 
     def _request_approval(self) -> None:
         asked = self._harness.request_approval(self._run)
@@ -191,6 +207,10 @@ def make_full_history() -> RunHistory:
             tools=(FoundTool(name="ls", found_by=FoundBy.ADAPTER),),
             discovery_off_reason="Nobody asked for it.",
         ),
+        effects=EffectCounts(rows=1, warnings=1, first=2),
+        checks=(CheckRun(command="pytest", exit_code=1, at=9.5, line="1 failed", rows=4),),
+        forked_from=ForkOrigin(run="parent", row=4),
+        samples=SampleTotals(count=2, usage=Usage(input_tokens=3, output_tokens=4)),
     )
     event = Event(
         id="e",
@@ -206,6 +226,7 @@ def make_full_history() -> RunHistory:
         data='"x"',
         outcome=EventOutcome.ERROR,
         ended_at=3.0,
+        location=SourceLocation(file="/a.py", line=42, function="ask", cell=3),
     )
     said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=4.0, seq=3, data='"said"')
     begin = HaltPoint(
@@ -213,12 +234,18 @@ def make_full_history() -> RunHistory:
         run="r",
         event="e",
         seq=1,
+        replay=ReplayMark(role=ReplayRole.LIVE, event="old", note="Nothing is recorded."),
+        effects=EffectReport(
+            marks=(EffectMark(check="no_effect", message="It changed no file."),),
+            repetition=Repetition(count=2, first=1, last=1, is_unchanged=True, cycle=2),
+        ),
         side=EventSide.BEGIN,
         kind=EventKind.CUSTOM,
         name="retrieval",
         depth=1,
         scope=("agent:planner:1", "task:2"),
         label=AgentLabel(name="planner", node="draft", parent="editor"),
+        location=SourceLocation(file="/a.py", line=42, function="ask", cell=3),
         at=2.0,
         data='[1.0, NaN, "😀"]',
         waits=False,
@@ -228,6 +255,13 @@ def make_full_history() -> RunHistory:
         revision=3,
         edit="null",
         sticky=True,
+        supplied='{"a": 1.0}',
+        raised=Failure(type="ValueError", message="no"),
+        guides=("Look first.",),
+        edit_rules=("x",),
+        schema='{"type": "object"}',
+        result_type="a.Found",
+        signal='{"type": "a.Done"}',
         model_summary="It asks.",
         answer=AnswerKind.DENY,
         answered_at=2.5,
@@ -240,6 +274,7 @@ def make_full_history() -> RunHistory:
         id="c",
         seq=2,
         side=EventSide.END,
+        around="p",
         outcome=EventOutcome.ERROR,
         failure=failure,
         traceback='  File "solve.py", line 3, in größe\n    raise OSError("gone")',

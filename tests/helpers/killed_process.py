@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -26,6 +27,9 @@ def kill_writer(write: Callable[[int], Coroutine[Any, Any, None]], lines: int) -
         os.close(read)
         try:
             asyncio.run(write(write_end))
+        except BaseException:
+            # `os._exit` leaves without printing what ended the writer.
+            traceback.print_exc()
         finally:
             os._exit(1)
     os.close(write_end)

@@ -33,6 +33,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
+from agentstepper_nb.protocol.step_losses import clear_tries
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.killed_process import kill_writer
@@ -96,6 +97,8 @@ async def run_forever(store: RuntimeStore, owner: str, now: float) -> None:
                 ),
             )
         after = replace(state, status=SessionStatus.RUNNING, iteration=state.iteration + len(steps))
+        if steps:  # as a worker does: earlier kills don't count against a step that has ended
+            after = clear_tries(after)
         done = ActionCompletion(
             id=action.id, owner=ask.owner, status=ActionStatus.DONE, processed_at=now
         )

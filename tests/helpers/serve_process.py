@@ -21,6 +21,7 @@ class ServeProcess:
     Args:
         command: A program and its arguments, or lines for a shell.
         environment: Its environment; this process's where none is given.
+        stderr: Where its error output goes: a pipe that `stop` reads; None: where this process's does.
 
     Attributes:
         agents: Where agents reach it.
@@ -28,14 +29,17 @@ class ServeProcess:
     """
 
     def __init__(
-        self, command: str | Sequence[str], environment: Mapping[str, str] | None = None
+        self,
+        command: str | Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        stderr: int | None = subprocess.PIPE,
     ) -> None:
         self.process = subprocess.Popen(
             command,
             shell=isinstance(command, str),
             env=environment,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
         assert self.process.stdout
@@ -43,7 +47,7 @@ class ServeProcess:
         self.uis = self._url(self.process.stdout.readline())
 
     def _url(self, line: str) -> str:
-        found = re.search(r"ws://\S+", line)
+        found = re.search(r"wss?://\S+", line)
         if not found:
             said = self.process.communicate()
             kind = (
@@ -53,8 +57,8 @@ class ServeProcess:
         return found[0]
 
     def stop(self, number: int = signal.SIGINT) -> str:
-        """Send a signal; gives what it wrote on its error output."""
+        """Send a signal; gives what it wrote on its error output, where that is a pipe."""
         self.process.send_signal(number)
         rest, errors = self.process.communicate(timeout=TIMEOUT_S)
         assert rest == ""
-        return errors
+        return errors or ""

@@ -10,6 +10,7 @@ import pytest
 
 import agentstepper_nb
 from agentstepper_nb import history
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.history import run_import
 from agentstepper_nb.protocol.records import RunDeleted, RunHistory
@@ -110,15 +111,9 @@ def test_a_core_that_has_the_folder_and_is_not_found(folder: Path, tmp_path: Pat
         history.import_run(path, folder)
 
 
-def test_a_file_above_what_a_core_takes(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_import, "MAX_MESSAGE_BYTES", 1500)
-    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
+def test_a_file_above_what_a_core_takes(folder: Path, tmp_path: Path) -> None:
     path = agentstepper_nb.load_run("r", folder).export(tmp_path / "a.zip")
-    with (
-        lock_folder(folder, "a test"),
-        pytest.raises(ProtocolError, match="Stop the Core to import") as error,
-    ):
-        history.import_run(path, folder)
+    nowhere = CoreEndpoint("ws://127.0.0.1:9")
+    with pytest.raises(ProtocolError, match="Stop the Core to import") as error:
+        run_import._upload_to_core(nowhere, path.read_bytes(), max_message_bytes=1500)
     assert error.value.code == "too_large"

@@ -44,10 +44,16 @@ def test_runs(folder: Path) -> None:
         "exit_code": -9,
         "failure": "builtins.OSError: gone",
         "last_event": "Calls ls",
+        "forked_from": "parent",
+        "forked_at": 4,
     }
     assert str(runs.dtypes["started_at"]).endswith("UTC]")
     assert runs.dtypes["rows"] == "Int64"
     assert runs["exit_code"].isna().tolist() == [False, True, True]
+
+
+def test_a_run_is_found_by_its_programs_name(folder: Path) -> None:
+    assert agentstepper_nb.load_run("solver", folder).id == "r"
 
 
 def test_what_pandas_does_with_them(folder: Path) -> None:
@@ -69,7 +75,7 @@ def test_events(folder: Path) -> None:
         "name": "retrieval",
         "source": "tools",
         "target": "agent",
-        "summary": "Failed: builtins.OSError: gone",
+        "summary": "Raised by a person: ValueError: no",
         "sentence": "It asks.",
         "duration": 0.5,
         "tokens": 11,

@@ -11,6 +11,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.hub.limits import DEFAULT_HUB_LIMITS, HubLimits
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from tests.hub.socket_agents import AgentV1, AgentV2, SocketAgent
 from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
@@ -59,13 +60,18 @@ class SocketHarness:
         return ui
 
 
+def limited_core(limits: HubLimits) -> type[AgentStepperCore]:
+    """An `AgentStepperCore` that has these limits."""
+    return type("AgentStepperCore", (AgentStepperCore,), {"_limits": limits})
+
+
 @pytest.fixture
 def new_socket_harness() -> Iterator[Callable[..., SocketHarness]]:
     """Start a Core."""
     with ExitStack() as stack:
 
-        def start(**options: Any) -> SocketHarness:
-            core = AgentStepperCore(**{"client_port": 0, "ui_port": 0} | options)
+        def start(limits: HubLimits = DEFAULT_HUB_LIMITS, **options: Any) -> SocketHarness:
+            core = limited_core(limits)(**{"client_port": 0, "ui_port": 0} | options)
             stack.enter_context(core)
             # Peers hang up before the Core stops.
             return SocketHarness(core, stack.enter_context(ExitStack()))

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from agentstepper_nb.hub import AccessRights, Hub
 from agentstepper_nb.hub.agent_liveness import AgentLiveness, FindProcess
+from agentstepper_nb.hub.connection import NO_CONTROL
+from agentstepper_nb.hub.limits import DEFAULT_HUB_LIMITS, HubLimits
 from agentstepper_nb.hub.process_info import ProcessInfo
 from agentstepper_nb.store import MemoryStore, Store
 
@@ -57,10 +59,13 @@ class ScriptedAgent:
     Args:
         run: Its run.
         pid: Its process on `MACHINE`.
+        rights: What its connection may.
     """
 
-    def __init__(self, run: str = "r", pid: int = 7, **hello: Json) -> None:
-        self.run = run
+    def __init__(
+        self, run: str = "r", pid: int = 7, rights: AccessRights = NO_CONTROL, **hello: Json
+    ) -> None:
+        self.run, self.rights = run, rights
         self.hello = {"version": 2, "sdk": "t", "program": "P", "run": run, "secret": "s"}
         self.hello |= {"pid": pid, "host": MACHINE[0], "boot": MACHINE[1]} | hello
         self.sent_texts: list[str] = []  # message 2 comes first: hello is number 1
@@ -69,7 +74,7 @@ class ScriptedAgent:
     async def connect(self, hub: Hub, **fields: Json) -> Json:
         """Open a connection and say hello: the answer."""
         self.connection = FakeConnection()
-        self.session = hub.connect_agent(self.connection, 2)
+        self.session = hub.connect_agent(self.connection, 2, self.rights)
         if self.sent_texts:
             fields = {"sent": 1 + len(self.sent_texts), "acknowledged": self.acknowledged} | fields
         hello = {"n": 1, "type": "hello", "body": self.hello | fields}
@@ -121,14 +126,14 @@ class ScriptedView:
         self._sent = 0
         self.send_command("hello", version=2, client="t")
 
-    def send_command(self, type: str, **body: Json) -> str:
+    def send_command(self, type: str, /, **body: Json) -> str:
         self._sent += 1
         id = f"c{self._sent}"
         command = {"n": self._sent, "type": type, "id": id, "body": body}
         self.session.receive(json.dumps(command))
         return id
 
-    async def request(self, type: str, **body: Json) -> Json:
+    async def request(self, type: str, /, **body: Json) -> Json:
         """Give a command: the whole answer. What was told before it stays in the line."""
         return await self.wait_for_answer(self.send_command(type, **body))
 
@@ -156,10 +161,14 @@ class FakeMachine:
         return self.processes.get(pid)
 
 
-async def open_hub(store: Store | None = None, machine: FakeMachine | None = None) -> Hub:
+async def open_hub(
+    store: Store | None = None,
+    machine: FakeMachine | None = None,
+    limits: HubLimits = DEFAULT_HUB_LIMITS,
+) -> Hub:
     """A hub that has started, whose processes are the machine's."""
     machine = machine or FakeMachine()
-    hub = Hub(store or MemoryStore(), clock=machine.clock, extensions=())
+    hub = Hub(store or MemoryStore(), clock=machine.clock, extensions=(), limits=limits)
     look: FindProcess = machine.find_process
     hub.agent_liveness = AgentLiveness(hub, MACHINE, look)
     await hub.start()

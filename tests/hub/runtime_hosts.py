@@ -62,8 +62,9 @@ class FakeWorkerStarter(WorkerProcess):
     def end(self) -> None:
         """The process ends."""
         assert self._ended is not None
-        self._ended.set_result("was killed by signal 9")
-        self.on_end(PID)
+        ending = "was killed by signal 9"
+        self._ended.set_result(ending)
+        self.on_end(PID, ending)
 
     async def stop(self) -> None:
         """There is none."""

@@ -1,4 +1,5 @@
-"""Whatever runs and stops do: hits live are hits on the recorded run, and are the same after a resume.
+"""Whatever runs and stops do: hits live are hits on the recorded run, and are the same after a resume;
+so are the marks of effect checks.
 
 A scripted agent tells its breakpoints of all it does, as the SDK does. What a run is, and where its
 connection or its Core goes away, is chance.
@@ -14,8 +15,10 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
-from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, dry_run
+from agentstepper_nb.core.breakpoints import BreakpointEngine, EffectChecks, ObservedPoint, dry_run
+from agentstepper_nb.core.effects import EffectTracker, replay_history
 from agentstepper_nb.hub import Hub
 from agentstepper_nb.protocol.agent import LeaseMessage
 from agentstepper_nb.protocol.breakpoint_rules import (
@@ -27,15 +30,18 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     Touched,
 )
 from agentstepper_nb.protocol.data_model import (
+    ChangeKind,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
+    FileChange,
     RunMode,
     Usage,
 )
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store import MemoryStore
+from tests.helpers.loops import settle
 from tests.hub.harness import Json, ScriptedAgent, open_hub
 
 RUNS: Final = 100
@@ -45,10 +51,17 @@ STEPS: Final = 24
 KINDS: Final = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
 NAMES: Final = {
     EventKind.LLM_QUERY: ("gpt-a", "gpt-b", None),
-    EventKind.TOOL_INVOCATION: ("ls", "run_tests", "run_it"),
+    EventKind.TOOL_INVOCATION: ("ls", "run_tests", "run_it", "write_file"),
     EventKind.CUSTOM: ("retrieval",),
 }
-DATA: Final[list[Json]] = ["hi", 7, {"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1}, None]
+WRITE: Final = {"path": "src/a.py", "content": "x = 1"}
+DATA: Final[list[Json]] = [
+    *("hi", 7, {"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1}, None),
+    {"Tool": "write_file", "Argument": WRITE},
+    {"Tool": "write_file", "Argument": WRITE | {"content": "x = 2"}},
+    "wrote 5 characters to src/a.py",
+    {"exit_code": 1, "status": "ok"},
+]
 PATHS: Final = ("src/a.py", "src/b.py", "tests/a.py")
 CONDITIONS: Final = (
     *[None] * 6,
@@ -56,6 +69,8 @@ CONDITIONS: Final = (
     "data.a == 1 or depth > 0",
     "run.tokens > 150",
     "run.events % 3 == 0",
+    "effect",
+    "'no_effect' in effect or 'exit_code' in effect",
     "contains(text, '1.0')",
 )
 WATCHES: Final = (
@@ -92,12 +107,14 @@ class LeasedAgent(ScriptedAgent):
     def __init__(self, *, leased: bool) -> None:
         super().__init__()
         self.leased = leased
-        self._breakpoints = BreakpointEngine("P")
+        self._breakpoints = BreakpointEngine("P", (), "", EffectChecks)
         self._lease: LeaseMessage | None = None
 
     async def connected(self, hub: Hub, **fields: Json) -> None:
-        await self.connect(hub, **fields)
+        answer = await self.connect(hub, **fields)
         self.hub = hub
+        if self.sent_texts:
+            self.resend_after(answer["received"])
         self._read(await self.connection.receive("lease"))
 
     def _read(self, body: Json) -> None:
@@ -141,9 +158,10 @@ class LeasedAgent(ScriptedAgent):
 
     def changed(self, number: int, path: str) -> None:
         """Change a file of the workspace."""
-        change = {"path": path, "kind": "changed"}
-        self.send("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
-        self._breakpoints.record_changed_paths([path])
+        change = FileChange(path=path, kind=ChangeKind.CHANGED)
+        changes = msgspec.to_builtins([change])
+        self.send("commit", id=f"c{number}", at=1.0, title="t", changes=changes)
+        self._breakpoints.record_changes((change,))
 
 
 async def lived(
@@ -161,7 +179,7 @@ async def lived(
     store, interrupted = LastingStore(), set(lost)
     hub = await open_hub(store)
     for breakpoint in breakpoints:
-        hub.perform(hub.commands.set_breakpoint(breakpoint))
+        hub.perform(hub.commands.rules.set_breakpoint(breakpoint))
     agent = LeasedAgent(leased=leased)
     await agent.connected(hub)
     open_events: list[tuple[str, EventKind, str | None]] = []
@@ -177,6 +195,7 @@ async def lived(
             hub.perform(hub.commands.halt("r"))
         await step(agent, number, chance, people, open_events)
     agent.send_bye()
+    await settle()  # a Core that started again reads what came before first
     await hub.wait_recorded()
     history = await hub.history("r")
     await hub.close()
@@ -203,16 +222,17 @@ async def step(
         failure = Failure(type="E", message="m") if outcome is EventOutcome.ERROR else None
         used = Usage(input_tokens=chance.randrange(50), cost=chance.choice((None, 0.25)))
         usage = used if kind is EventKind.LLM_QUERY else None
-        point = ObservedPoint(kind, EventSide.END, name, data, depth - 1, outcome, failure, usage)
+        point = ObservedPoint(
+            kind, EventSide.END, name, data, depth - 1, outcome, failure, usage, event=event
+        )
         await agent.reach_and_decide(f"b{number}", event, point, people)
     else:
         event, kind = f"e{number}", chance.choice(KINDS)
         name = chance.choice(NAMES[kind])
         agent.begin(event, kind, name=name, parent=open_events[-1][0] if open_events else None)
         open_events.append((event, kind, name))
-        await agent.reach_and_decide(
-            f"b{number}", event, ObservedPoint(kind, EventSide.BEGIN, name, data, depth), people
-        )
+        point = ObservedPoint(kind, EventSide.BEGIN, name, data, depth, event=event)
+        await agent.reach_and_decide(f"b{number}", event, point, people)
 
 
 def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
@@ -235,6 +255,18 @@ def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
     ]
 
 
+def marks(history: RunHistory) -> list[Any]:
+    return [(point.seq, point.effects) for point in history.halt_points if point.effects]
+
+
+def replayed_marks(history: RunHistory) -> list[Any]:
+    """The marks that a recorded run has, made anew."""
+    bare = [msgspec.structs.replace(point, effects=UNSET) for point in history.halt_points]
+    whole = msgspec.structs.replace(history, halt_points=tuple(bare))
+    made = replay_history(whole, EffectTracker(EffectChecks()))
+    return [(point.seq, point.effects) for point in made if point.effects]
+
+
 def hits(history: RunHistory, breakpoint: str) -> tuple[int, ...]:
     return tuple(point.seq for point in history.halt_points if breakpoint in point.breakpoints)
 
@@ -248,6 +280,8 @@ async def agree(seed: int) -> int:
     resumed = await lived(seed, breakpoints, leased=leased, lost=lost)
     ids = [[each.id for each in each.halt_points[:-1]] for each in (history, resumed)]
     assert ids[0] == ids[1]  # the last is the Core's own
+    assert marks(history) == marks(resumed) == replayed_marks(history)
+    assert history.run.effects == resumed.run.effects
     for breakpoint in breakpoints:
         live = hits(history, breakpoint.id)
         counted = [each for each in history.run.hits if each.breakpoint == breakpoint.id]

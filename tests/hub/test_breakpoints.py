@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import AccessRights, dry_runs
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.store_info import Durability
@@ -125,49 +126,68 @@ async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     await hub.close()
 
 
-async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread can't be cancelled: it looks after each row whether it is to go on."""
-    begun, ended = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
+class EndlessDryRun:
+    """Takes the place of a dry run, and goes on for as long as it may.
 
-    def endless(
-        breakpoint: BreakpointRule, history: RunHistory, go_on: Callable[[], None]
+    A thread can't be cancelled: it looks after each row whether it is to go on.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._begun, self._ended = asyncio.Event(), asyncio.Event()
+        self.is_endless = True
+        monkeypatch.setattr(dry_runs, "core_dry_run", self._run)
+
+    def _run(
+        self, breakpoint: BreakpointRule, history: RunHistory, go_on: Callable[[], None]
     ) -> DryRunOutcome:
-        loop.call_soon_threadsafe(begun.set)
+        self._loop.call_soon_threadsafe(self._begun.set)
         try:
-            while True:
+            while self.is_endless:
                 go_on()
         finally:
-            loop.call_soon_threadsafe(ended.set)
+            self._loop.call_soon_threadsafe(self._ended.set)
+        return DryRunOutcome(run=history.run.id, rows=0, hits=(), total=0)
 
-    monkeypatch.setattr(dry_runs, "core_dry_run", endless)
-    hub = await open_hub()
-    agent = await start_leased_agent(hub)
-    agent.reach("b")
-
-    async def ends() -> None:
+    async def begins(self) -> None:
         async with asyncio.timeout(TIMEOUT_S):
-            await ended.wait()
-        begun.clear()
-        ended.clear()
+            await self._begun.wait()
+        self._begun.clear()
 
-    async def begins() -> None:
+    async def ends(self) -> None:
         async with asyncio.timeout(TIMEOUT_S):
-            await begun.wait()
+            await self._ended.wait()
+        self._ended.clear()
 
+
+async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, hub = EndlessDryRun(monkeypatch), await open_hub()
+    (await start_leased_agent(hub)).reach("b")
     asker = ScriptedAgent()
     asker.connection = FakeConnection()
     asker.session = hub.connect_agent(asker.connection, 2, AccessRights())
     asker.send("try_stop", "id", stop={"id": "t"}, run=None)
-    await begins()
+    await trial.begins()
     asker.disconnect()
-    await ends()
+    await trial.ends()
     person = ScriptedView(hub)
     person.send_command("try_stop", stop={"id": "s"}, run="r")
-    await begins()
-    monkeypatch.setattr(dry_runs, "DRY_RUN_TIMEOUT_S", 0.0)
+    await trial.begins()
     person.send_command("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
-    await ends()
+    await trial.ends()
+    await trial.begins()
+    trial.is_endless = False
+    await trial.ends()
+    await hub.close()
+
+
+async def test_a_trial_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = HubLimits(dry_run_timeout_s=0.0)
+    trial, hub = EndlessDryRun(monkeypatch), await open_hub(limits=limits)
+    (await start_leased_agent(hub)).reach("b")
+    person = ScriptedView(hub)
+    person.send_command("try_stop", stop={"id": "t"}, run="r")
+    await trial.ends()
     refused = await person.connection.receive("error", code="invalid_stop")
     assert "Simplify the breakpoint's condition" in refused["message"]
     await hub.close()

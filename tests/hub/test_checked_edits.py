@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import agents_v2
+from agentstepper_nb.hub import agent_questions
 from agentstepper_nb.hub.agent_messages import PendingEditChecks
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
@@ -140,7 +140,9 @@ def test_an_agent_that_is_lost_meanwhile_refuses(socket_harness: SocketHarness, 
 def test_an_agent_that_does_not_say_refuses(
     socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents_v2, "PendingEditChecks", partial(PendingEditChecks, timeout_s=0.01))
+    monkeypatch.setattr(
+        agent_questions, "PendingEditChecks", partial(PendingEditChecks, timeout_s=0.01)
+    )
     agent, asked = halted(socket_harness)
     ui, run = a_person(socket_harness, agent, asked)
     refused = ui.expect_refusal("edit", run=run, breakpoint=asked, revision=1, edit='"x"')

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentstepper_nb.hub import agent_messages
-from agentstepper_nb.protocol import delta_encoding
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, DeltaEncoder, EncodedContent
 from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
@@ -135,11 +134,8 @@ async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     await hub.close()
 
 
-async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(delta_encoding, "MAX_MESSAGE_BYTES", 10_000)
-    hub, agent = await open_hub(), ScriptedAgent()
+async def test_few_bytes_can_t_tell_more_than_a_message_may_have() -> None:
+    hub, agent = await open_hub(limits=HubLimits(max_content_bytes=10_000)), ScriptedAgent()
     await agent.connect(hub)
     reach_with_encoded(agent, EncodedContent(number=1, rest=("[", "0", *[",0"] * 998, "]")), "a")
     reach_with_encoded(
@@ -150,10 +146,9 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     await hub.close()
 
 
-async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_messages, "MAX_DELAY_S", 1000)
-    monkeypatch.setattr(agent_messages, "MAX_UNACKNOWLEDGED_BYTES", 20_000)
-    hub, agent, encoder = await open_hub(), ScriptedAgent(), DeltaEncoder()
+async def test_what_is_acknowledged_counts_as_it_was() -> None:
+    limits = HubLimits(acknowledgement_delay_s=1000, max_unacknowledged_bytes=20_000)
+    hub, agent, encoder = await open_hub(limits=limits), ScriptedAgent(), DeltaEncoder()
     await agent.connect(hub)
     reach_with_content(agent, encoder, prompt(50), "b1")
     reach_with_content(agent, encoder, prompt(50), "b2")

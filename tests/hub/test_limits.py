@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from agentstepper_nb.hub import sockets
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import select_sample
 from tests.hub.conftest import SocketHarness
@@ -17,6 +17,9 @@ from tests.hub.socket_agents import SocketPeer
 from tests.hub.socket_uis import ViewV1, ViewV2
 
 MB = 1_000_000
+SMALL_BACKLOG = HubLimits(max_backlog_bytes=MB)
+
+NewSocketHarness = Callable[..., SocketHarness]
 
 
 def closing(peer: SocketPeer) -> tuple[int, str]:
@@ -83,10 +86,8 @@ def test_large_contents_travel_whole(socket_harness: SocketHarness) -> None:
 # ---- too slow ---------------------------------------------------------------------------------------
 
 
-def test_a_ui_that_does_not_read_is_let_go(
-    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
+def test_a_ui_that_does_not_read_is_let_go(new_socket_harness: NewSocketHarness) -> None:
+    socket_harness = new_socket_harness(SMALL_BACKLOG)
     ui, agent = socket_harness.ui(2), socket_harness.started()
     assert isinstance(ui, ViewV2)
     run = ui.find_run("P")
@@ -107,10 +108,10 @@ def test_a_ui_that_does_not_read_is_let_go(
 
 
 def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
-    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
+    new_socket_harness: NewSocketHarness,
 ) -> None:
     """A snapshot may be larger than what may wait, and more is told right behind it."""
-    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
+    socket_harness = new_socket_harness(SMALL_BACKLOG)
     agent = socket_harness.started(1)
     for _ in range(4):
         agent.reach("x" * (10 * MB), agent.begin())
@@ -131,10 +132,9 @@ def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
 
 
 def test_an_agent_that_does_not_read_loses_its_run_only(
-    new_socket_harness: Callable[..., SocketHarness], monkeypatch: pytest.MonkeyPatch
+    new_socket_harness: NewSocketHarness,
 ) -> None:
-    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
-    socket_harness = new_socket_harness()
+    socket_harness = new_socket_harness(SMALL_BACKLOG)
     ui, other = socket_harness.ui(2), socket_harness.started(1, "Other")
     deaf = socket_harness.agent(1, max_queue=1, close_timeout=0)
     deaf.start("Deaf")

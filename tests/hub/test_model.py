@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import views_v1
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.hub.model_summaries import ModelSummaries
 from agentstepper_nb.models.scripted import (
     ErrorFault,
@@ -47,7 +47,8 @@ def socket_harness(
     for name in ("AGENTSTEPPER_BASE_URL", "AGENTSTEPPER_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    return new_socket_harness(model="small", extensions=[])
+    limits = HubLimits(snapshot_pause_s=0.0)
+    return new_socket_harness(limits, model="small", extensions=[])
 
 
 def wait_for_summary(ui: SocketView, id: str, summary: str) -> None:
@@ -102,10 +103,7 @@ def test_an_old_view_sees_it_when_it_comes(socket_harness: SocketHarness) -> Non
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_it_comes_to_an_old_view_too(
-    socket_harness: SocketHarness, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
+def test_it_comes_to_an_old_view_too(socket_harness: SocketHarness, version: int) -> None:
     old, agent = socket_harness.ui(1), socket_harness.started(version)
     run, point = old.find_run("P"), agent.begin_query("lunch")
     old.wait_until_halted(run, point)
@@ -114,10 +112,7 @@ def test_it_comes_to_an_old_view_too(
     assert old.wait_until_halted(run) == point
 
 
-def test_a_commits_title_comes_to_an_old_view_too(
-    socket_harness: SocketHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
+def test_a_commits_title_comes_to_an_old_view_too(socket_harness: SocketHarness) -> None:
     old, agent = socket_harness.ui(1), socket_harness.started()
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]

@@ -124,13 +124,13 @@ async def test_what_can_not_be_asked_for_is_refused() -> None:
     person = ScriptedView(hub)
     refused = (await person.request("get_rows", run="r", first=1, last=501))["body"]
     assert (refused["code"], "500 rows" in refused["message"]) == ("invalid_message", True)
-    for command in (
-        {"type": "get_rows"},
-        {"type": "get_commits"},
-        {"type": "find_rows", "text": "a"},
-        {"type": "open_run"},
+    for command, body in (
+        ("get_rows", {}),
+        ("get_commits", {}),
+        ("find_rows", {"text": "a"}),
+        ("open_run", {}),
     ):
-        refused = (await person.request(**command, run="none"))["body"]
+        refused = (await person.request(command, run="none", **body))["body"]
         assert (refused["code"], refused["run"]) == ("unknown_run", "none")
     await hub.close()
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.hub import Hub, agent_messages
+from agentstepper_nb.hub import Hub
 from agentstepper_nb.hub.agent_messages import AcknowledgementTimer, MessageSequence
+from agentstepper_nb.hub.limits import DEFAULT_HUB_LIMITS
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import open_store
@@ -200,14 +201,14 @@ async def test_acknowledgements_are_few() -> None:
     for n in range(1, 200):
         acknowledgements.acknowledge(n, 10)
     assert told == [64, 128, 192]
-    acknowledgements.acknowledge(200, agent_messages.MAX_UNACKNOWLEDGED_BYTES)
+    acknowledgements.acknowledge(200, DEFAULT_HUB_LIMITS.max_unacknowledged_bytes)
     assert told[-1] == 200
     acknowledgements.acknowledge(201, 1)
     acknowledgements.flush()
     acknowledgements.flush()
     assert told[3:] == [200, 201]
     acknowledgements.end()
-    acknowledgements.acknowledge(202, agent_messages.MAX_UNACKNOWLEDGED_BYTES)
+    acknowledgements.acknowledge(202, DEFAULT_HUB_LIMITS.max_unacknowledged_bytes)
     acknowledgements.flush()
     assert told[-1] == 201
 

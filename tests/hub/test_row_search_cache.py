@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import Hub, row_search
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.hub.row_search import RowSearch
 from agentstepper_nb.protocol.data_model import Commit
 from agentstepper_nb.protocol.ui import FindRows
@@ -16,11 +18,7 @@ from agentstepper_nb.store.base import ContentPredicate, RowConsumer
 from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 
 LOOK = 7
-
-
-@pytest.fixture(autouse=True)
-def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_search, "_PAGE_ROWS", LOOK)
+LIMITS = HubLimits(search_page_rows=LOOK)
 
 
 class RecordingStore(MemoryStore):
@@ -37,9 +35,11 @@ class RecordingStore(MemoryStore):
         return await super().visit_rows(run, first, last, take, needs)
 
 
-async def begun(store: MemoryStore | None = None) -> tuple[Hub, ScriptedAgent, ScriptedView]:
+async def begun(
+    store: MemoryStore | None = None, limits: HubLimits = LIMITS
+) -> tuple[Hub, ScriptedAgent, ScriptedView]:
     """A run of twenty messages, “x1” and so on, that a person has open."""
-    hub = await open_hub(store)
+    hub = await open_hub(store, limits=limits)
     agent = ScriptedAgent()
     await agent.connect(hub)
     for number in range(1, 21):
@@ -142,10 +142,9 @@ async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> No
     await hub.close()
 
 
-async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_is_not_asked_again_keeps_little() -> None:
     store = RecordingStore()
-    hub, agent, person = await begun(store)
-    monkeypatch.setattr(row_search, "_MAX_CHANGED", 2)
+    hub, agent, person = await begun(store, replace(LIMITS, max_changed_rows=2))
     await seqs(person, "x")
     store.visited_rows.clear()
     for number in range(3):

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import MethodRight
@@ -18,8 +17,6 @@ from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus
 from agentstepper_nb.protocol.runtime_requests import ActionEnqueued, NewAction, WatchTopic
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
 from agentstepper_nb.protocol.store_info import Durability
-from agentstepper_nb.store.runtime.remote_store import answer_request
-from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle
 from tests.hub.runtime_hosts import (
     LOG,
@@ -188,42 +185,23 @@ async def test_clients_hear_that_the_core_is_stopping() -> None:
     await core.host.close()
 
 
-# ---- rows that a worker keeps -----------------------------------------------------------------------
+# ---- where the rows are -----------------------------------------------------------------------------
 
 
-class StoreService:
-    """A worker's service that keeps the rows."""
-
-    def __init__(self) -> None:
-        self.store = SqliteRuntimeStore(None)
-
-    async def call(self, method: str, params: Raw) -> Struct | None:
-        return await answer_request(self.store, method, params)
-
-    def stream(self, method: str, params: Raw) -> Any:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        await self.store.close()
-
-
-async def test_the_rows_may_be_a_workers() -> None:
-    async with open_runtime_host("lance:somewhere") as core:
-        await core.starter.was_started.wait()  # it is asked whether there is work
-        keeping = StoreService()
-        core.worker(runtime_store=keeping)
-        assert (await core.client().create()).is_new
-        state = StateQuery(session_id="s1")
-        assert len((await core.host.runtime.states(state)).states) == 1
-        assert len((await keeping.store.states(state)).states) == 1
-        await keeping.close()
-
-
-@pytest.mark.parametrize("place", ["", "lance", "lance:", "postgres:x", "SQLITE"])
+@pytest.mark.parametrize("place", ["", "lance", "SQLITE"])
 def test_a_place_that_is_none(place: str) -> None:
-    with pytest.raises(ValueError, match="Use sqlite, or lance: and a folder"):
+    with pytest.raises(ValueError, match="Use sqlite, or postgresql:"):
         check_store_location(place)
-    assert check_store_location("lance:x") == "lance:x"
+    assert check_store_location("sqlite") == "sqlite"
+
+
+def test_a_place_that_was_one_says_how_its_rows_come_over() -> None:
+    for place, command in (
+        ("lance:/home/me/agents", "agentstepper import-lance /home/me/agents"),
+        ("lance:", "agentstepper import-lance FOLDER"),
+    ):
+        with pytest.raises(ValueError, match=f"`{command}` once, then use sqlite"):
+            check_store_location(place)
 
 
 # ---- what isn't understood --------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, ParamSpec
 
-from agentstepper_nb.hub import AccessRights, Hub, PeerSession, views_v1
+from agentstepper_nb.hub import AccessRights, Hub, PeerSession
+from agentstepper_nb.hub.limits import DEFAULT_HUB_LIMITS, HubLimits
 from agentstepper_nb.protocol.data_model import Commit
 from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
@@ -58,9 +59,11 @@ class RecordingConnection:
 class SlowStoreHarness:
     """A hub over a slow store, with one agent of version 1."""
 
-    def __init__(self, kind: type[SlowStore] = SlowStore) -> None:
+    def __init__(
+        self, kind: type[SlowStore] = SlowStore, limits: HubLimits = DEFAULT_HUB_LIMITS
+    ) -> None:
         self.store = kind()
-        self.hub = Hub(self.store, clock=lambda: 1e9)
+        self.hub = Hub(self.store, clock=lambda: 1e9, limits=limits)
         self.agent = self.hub.connect_agent(RecordingConnection(), 1)
         self.send("event", {"uuid": "e0", "type": "PROGRAM_STARTED", "data": "P"})
         (self.run,) = (run.id for run in self.hub.runs())
@@ -228,7 +231,8 @@ async def test_a_run_deleted_while_it_is_opened() -> None:
 
 async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones() -> None:
     """256 MiB of contents in all; here a few characters stand for that."""
-    harness = SlowStoreHarness()  # the oldest run, live
+    assert DEFAULT_HUB_LIMITS.max_snapshot_chars == 256 * 1024 * 1024
+    harness = SlowStoreHarness(limits=HubLimits(max_snapshot_chars=250))  # the oldest run, live
     others = []
     for number in range(4):
         agent = harness.hub.connect_agent(RecordingConnection(), 1)
@@ -238,14 +242,8 @@ async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones
         agent.receive(json.dumps({"message": "event", "data": said}))
         agent.on_closed()
         others.append(harness.hub.runs()[-1].id)
-    before = views_v1.MAX_SNAPSHOT_CHARS
-    assert before == 256 * 1024 * 1024
-    views_v1.MAX_SNAPSHOT_CHARS = 250
-    try:
-        _, line = harness.connect(1)
-        await settle()
-    finally:
-        views_v1.MAX_SNAPSHOT_CHARS = before
+    _, line = harness.connect(1)
+    await settle()
     (snapshot,) = line.take_bodies()
     assert [run["uuid"] for run in snapshot["content"]["runs"]] == [harness.run, *others[2:]]
 

@@ -19,11 +19,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.hub import AgentStepperCore, standalone
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.store import open_store
-from tests.hub.conftest import SocketHarness
+from tests.hub.conftest import SocketHarness, limited_core
 from tests.hub.socket_uis import ViewV1, ViewV2
 
 #: How a Core's threads are called; agents of other tests, which ran before, may have left theirs.
@@ -56,7 +57,7 @@ def test_without_a_port_for_uis() -> None:
     core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None)
     with core:
         assert core.ui_port is None
-        assert len(core._servers) == 1
+        assert core._ports is not None and len(core._ports._servers) == 1
     assert is_free(core.client_port)
 
 
@@ -157,10 +158,9 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
     assert (found.run.name, found.run.ending) == ("Run #1 of Halted", RunEnding.LOST)
 
 
-def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standalone, "_OPEN_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(standalone, "_CLOSE_TIMEOUT_S", 0.1)
-    core = AgentStepperCore(client_port=0, ui_port=0)
+def test_stop_does_not_wait_for_who_says_nothing() -> None:
+    limits = HubLimits(open_timeout_s=0.1, close_timeout_s=0.1)
+    core = limited_core(limits)(client_port=0, ui_port=0)
     core.start()
     with socket.create_connection(("127.0.0.1", core.ui_port)) as silent:
         with socket.create_connection(("127.0.0.1", core.client_port)) as half:
@@ -174,12 +174,10 @@ def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("turns", range(5))
-def test_a_connection_that_comes_as_the_core_stops_is_closed(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_comes_as_the_core_stops_is_closed(turns: int) -> None:
     """However far it has got: nothing of it outlives the Core, which pytest would tell."""
-    monkeypatch.setattr(standalone, "_CLOSE_TIMEOUT_S", 0.1)
-    core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None)
+    limits = HubLimits(close_timeout_s=0.1)
+    core = limited_core(limits)("127.0.0.1", client_port=0, ui_port=None)
     core.start()
     close = core.hub.close
     with socket.socket() as peer:

@@ -201,7 +201,7 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
         if run != "live":
             agent.send_bye()
     hub.perform(hub.commands.tag("tagged", ["mine"]))
-    await Retention(hub, RetentionLimits(days=0.01, gib=0.5)).sweep(store)
+    await Retention(hub, RetentionLimits(days=0.01, gib=0.5)).sweep()
     assert [run.id for run in hub.runs()] == ["tagged", "live"]
     assert store.asked == [(1000.0 - 864, 2**29)]
     await hub.close()

@@ -19,15 +19,15 @@ def test_its_end_is_known_though_what_it_started_goes_on(caplog: pytest.LogCaptu
     async def test() -> None:
         command = ("sh", "-c", "sleep 600 & echo my last words >&2; kill -9 $$")
         process = WorkerProcess(LOG, lambda: os.environ, command)
-        ends: list[int] = []
-        process.on_end = ends.append
+        ends: list[tuple[int, str]] = []
+        process.on_end = lambda pid, ending: ends.append((pid, ending))
         ended = await process.start()
         pid = process.pid
         assert pid is not None
         try:
             assert await ended == "was killed by signal 9"
             assert process.pid is None
-            assert ends == [pid]
+            assert ends == [(pid, "was killed by signal 9")]
         finally:
             os.killpg(pid, signal.SIGKILL)
             await process.stop()

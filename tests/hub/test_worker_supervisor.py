@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.hub import worker_supervisor as keeping
 from agentstepper_nb.hub.worker_supervisor import StartBackoff, WorkerSupervisor
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -38,7 +37,12 @@ def test_a_worker_that_worked_long_is_started_again_at_once() -> None:
 class SupervisorHarness:
     """A keeper, and what it is told; `starts` says what becomes of each start."""
 
-    def __init__(self, *starts: Callable[[SupervisorHarness], None]) -> None:
+    def __init__(
+        self,
+        *starts: Callable[[SupervisorHarness], None],
+        first_wait_s: float = 0.0,
+        slow_start_s: float = 60.0,
+    ) -> None:
         self.starts = list(starts)
         self.started = 0
         self.dispatching = False
@@ -46,7 +50,9 @@ class SupervisorHarness:
         self.looked = 0
         self.settled = asyncio.Event()
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.supervisor = WorkerSupervisor(self, lambda: self.dispatching, self.has_work, LOG)
+        self.supervisor = WorkerSupervisor(
+            self, lambda: self.dispatching, self.has_work, LOG, first_wait_s, slow_start_s
+        )
 
     async def has_work(self) -> bool:
         self.looked += 1
@@ -86,12 +92,6 @@ class SupervisorHarness:
             await asyncio.sleep(0)
 
 
-@pytest.fixture
-def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "_FIRST_WAIT_S", 0.0)
-
-
-@pytest.mark.usefixtures("no_waits")
 async def test_it_is_started_once_for_many_who_need_it() -> None:
     scene = SupervisorHarness(SupervisorHarness.begin_dispatching)
     for _ in range(5):
@@ -103,7 +103,6 @@ async def test_it_is_started_once_for_many_who_need_it() -> None:
     await scene.supervisor.close()
 
 
-@pytest.mark.usefixtures("no_waits")
 def test_again_until_it_works(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         scene = SupervisorHarness(
@@ -125,7 +124,6 @@ def test_again_until_it_works(caplog: pytest.LogCaptureFixture) -> None:
     assert "no such program" in caplog.text
 
 
-@pytest.mark.usefixtures("no_waits")
 async def test_none_where_there_is_no_work_or_somebody_by_hand() -> None:
     scene = SupervisorHarness()
     scene.is_work_waiting = False
@@ -142,11 +140,8 @@ async def test_none_where_there_is_no_work_or_somebody_by_hand() -> None:
     assert scene.started == 0
 
 
-async def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(keeping, "_FIRST_WAIT_S", 3600.0)
-    scene = SupervisorHarness(SupervisorHarness.end_worker)
+async def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for() -> None:
+    scene = SupervisorHarness(SupervisorHarness.end_worker, first_wait_s=3600.0)
     scene.supervisor.request_worker()
     while not scene.started:
         await asyncio.sleep(0)
@@ -158,7 +153,6 @@ async def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for(
     await scene.supervisor.close()
 
 
-@pytest.mark.usefixtures("no_waits")
 def test_a_store_that_can_not_be_asked_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         scene = SupervisorHarness(SupervisorHarness.begin_dispatching)
@@ -180,12 +174,10 @@ def test_a_store_that_can_not_be_asked_is_asked_again(caplog: pytest.LogCaptureF
     assert "the disk is full" in caplog.text
 
 
-@pytest.mark.usefixtures("no_waits")
 async def test_one_that_runs_and_does_not_dispatch_is_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(keeping, "_SLOW_START_S", 0.0)
-    scene = SupervisorHarness(SupervisorHarness.settle_without_dispatching)
+    scene = SupervisorHarness(SupervisorHarness.settle_without_dispatching, slow_start_s=0.0)
     scene.supervisor.request_worker()
     await scene.settle()
     while "doesn't connect to dispatch" not in caplog.text:

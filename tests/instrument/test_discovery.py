@@ -255,9 +255,8 @@ def test_nothing_is_replaced_unless_asked_for(
     assert tools["add"].__code__ is code
 
 
-def test_a_python_it_was_not_tried_on_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "TESTED_PYTHONS", ((2, 7),))
-    options.set_discovery(True)
+def test_a_python_it_was_not_tried_on_leaves_it_off() -> None:
+    options.set_discovery(True, python=(2, 7))
     assert not options.discovers_tools()
 
 

@@ -20,7 +20,7 @@ from agentstepper_nb.models.scripted import (
     say,
 )
 from agentstepper_nb.protocol.answers import Answer, RaiseAnswer, SkipAnswer
-from agentstepper_nb.protocol.data_model import EventKind
+from agentstepper_nb.protocol.data_model import AnswerKind, EventKind
 from tests.instrument.clients import CLIENT_MODES, ClientMode
 from tests.instrument.queries import (
     MESSAGES,
@@ -133,6 +133,40 @@ def test_an_injected_failure_is_not_asked_again(answer: Answer, server: Scripted
         finally:
             instrument.disable()
     assert server.exchanges == []
+
+
+def test_an_exception_of_a_persons_choice_is_told_by_the_client_and_not_asked_again(
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.raise_error("no quota", "PermissionError")
+    with pytest.raises(openai.BadRequestError, match="PermissionError: no quota"):
+        asking.result(TIMEOUT_S)
+    assert server.exchanges == []
+    begin, _ = wait_for_queries(person, 2)
+    assert begin.answer is AnswerKind.RAISE
+
+
+def test_an_exception_of_the_transport_is_what_the_client_makes_of_it(
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server, max_retries=0)
+    person.raise_error("too slow", "httpx.ReadTimeout")
+    with pytest.raises(openai.APITimeoutError):
+        asking.result(TIMEOUT_S)
+    assert server.exchanges == []
+
+
+def test_a_guide_reaches_the_service(
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.guide("Answer in verse.")
+    person.step(revision=2)
+    person.step()
+    asking.result(TIMEOUT_S)
+    (exchange,) = server.exchanges
+    assert exchange.json["messages"][-1] == {"role": "user", "content": "Answer in verse."}
 
 
 def test_an_exception_that_no_client_repeats_ends_the_query(

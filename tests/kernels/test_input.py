@@ -14,7 +14,7 @@ with dbg.llm({"q": 1}) as query:
 
 def test_a_step_and_an_edit(front: Frontend) -> None:
     cell = front.start(f"%%step asked --input\n{ASK}\nquery.response")
-    assert front.answer_input("e").startswith("[n]ext")
+    assert front.answer_input("e").startswith("[s]tep")
     assert "as a line of JSON" in front.answer_input('{"q": 1.0}')
     front.answer_input("s")
     front.answer_input("step")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
@@ -11,9 +11,10 @@ import pytest
 
 from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import CommandError, ConnectionLostError, ProtocolError
-from agentstepper_nb.rpc import persistent_connection
+from agentstepper_nb.rpc.backoff import Backoff
 from agentstepper_nb.rpc.connection import RpcRefusedError, open_connection
 from agentstepper_nb.rpc.persistent_connection import (
+    REFUSAL_GRACE_S,
     FindEndpoint,
     ReconnectingCaller,
     maintain_connection,
@@ -22,19 +23,24 @@ from tests.worker.cores import WorkerPortCore, refuse
 from tests.worker.worker_pair import LOG, EchoedText, EchoService
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Who dials again does so at once."""
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.0)
-    yield
-
-
 @asynccontextmanager
 async def connected(
-    find: FindEndpoint, services: dict[str, EchoService] | None = None
+    find: FindEndpoint,
+    services: dict[str, EchoService] | None = None,
+    refusal_grace_s: float = REFUSAL_GRACE_S,
 ) -> AsyncGenerator[tuple[ReconnectingCaller, asyncio.Task[object]], None]:
+    """A caller that dials again at once."""
     caller = ReconnectingCaller()
-    staying = asyncio.create_task(maintain_connection(find, services or {}, caller, LOG))
+    staying = asyncio.create_task(
+        maintain_connection(
+            find,
+            services or {},
+            caller,
+            LOG,
+            backoff=Backoff(first_s=0.0),
+            refusal_grace_s=refusal_grace_s,
+        )
+    )
     try:
         yield caller, staying
     finally:
@@ -151,13 +157,11 @@ async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
         assert not caller.is_open
 
 
-async def test_a_core_that_starts_again_may_refuse_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_core_that_starts_again_may_refuse_for_a_while() -> None:
     """It listens before its new token can be found."""
 
     async with WorkerPortCore() as core:
-        async with connected(lambda: core.endpoint) as (caller, staying):
+        async with connected(lambda: core.endpoint) as (caller, _):
             await caller.wait_connected()
             refused = asyncio.Event()
 
@@ -171,11 +175,13 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
             await refused.wait()
             await caller.wait_connected()
             assert await echo(caller) == EchoedText("hello")
-            monkeypatch.setattr(persistent_connection, "_REFUSAL_GRACE_S", -1.0)
-            core.sessions[-1].connection.close(1001, "")
-            await core.connected()
-            core.refuse = refuse(401, "no more")
+
+
+async def test_a_refusal_after_that_while_is_final() -> None:
+    async with WorkerPortCore() as core:
+        async with connected(lambda: core.endpoint, refusal_grace_s=-1.0) as (caller, staying):
             await caller.wait_connected()
+            core.refuse = refuse(401, "no more")
             core.sessions[-1].connection.close(1001, "")
             with pytest.raises(RpcRefusedError, match="no more"):
                 await staying

@@ -34,7 +34,7 @@ from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.runtime.service import make_worker_name
-from agentstepper_nb.worker.serve_loop import run_worker
+from agentstepper_nb.worker.serve_loop import WorkerEnd, run_worker
 from tests.runtime.queues import LOG
 
 #: Sessions that one of two takes: it has to leave the others to the other one.
@@ -142,7 +142,7 @@ async def main() -> None:
     )
     dispatcher.start()
     endpoint = find_worker_endpoint(given.url, given.token)
-    await run_worker(lambda: endpoint, {}, caller, LOG, exits_at_stdin_eof=False)
+    await run_worker(lambda: endpoint, {}, caller, LOG, WorkerEnd())
 
 
 if __name__ == "__main__":

@@ -118,6 +118,7 @@ class RuntimeWorker:
 
     def __init__(self, core: RuntimeCore, queue: Any, folder: Path, **options: Any) -> None:
         self.owner = f"worker:{uuid4()}"
+        self._is_dead = False
         self.registry = SessionRegistry(LOG)
         runtime_context = RuntimeContext(
             owner=self.owner,
@@ -136,6 +137,7 @@ class RuntimeWorker:
             core.monikers.find,
             core.monikers.check,
             lease_s=LEASE_S,
+            capacity=options.get("capacity"),
             **({"batch_size": options.pop("batch_size")} if "batch_size" in options else {}),
         )
         self.dispatcher = Dispatcher(
@@ -149,13 +151,16 @@ class RuntimeWorker:
         )
 
     async def close(self) -> None:
-        """It ends well."""
+        """It ends well, unless it is dead."""
+        if self._is_dead:
+            return
         await self.dispatcher.close()
         await self.registry.close()
         await self.dispatcher.release()
 
     async def die(self) -> None:
         """It ends without a word, as by SIGKILL: its leases last on."""
+        self._is_dead = True
         await self.dispatcher.close()
         await self.registry.close()
 

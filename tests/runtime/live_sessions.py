@@ -7,6 +7,7 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
+from agentstepper_nb.runtime.message_reader import read_unread
 from agentstepper_nb.runtime.moniker import Moniker, MonikerContext, MonikerFactory
 from agentstepper_nb.runtime.session_agent import SessionAgent
 from agentstepper_nb.runtime.session_writer import RuntimeContext
@@ -106,9 +108,14 @@ class ManualSteps:
 
 
 class SessionHarness:
-    """A worker of a store, and sessions in it. It is their recorder."""
+    """A worker of a store, and sessions in it. It is their recorder.
 
-    def __init__(self, data_dir: Path, *, debugger: bool = False) -> None:
+    Args:
+        data_dir: The folder of runs.
+        context: More of `RuntimeContext`.
+    """
+
+    def __init__(self, data_dir: Path, **context: Any) -> None:
         self.store = SqliteRuntimeStore(None)
         self.now = 1000.0
         self.owner = "worker 1"
@@ -119,7 +126,7 @@ class SessionHarness:
         self.on_write: Callable[[SessionWrite], Awaitable[None]] | None = None
         self._changed = asyncio.Condition()
         self._data_dir = data_dir
-        self._debugger = debugger
+        self._context = {"debugger": False, **context}
         self._ids = itertools.count(1)
 
     async def write(self, ask: SessionWrite) -> SessionWriteResult:
@@ -185,7 +192,8 @@ class SessionHarness:
             log=logging.getLogger("agentstepper_nb.test"),
             clock=lambda: self.now,
             new_id=self.new_id,
-            debugger=self._debugger,
+            read_unread=partial(read_unread, self.store),
+            **self._context,
         )
         agent = SessionAgent(state, does if real else make, runtime_context)  # type: ignore[arg-type]
         self.agents.append(agent)
@@ -278,9 +286,9 @@ class SessionHarness:
 
 
 @asynccontextmanager
-async def harness(data_dir: Path, *, debugger: bool = False) -> AsyncIterator[SessionHarness]:
+async def harness(data_dir: Path, **context: Any) -> AsyncIterator[SessionHarness]:
     """A harness whose agents end with the test."""
-    made = SessionHarness(data_dir, debugger=debugger)
+    made = SessionHarness(data_dir, **context)
     try:
         yield made
     finally:

@@ -79,17 +79,19 @@ class CoreProcesses:
             yield served.process
 
     @contextmanager
-    def worker(self, *command: str) -> Iterator[subprocess.Popen[str]]:
+    def worker(self, *command: str, options: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
         """Start one; at the end it is killed.
 
         Args:
             command: What is started in place of `agentstepper worker`.
+            options: What it is told besides.
         """
         own = "agentstepper_nb", "worker", "--log-level", "warning", "--data", str(self.data)
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", *(command or own)),
                 *("--url", self.agents, "--token", self.token, "--lease", LEASE, "--poll", POLL),
+                *options,
             ],
             env=os.environ | {discover.URL_VARIABLE: self.agents},
             stdin=subprocess.PIPE,
@@ -157,8 +159,8 @@ class RuntimeClient:
         return (await self.request("act", ask, ActionEnqueued)).action
 
     async def create(self, session_id: str, **given: Any) -> Action:
-        """Create a session that tells jokes."""
-        payload = {"moniker": "joke", "config": {"interval_s": 0.02}}
+        """Create a session that tells jokes: ten a second, so that many leave each other their turn."""
+        payload = {"moniker": "joke", "config": {"interval_s": 0.1}}
         return await self.enqueue(
             ActionKind.CREATE, session_id, agent_id="a", payload=payload, **given
         )

@@ -13,7 +13,6 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.protocol.data_model import Actor, RunEnding, RunState
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.runtime import debugged_run
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from tests.coding.debugged_agent import AsyncLiveView
@@ -177,7 +176,8 @@ async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: AsyncLiv
         agent = await home.start_agent(once, step=True)
         await view.wait_for_halt()
         await home.pause(agent)
-        assert (await home.state()).status is SessionStatus.PAUSED
+        halted = await home.state()  # its step is under way
+        assert (halted.status, halted.is_pausing) == (SessionStatus.RUNNING, True)
         await asyncio.to_thread(view.resume)
         await agent.join()
         assert (await home.state()).status is SessionStatus.DONE
@@ -214,11 +214,8 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
     assert len([r for r in caplog.records if "the debugger doesn't show" in r.message]) == 1
 
 
-async def test_a_core_that_goes_away_hinders_no_end(
-    core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(debugged_run, "CLOSE_TIMEOUT_S", 0.0)
-    async with harness(NOWHERE, debugger=True) as home:
+async def test_a_core_that_goes_away_hinders_no_end(core: AgentStepperCore) -> None:
+    async with harness(NOWHERE, debugger=True, run_close_timeout_s=0.0) as home:
         steps = ManualSteps()
         agent = await home.start_agent(steps)
         await steps.wait_for_begin()
@@ -292,7 +289,9 @@ async def test_a_run_that_is_lost_is_gone_on_without(
             steps = ManualSteps()
             agent = await home.start_agent(steps, wait=1e6 if when == "between" else 0)
             await steps.wait_for_begin()
-            dbg = agent._debugged_run.dbg
+            assert home.moniker is not None
+            context = home.moniker.task
+            dbg = context.dbg
             assert dbg is not None
             if when == "between":
                 steps.finish_step()
@@ -305,7 +304,6 @@ async def test_a_run_that_is_lost_is_gone_on_without(
             steps.finish_step(lambda frame: count(frame, done=True))
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
-            assert agent._debugged_run.task is not None
-            assert agent._debugged_run.task.dbg is None
+            assert context.dbg is None
     said = [record for record in caplog.records if "no longer" in record.message]
     assert len(said) == 1

@@ -11,7 +11,6 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import SessionWrite
-from agentstepper_nb.runtime import session_agent as agents
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.session_agent import SessionAgent
 from tests.runtime.live_sessions import ManualSteps, SessionHarness, count, harness
@@ -79,10 +78,7 @@ async def test_a_step_that_does_not_end_is_cancelled() -> None:
         assert await home.steps() == []
 
 
-async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(agents, "GRACE_S", 0.0)
+async def test_a_step_that_swallows_its_cancellation_is_cancelled_again() -> None:
     begun, swallowed = asyncio.Event(), []
 
     async def stubborn(frame: FrameIn) -> Any:
@@ -94,7 +90,7 @@ async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
                 swallowed.append(error)
         await asyncio.Event().wait()
 
-    async with harness(NOWHERE) as home:
+    async with harness(NOWHERE, cancel_grace_s=0.0) as home:
         agent = await home.start_agent(stubborn)
         await begun.wait()
         await home.destroy(agent, timeout_s=0)
@@ -104,10 +100,7 @@ async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
         assert await home.steps() == []
 
 
-async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(agents, "GRACE_S", 0.0)
+async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept() -> None:
     begun, end = asyncio.Event(), asyncio.Event()
 
     async def deaf(frame: FrameIn) -> Any:
@@ -119,7 +112,7 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
                 continue
         return count(frame)
 
-    async with harness(NOWHERE) as home:
+    async with harness(NOWHERE, cancel_grace_s=0.0) as home:
         try:
             agent = await home.start_agent(deaf)
             await begun.wait()

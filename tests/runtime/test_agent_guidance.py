@@ -214,8 +214,9 @@ class GuidanceScenario:
         assert [row.guidance for row in rows] == self.expected.frames
         assert [row.iteration for row in rows] == list(range(len(rows)))
         state = await self.home.state()
-        wanted = SessionStatus.PAUSED if self.is_pause_requested else SessionStatus.RUNNING
-        assert state.status is wanted
+        is_paused = self.is_pause_requested and not self.under_way
+        assert state.status is (SessionStatus.PAUSED if is_paused else SessionStatus.RUNNING)
+        assert state.is_pausing is (self.is_pause_requested and self.under_way)
         assert not await self.home.open_actions()
 
 

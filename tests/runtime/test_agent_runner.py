@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from msgspec import UNSET
@@ -237,15 +237,64 @@ async def test_a_paused_session_keeps_the_step_that_was_under_way(tmp_path: Path
         await steps.wait_for_begin()
         await home.pause(agent)
         await home.pause(agent)
-        assert (await home.state()).status is SessionStatus.PAUSED
+        pausing = await home.state()
+        assert (pausing.status, pausing.is_pausing) == (SessionStatus.RUNNING, True)
         steps.finish_step()
-        await home.wait_for_iteration(1)
+        paused = await home.wait_for_iteration(1)
+        assert (paused.status, paused.is_pausing) == (SessionStatus.PAUSED, False)
         assert (await home.steps())[0].status == "paused"
         steps.finish_step()  # nobody takes it: nothing begins
         assert len(steps.frames) == 1
         await home.resume(agent)
         await home.wait_for_iteration(2)
         assert (await home.steps())[1].status == "running"
+
+
+async def test_a_session_that_waits_between_two_steps_is_paused_at_once(tmp_path: Path) -> None:
+    async with harness(tmp_path) as home:
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, wait=3600)
+        await steps.run_step()
+        await home.wait_for_iteration(1)
+        await home.pause(agent)
+        paused = await home.state()
+        assert (paused.status, paused.is_pausing) == (SessionStatus.PAUSED, False)
+
+
+async def test_a_pause_is_withdrawn_while_the_step_is_under_way(tmp_path: Path) -> None:
+    async with harness(tmp_path) as home:
+        steps = ManualSteps()
+        agent = await home.start_agent(steps)
+        await steps.wait_for_begin()
+        await home.pause(agent)
+        await home.resume(agent)
+        going = await home.state()
+        assert (going.status, going.is_pausing) == (SessionStatus.RUNNING, False)
+        steps.finish_step()
+        await steps.run_step()  # the next one begins
+        await home.wait_for_iteration(2)
+        assert [step.status for step in await home.steps()] == ["running", "running"]
+
+
+def fail(frame: FrameIn) -> NoReturn:
+    raise RuntimeError("too busy")
+
+
+async def test_a_step_that_failed_and_is_to_be_tried_again_is_none_under_way(
+    tmp_path: Path,
+) -> None:
+    async with harness(tmp_path) as home:
+        steps = ManualSteps()
+        agent = await home.start_agent(steps, limits={"retries": 1, "backoff_s": 3600})
+        await steps.wait_for_begin()
+        await home.pause(agent)
+        steps.finish_step(fail)
+        paused = await home.wait_for_status(SessionStatus.PAUSED)
+        assert (paused.is_pausing, paused.attempt, paused.iteration) == (False, 1, 0)
+        await home.resume(agent)  # which ends the wait
+        await steps.run_step()
+        await home.wait_for_iteration(1)
+        assert [step.status for step in await home.steps()] == ["running"]
 
 
 async def begins_paused(home: SessionHarness, steps: ManualSteps) -> Any:

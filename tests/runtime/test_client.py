@@ -28,7 +28,6 @@ from agentstepper_nb.protocol.runtime import (
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.rpc import persistent_connection
 from agentstepper_nb.rpc.session import RpcService
 from tests.helpers.core_announcement import announce_core
 from tests.hub.runtime.harness import open_harness
@@ -38,11 +37,10 @@ from tests.worker.cores import WorkerPortCore
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing of whoever runs the tests is found; who dials again does so at once."""
+    """Nothing of whoever runs the tests is found."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     return tmp_path
 
 
@@ -110,6 +108,15 @@ def test_creating_and_steering(agents: Agents, manual_worker: ManualWorker) -> N
     assert len(agents.actions(session_id=session)) == 6
     assert agents.actions(id=asked[0].id) == asked[:1]
     assert agents.actions(limit=1, offset=1) == asked[:1]
+
+
+def test_limits_of_a_session_are_stored(agents: Agents) -> None:
+    session = agents.create_agent("ann", "joke", max_runtime_s=60, step_timeout_s=2.5)
+    limits = agents.state(session).limits
+    assert (limits.max_runtime_s, limits.step_timeout_s) == (60, 2.5)
+    assert agents.state(agents.create_agent("bob", "joke")).limits.step_timeout_s is None
+    with refused("invalid_message"):
+        agents.create_agent("cid", "joke", step_timeout_s=0)
 
 
 def test_a_session_is_created_once(agents: Agents) -> None:

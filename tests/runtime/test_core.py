@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.runtime.agent_base import AgentBase, InterruptMixin, PauseMixin, StopMixin
+from agentstepper_nb.runtime.agent_base import (
+    AgentBase,
+    InterruptMixin,
+    PauseMixin,
+    StopMixin,
+    wait_first_completed,
+)
 from agentstepper_nb.runtime.session_writer import Stopwatch
-from agentstepper_nb.runtime.step_runner import wait_first_completed
 
 MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 

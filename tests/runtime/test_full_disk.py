@@ -12,7 +12,6 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import MethodRight, Runtime, RuntimeService
 from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, SessionWrite, StepQuery
-from agentstepper_nb.runtime import remote_queue
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.store.runtime.conformance.base_suite import (
     START_TIME,
@@ -41,7 +40,7 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
     service = RuntimeService(runtime, MethodRight.WORK)
     breakable = BreakableConnection(service)
     breakable.connect()
-    queue = RemoteQueue(breakable.connection)
+    queue = RemoteQueue(breakable.connection, retry_s=0.001)
     await begin_session(store)
     await leave_room(store, 3)
     large = SessionWrite(
@@ -53,15 +52,13 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
     with pytest.raises(CommandError, match="Free disk space") as refused:
         await breakable.connection.call("runtime", "write", large, type(None))
     assert refused.value.code == "store_failed"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remote_queue, "RETRY_S", 0.001)
-        writing = asyncio.create_task(queue.write(large))
-        # Others go on meanwhile, which takes more than one of its tries.
-        for _ in range(20):
-            ask = ClaimAction(owner="one", now=START_TIME, lease_until=START_TIME + 10)
-            assert (await queue.claim(ask)).action is None
-        assert not writing.done()
-        await leave_room(store, 1000)
-        assert (await writing).steps == large.steps
+    writing = asyncio.create_task(queue.write(large))
+    # Others go on meanwhile, which takes more than one of its tries.
+    for _ in range(20):
+        ask = ClaimAction(owner="one", now=START_TIME, lease_until=START_TIME + 10)
+        assert (await queue.claim(ask)).action is None
+    assert not writing.done()
+    await leave_room(store, 1000)
+    assert (await writing).steps == large.steps
     assert (await store.steps(StepQuery())).steps == large.steps
     await runtime.close()

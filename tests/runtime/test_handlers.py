@@ -91,7 +91,8 @@ def test_a_bad_payload_fails_its_action_and_nothing_else(
             assert (bad.error or "").startswith(f"The payload isn't a payload of {kind}: ")
             good = await core.wait_until_done(await core.enqueue(ActionKind.PAUSE, "s"))
             assert good.status is ActionStatus.DONE
-            assert (await core.state("s")).status is SessionStatus.PAUSED
+            core.monikers.permit("s", 1)  # the step that is under way
+            await core.wait_for_state("s", SessionStatus.PAUSED)
 
     run(test, tmp_path)
 
@@ -162,8 +163,10 @@ def test_a_pause_finds_its_session_though_nobody_has_it(tmp_path: Path) -> None:
         core.clock.now += 60
         await core.enqueue(ActionKind.PAUSE, "s")
         async with core.worker() as second:
-            state = await core.wait_for_state("s", SessionStatus.PAUSED)
-            assert (state.epoch, state.iteration) == (2, 3)
+            pausing = await core.wait_for_state("s", epoch=2)
+            assert pausing.iteration == 3
+            core.monikers.permit("s", 1)  # the step that it began before it was paused
+            await core.wait_for_state("s", SessionStatus.PAUSED, iteration=4)
             assert second.registry.local_epochs() == {"s": 2}
 
     run(test, tmp_path)

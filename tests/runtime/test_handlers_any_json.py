@@ -60,7 +60,8 @@ def test_poison_never_blocks_the_queue(
             ended = [await core.wait_until_done(action) for action in (*bad, good)]
             assert ended[len(poisons)].status is ActionStatus.FAILED
             assert ended[-1].status is ActionStatus.DONE
-            assert (await core.state("s")).status is SessionStatus.PAUSED
+            core.monikers.permit("s", 1)  # the step that is under way
+            await core.wait_for_state("s", SessionStatus.PAUSED)
             for action in ended[len(poisons) + 1 : -1]:
                 failed = (await core.state(action.session_id)).status is SessionStatus.ERROR
                 assert failed == (action.status is ActionStatus.FAILED)

@@ -14,8 +14,8 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime_requests import DispatcherWake, SubscribeWakes
 from agentstepper_nb.protocol.runtime_store_messages import (
+    AdoptedSessions,
     AdoptSessions,
-    AgentStateList,
     ClaimAction,
     ClaimedAction,
     ReleaseLeases,
@@ -36,7 +36,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 KINDS: dict[str, tuple[type[Struct], Struct | None]] = {
     "claim": (ClaimAction, ClaimedAction(action=an_action("0"), state=a_state())),
     "renew": (RenewLeases, RenewedLeases(sessions=(), actions=("0",))),
-    "adopt": (AdoptSessions, AgentStateList(states=(a_state(),))),
+    "adopt": (AdoptSessions, AdoptedSessions(states=(a_state(),))),
     "release": (ReleaseLeases, None),
     "write": (SessionWrite, SessionWriteResult(state=a_state())),
 }

@@ -1,6 +1,7 @@
 """Nothing of this machine is found by accident."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,16 @@ def folder(tmp_path: Path) -> Path:
 def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
     with AgentStepper("Tester", "127.0.0.1", core.port) as dbg:
         yield dbg
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def agent(live: AgentStepperCore, pool: ThreadPoolExecutor) -> Iterator[AgentStepper]:
+    """Ended before the pool, so that no thread of a test that failed stays halted."""
+    with AgentStepper("agent", "127.0.0.1", live.client_port, stop_on_entry=False) as agent:
+        yield agent

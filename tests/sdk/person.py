@@ -14,7 +14,14 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Commit, Run, RunState, TimelineRow
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
+from agentstepper_nb.protocol.edit_rules import (
+    DryRunEditRule,
+    EditRuleDefinition,
+    EditRuleOutcome,
+    SetEditRule,
+)
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.helpers.auth_headers import view_headers
 from tests.sdk.scripted_core import TIMEOUT_S
 
@@ -98,6 +105,33 @@ class LiveView:
         meant = {"run": self.run.id, "halt_point": halt_point, "revision": revision}
         self._request(ui.DenyCall(**meant, reason=reason))
 
+    def skip(self, result: Any) -> None:
+        """Supply the result of the call that the oldest pending halt point begins."""
+        self._request(ui.SkipCall(**self._meant(), result=json.dumps(result)))
+
+    def raise_error(self, message: str, type: str | None = None) -> None:
+        """Let the agent's code see an exception at the oldest pending halt point."""
+        named = UNSET if type is None else type
+        self._request(ui.RaiseError(**self._meant(), message=message, type=named))
+
+    def guide(self, text: str) -> None:
+        """Add a message to the oldest pending prompt, and leave it pending."""
+        self._request(ui.GuidePrompt(**self._meant(), text=text))
+
+    def set_edit_rule(self, rule: EditRuleDefinition) -> None:
+        self._request(SetEditRule(rule=rule))
+
+    def dry_run_edit_rule(self, rule: EditRuleDefinition) -> EditRuleOutcome:
+        """What a rule would have edited in the newest run."""
+        command = DryRunEditRule(rule=rule, run=self.run.id)
+        (outcome,) = self._request(command, ui.EditRuleDryRun).outcomes
+        assert isinstance(outcome, EditRuleOutcome)
+        return outcome
+
+    def _meant(self) -> dict[str, Any]:
+        halt_point = self.wait_until_halted()
+        return {"run": self.run.id, "halt_point": halt_point, "revision": 1}
+
     def try_action(self, does: Callable[..., None], *args: Any) -> bool:
         """Do it, and tell whether nobody was faster."""
         try:
@@ -106,6 +140,18 @@ class LiveView:
             assert "code='stale'" in str(refused)
             return False
         return True
+
+    def step_to(self, kind: StepKind, halt_point: str | None = None, **asked: Any) -> None:
+        """Step a pending halt point, the oldest where none is named, to a target."""
+        named = halt_point or self.wait_until_halted()
+        target = StepTarget(kind=kind, **asked)
+        self._request(ui.StepRun(run=self.run.id, halt_point=named, target=target))
+
+    def start_again(self, run: str, **how: Any) -> ui.RunStartedAgain:
+        """Start a run again."""
+        answer = self._request(ui.StartAgain(run=run, **how), ui.RunStartedAgain)
+        assert isinstance(answer, ui.RunStartedAgain)
+        return answer
 
     def resume(self) -> None:
         self._request(ui.ContinueRun(run=self.run.id))
@@ -122,8 +168,13 @@ class LiveView:
     def list_commits(self) -> list[Commit]:
         return list(self._request(ui.OpenRun(run=self.run.id), ui.RunOpened).commits)
 
-    def get_data(self, row: TimelineRow) -> Any:
+    def get_body(self, row: TimelineRow) -> ui.MessageBody:
         found = self._request(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)
+        assert isinstance(found, ui.MessageBody)
+        return found
+
+    def get_data(self, row: TimelineRow) -> Any:
+        found = self.get_body(row)
         return json.loads(found.data if found.edit is None else found.edit)
 
     def _request(self, command: Struct, answer: type[Any] | None = None) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.protocol.agent import CheckEdit, Hello, LeaseMessage
-from agentstepper_nb.sdk.connection_state import OnDisconnect
+from agentstepper_nb.sdk.connection_state import DEFAULT_LINK_LIMITS, LinkLimits, OnDisconnect
 from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.send_queue import PendingFutures
 
@@ -50,6 +51,8 @@ def make_run_protocol(
     listener: Any = None,
     on_disconnect: OnDisconnect = "wait",
     patient: bool = False,
+    limits: LinkLimits = DEFAULT_LINK_LIMITS,
+    release_halt: Callable[[], None] = lambda: None,
 ) -> RunProtocol:
     """A run that has said nothing yet."""
     hello = Hello(
@@ -64,4 +67,6 @@ def make_run_protocol(
         shares_connection=True,
     )
     told = listener or RecordingListener()
-    return RunProtocol(hello, on_disconnect, patient, waiting, told, lambda: False, lambda: None)
+    return RunProtocol(
+        hello, on_disconnect, patient, waiting, told, lambda: False, release_halt, limits
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,12 +14,6 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
 
 
 def use_blocks(dbg: AgentStepper | AsyncAgentStepper) -> list[Any]:

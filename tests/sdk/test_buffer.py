@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agentstepper_nb.sdk.run_protocol import WINDOW_BYTES
+from agentstepper_nb.sdk.connection_state import DEFAULT_LINK_LIMITS
 from agentstepper_nb.sdk.send_queue import ResendBuffer
 
 
@@ -35,7 +35,7 @@ class RandomRun(RuleBasedStateMachine):
     @precondition(lambda self: self.connected)
     @rule()
     def write(self) -> None:
-        found = self.buffer.next_after(self.written, WINDOW_BYTES)
+        found = self.buffer.next_after(self.written, DEFAULT_LINK_LIMITS.window_bytes)
         if found is not None:
             self.written, data = found
             self.taken.append(data)
@@ -83,7 +83,7 @@ class RandomRun(RuleBasedStateMachine):
         """At last the Core stays, and has all."""
         if not self.connected:
             self.find_back()
-        while self.buffer.next_after(self.written, WINDOW_BYTES) is not None:
+        while self.buffer.next_after(self.written, DEFAULT_LINK_LIMITS.window_bytes) is not None:
             self.write()
         self.sync()
         self.buffer.acknowledge(self.acknowledged_texts)
@@ -104,7 +104,7 @@ def test_its_size_is_what_it_holds(sizes: list[int]) -> None:
         before = buffer.size
     buffer.acknowledge(buffer.last)
     assert buffer.size == 0
-    assert buffer.next_after(0, WINDOW_BYTES) is None
+    assert buffer.next_after(0, DEFAULT_LINK_LIMITS.window_bytes) is None
 
 
 def test_numbers_that_can_t_be() -> None:
@@ -121,4 +121,4 @@ def test_what_nobody_will_take_is_cleared_and_numbers_go_on() -> None:
     buffer.add(b"a")
     buffer.clear()
     buffer.add(b"b")
-    assert (buffer.last, buffer.next_after(0, WINDOW_BYTES)) == (3, (3, b"b"))
+    assert (buffer.last, buffer.next_after(0, DEFAULT_LINK_LIMITS.window_bytes)) == (3, (3, b"b"))

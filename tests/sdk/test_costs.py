@@ -6,7 +6,7 @@ import pytest
 
 from agentstepper_nb.protocol.breakpoint_rules import Price
 from agentstepper_nb.protocol.data_model import Usage
-from agentstepper_nb.sdk.outbox import add_estimated_cost
+from agentstepper_nb.sdk.cost_estimates import add_estimated_cost
 
 PRICES = (
     Price(model="gpt-mini", input=1.0, output=2.0),

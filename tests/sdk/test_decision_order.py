@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from agentstepper_nb.core import AnswerOutput, Debugger, LeaseGranted, Output
 from agentstepper_nb.errors import CommandError
@@ -27,11 +27,14 @@ from agentstepper_nb.protocol.agent import (
     EventBegun,
     HaltPointReached,
     LeaseMessage,
+    ScopeEnded,
     Withdraw,
 )
 from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction
 from agentstepper_nb.protocol.data_model import AnswerKind, EventKind, EventSide, Run, RunMode
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
+from agentstepper_nb.sdk.live_scopes import LiveScopes
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
 
@@ -59,7 +62,8 @@ class MessageOrders(RuleBasedStateMachine):
     def start(self) -> None:
         self.wire = AgentOutbox()
         self.waiting = PendingFutures()
-        self.leasehold = HaltLease("P", self.wire, self.waiting)  # type: ignore[arg-type]
+        self.scopes = LiveScopes()
+        self.leasehold = HaltLease("P", self.wire, self.waiting, scopes=self.scopes)  # type: ignore[arg-type]
         self.debugger = Debugger()
         self.to_agent: deque[LeaseMessage | tuple[str, Any]] = deque()
         self.epoch = 0
@@ -85,7 +89,9 @@ class MessageOrders(RuleBasedStateMachine):
         if event is None:
             event = f"e{self.count}"
             kind = EventKind.TOOL_INVOCATION
-            before = (EventBegun(id=event, kind=kind, at=0, clock=0, name=tool),)
+            scope = (f"thread:{thread}",)
+            self.scopes.add(scope)
+            before = (EventBegun(id=event, kind=kind, at=0, clock=0, name=tool, scope=scope),)
         point = HaltPointReached(
             id=f"b{self.count}", event=event, side=side, waits=True, at=0, clock=0, data=Raw(b"1")
         )
@@ -95,7 +101,8 @@ class MessageOrders(RuleBasedStateMachine):
             self.asked[thread] = point.id, future
         else:
             assert self.last is not None
-            assert self.last.mode is RunMode.CONTINUE, "after a revoke was read, the next one waits"
+            may_pass = self.last.mode is RunMode.CONTINUE or self.last.target is not UNSET
+            assert may_pass, "after a revoke was read, the next one waits"
             self.passed.add(point.id)
 
     @precondition(lambda self: self.asked)
@@ -107,6 +114,13 @@ class MessageOrders(RuleBasedStateMachine):
         if not future.done():
             self.waiting.forget(point)
             self.leasehold.send((Withdraw(halt_point=point),))
+
+    @rule(thread=st.integers(0, THREADS - 1))
+    def end_thread(self, thread: int) -> None:
+        """A thread ends, and another begins in its place; what it had begun never ends."""
+        if thread not in self.asked:
+            self.open[thread] = None
+            self.scopes.end((f"thread:{thread}",))
 
     @precondition(lambda self: self.to_agent)
     @rule()
@@ -133,6 +147,8 @@ class MessageOrders(RuleBasedStateMachine):
                 self.deliver(self.debugger.reach_halt_point(reached, 0, leased=leased))
             case Withdraw(halt_point=id):
                 self.deliver(self.debugger.withdraw("r", id, 0))
+            case ScopeEnded(scope=scope):
+                self.deliver(self.debugger.end_scope("r", scope))
 
     def deliver(self, outputs: list[Output]) -> None:
         for output in outputs:
@@ -145,10 +161,7 @@ class MessageOrders(RuleBasedStateMachine):
 
     def push(self, leased: LeaseGranted) -> None:
         self.epoch += 1
-        lease = LeaseMessage(
-            epoch=self.epoch, mode=leased.mode, breakpoints=leased.breakpoints, prices=leased.prices
-        )
-        self.to_agent.append(lease)
+        self.to_agent.append(agent_messages.encode_lease(leased, self.epoch))
 
     # ---- the person -----------------------------------------------------------------------------------
 
@@ -164,6 +177,19 @@ class MessageOrders(RuleBasedStateMachine):
     def press_step(self) -> None:
         self.deliver(self.debugger.commands.step("r", 0))
 
+    @precondition(lambda self: self.debugger.pending("r"))
+    @rule(
+        data=st.data(),
+        kind=st.sampled_from(StepKind),
+        freeze_others=st.booleans(),
+        name=st.sampled_from(TOOLS),
+    )
+    def press_step_to(self, data: st.DataObject, **asked: Any) -> None:
+        pending = [point.id for point in self.debugger.pending("r")]
+        point = data.draw(st.sampled_from(pending))
+        outputs = self.debugger.commands.step("r", 0, point, target=StepTarget(**asked))
+        self.deliver(outputs)
+
     @rule(
         id=st.sampled_from(["s", "t"]),
         name=st.sampled_from([None, *TOOLS]),
@@ -172,12 +198,12 @@ class MessageOrders(RuleBasedStateMachine):
         enabled=st.booleans(),
     )
     def set_breakpoint(self, **fields: Any) -> None:
-        self.deliver(self.debugger.commands.set_breakpoint(BreakpointRule(**fields)))
+        self.deliver(self.debugger.commands.rules.set_breakpoint(BreakpointRule(**fields)))
 
     @rule(id=st.sampled_from(["s", "t"]))
     def delete_breakpoint(self, id: str) -> None:
         with suppress(CommandError):  # there is none
-            self.deliver(self.debugger.commands.delete_breakpoint(id))
+            self.deliver(self.debugger.commands.rules.delete_breakpoint(id))
 
     # ---- what always holds ----------------------------------------------------------------------------
 

@@ -29,8 +29,8 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, EncodedContent
-from agentstepper_nb.sdk import run_protocol
 from agentstepper_nb.sdk.agent_protocol import AgentProtocol
+from agentstepper_nb.sdk.connection_state import DEFAULT_LINK_LIMITS, LinkLimits
 from agentstepper_nb.sdk.send_queue import (
     DeltaMessage,
     MessageBatch,
@@ -147,8 +147,8 @@ def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
 class WrittenRun:
     """A run that a Core takes, and what is written of it on its connection."""
 
-    def __init__(self) -> None:
-        self.run = make_run_protocol(PendingFutures())
+    def __init__(self, limits: LinkLimits = DEFAULT_LINK_LIMITS) -> None:
+        self.run = make_run_protocol(PendingFutures(), limits=limits)
         self.protocol = AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
         self.protocol.add(self.run)
         self.connect(received=1)
@@ -189,10 +189,9 @@ def test_each_connection_is_told_from_the_start() -> None:
     assert out.receive() == messages[3:]
 
 
-def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_bytes_that_tell_much_wait_for_the_core() -> None:
     text = len(json.dumps(prompt(10)))
-    monkeypatch.setattr(run_protocol, "WINDOW_BYTES", 3 * text - 1)
-    out = WrittenRun()
+    out = WrittenRun(LinkLimits(window_bytes=3 * text - 1))
     messages = [reached(prompt(10), f"b{number}") for number in range(5)]
     out.write(*messages)
     assert out.receive() == messages[:3]
@@ -244,8 +243,8 @@ class Forgetful(DeltaDecoder):
     forgot = False
     made = 0
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **limits: int) -> None:
+        super().__init__(**limits)
         Forgetful.made += 1
         self._decoded = 0
 

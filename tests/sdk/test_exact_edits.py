@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -43,12 +42,6 @@ class Order(pydantic.BaseModel):
     def note(self) -> Order:
         self.checked_for.append(tenant.get())
         return self
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
 
 
 def refused(person: LiveView, edit: Any, revision: int = 1) -> str:

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.answers import Answer, ResumeAnswer
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction, TokenBudget, Touched
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
-from agentstepper_nb.sdk import outbox, run_session
+from agentstepper_nb.sdk import run_session
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
 from tests.sdk.both_steppers import both, run
@@ -286,9 +286,8 @@ def test_each_lease_that_came_is_taken_up(
     assert (reach(3), reach(4)) == (("s",), ())
 
 
-def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "_MAX_EARLY_BYTES", 1000)
-    leasehold = HaltLease("T", AgentOutbox(), PendingFutures())  # type: ignore[arg-type]
+def test_what_is_kept_for_the_first_lease_is_bounded() -> None:
+    leasehold = HaltLease("T", AgentOutbox(), PendingFutures(), max_early_bytes=1000)  # type: ignore[arg-type]
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
         data = Raw(b'"%s"' % (b"x" * 300))
@@ -334,5 +333,5 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
     run_session.finish_all_runs()
     assert patience == [
         run_session.EXIT_TIMEOUT_S,
-        run_session.CLOSE_TIMEOUT_S - run_session.EXIT_TIMEOUT_S,
+        run_session.DISCONNECTED_EXIT_TIMEOUT_S - run_session.EXIT_TIMEOUT_S,
     ]

@@ -14,7 +14,7 @@ import pytest
 from agentstepper_nb import AgentStepper, ConnectionLostError, ProtocolError
 from agentstepper_nb.protocol.agent import AgentError, Bye, EventBegun, HaltPointReached
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
-from agentstepper_nb.sdk import async_stepper, stepper
+from agentstepper_nb.sdk.connection_state import LinkLimits
 from agentstepper_nb.sdk.halt_flow import HaltFlow
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.wire_versions import WireVersion2
@@ -215,11 +215,7 @@ def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
 
 
 @both
-def test_a_core_that_does_not_let_go_is_cut_off(
-    stepper_kind: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (stepper, async_stepper):
-        monkeypatch.setattr(module, "CLOSE_TIMEOUT_S", 0.1)
+def test_a_core_that_does_not_let_go_is_cut_off(stepper_kind: str, core: ScriptedCore) -> None:
     hang = threading.Event()
 
     def policy(peer: Any, point: HaltPointReached) -> Any:
@@ -241,7 +237,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
         await dbg.close()
         return link
 
-    link = run(stepper_kind, core, scenario)
+    link = run(stepper_kind, core, scenario, LinkLimits(close_timeout_s=0.1))
     link.closed.result(TIMEOUT_S)
     hang.set()
 

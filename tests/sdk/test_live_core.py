@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +23,6 @@ from tests.sdk.both_steppers import both, run
 from tests.sdk.person import LiveView
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
 
 
 def started(

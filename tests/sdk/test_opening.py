@@ -16,10 +16,13 @@ from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
-from agentstepper_nb.sdk import handshake
+from agentstepper_nb.sdk.handshake import exchange_hello, open_socket
+from agentstepper_nb.sdk.send_queue import PendingFutures
 from tests.sdk.both_steppers import both, end_at_once, run
+from tests.sdk.run_protocols import make_run_protocol
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
@@ -83,16 +86,14 @@ def test_arguments_that_contradict() -> None:
         AgentStepper("T", "localhost", 1, on_disconnect="ignore")  # type: ignore[arg-type]
 
 
-@both
-def test_a_core_that_does_not_answer_hello(
-    stepper_kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handshake, "TIMEOUT_S", 0.1)
+def test_a_core_that_does_not_answer_hello() -> None:
+    hello = make_run_protocol(PendingFutures()).make_hello()
     with (
         silent_server() as port,
+        open_socket(CoreEndpoint(f"ws://127.0.0.1:{port}")) as connection,
         pytest.raises(ConnectionLostError, match="Look at the Core's log"),
     ):
-        run(stepper_kind, SimpleNamespace(port=port), end_at_once)
+        exchange_hello(connection, hello, timeout_s=0.1)
 
 
 @both

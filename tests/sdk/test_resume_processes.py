@@ -67,11 +67,11 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
 # ---- exits -------------------------------------------------------------------------------------------
 
 
-#: Makes the interpreter's exit impatient.
+#: Ends the runs before the interpreter's exit does, with less patience.
 SHORT = """
-from agentstepper_nb.sdk import run_protocol, run_session
-run_session.EXIT_TIMEOUT_S = 0.1
-run_session.CLOSE_TIMEOUT_S = run_protocol.BYE_TIMEOUT_S = 0.3
+import atexit
+from agentstepper_nb.sdk.run_session import finish_all_runs
+atexit.register(finish_all_runs, timeout_s=0.1, disconnected_timeout_s=0.3)
 """
 AT_THE_EXIT = """
 import threading

@@ -32,13 +32,6 @@ from tests.sdk.traced_values import (
     read_halt_point_data,
 )
 
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
 # ---- kinds of functions -----------------------------------------------------------------------------
 
 

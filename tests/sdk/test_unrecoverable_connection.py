@@ -55,7 +55,7 @@ CALLS: dict[str, Call] = {
 }
 
 #: What isn't about the run's going on.
-OTHERS = {"agent", "close", "run_id", "seams", "connect"}
+OTHERS = {"agent", "close", "run_id", "seams", "connect", "workspace"}
 
 
 def test_no_public_method_is_left_out() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
@@ -50,12 +49,6 @@ def show_user(value: Any) -> Any:
 
 def make_user(edited: Any, original: User) -> User:
     return type(original)(**edited)
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
 
 
 def debug_messages(person: LiveView) -> list[Any]:

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
-from agentstepper_nb.protocol.agent import CommitMade, HaltPointReached, Withdraw
+from agentstepper_nb.protocol.agent import Bye, CommitMade, HaltPointReached, Withdraw
 from agentstepper_nb.protocol.answers import ResumeAnswer
 from agentstepper_nb.protocol.data_model import (
     ChangeKind,
@@ -23,11 +23,15 @@ from agentstepper_nb.protocol.data_model import (
     EventSide,
     FileBody,
     FileChange,
+    RunEnding,
 )
 from agentstepper_nb.protocol.v1 import agent as v1
+from agentstepper_nb.sdk.run_protocol import RunProtocol
+from agentstepper_nb.sdk.send_queue import HaltReleased, MessageBatch, PendingFutures
 from agentstepper_nb.sdk.wire_versions import WireVersion1
 from tests.sdk.both_steppers import both, run
 from tests.sdk.processes import agent, outcome
+from tests.sdk.run_protocols import make_run_protocol
 from tests.sdk.scripted_core import (
     TIMEOUT_S,
     AgentPeer,
@@ -397,8 +401,67 @@ def test_a_commit_too_large_for_it_loses_its_largest_contents(
 def test_a_message_that_is_too_large_all_the_same_is_not_sent() -> None:
     dialect = WireVersion1("Program")
     commit = CommitMade(id="c0", at=1.0, title="t" * 2**20, description="", changes=())
-    refusal = dialect.find_refusal((commit,))
-    assert refusal is not None and refusal.code == "too_large"
-    assert "has 1.0 MiB, and a Core of version 1 closes the connection above 1 MiB" in str(refusal)
+    with pytest.raises(ProtocolError) as refused:
+        dialect.encode_batch((commit,), 2)
+    assert refused.value.code == "too_large"
+    said = "has 1.0 MiB, and a Core of version 1 closes the connection above 1 MiB"
+    assert said in str(refused.value)
     small = CommitMade(id="c0", at=1.0, title="t", description="", changes=())
-    assert dialect.find_refusal((small,)) is None
+    bye = Bye(ending=RunEnding.FINISHED)
+    assert len(dialect.encode_batch((small, bye), 2)) == 1  # the original has no word for the other
+
+
+# ---- one halt point at a time ------------------------------------------------------------------------
+
+
+class AnsweringFutures(PendingFutures):
+    """Answers a halt point, once, as soon as somebody has seen that it waits."""
+
+    is_answering = False
+
+    def has(self, key: str) -> bool:
+        waits = super().has(key)
+        if self.is_answering:
+            self.is_answering = False
+            self.complete(key, ResumeAnswer())
+        return waits
+
+
+def make_halt_point(waiting: PendingFutures, id: str) -> MessageBatch:
+    waiting.expect(id, "halt_point", lambda: None)
+    point = HaltPointReached(
+        id=id, event="e", side=EventSide.BEGIN, waits=True, at=1.0, clock=1.0, data=Raw(b"1")
+    )
+    return MessageBatch((point,), 0, id)
+
+
+def open_version_1(waiting: PendingFutures, released: list[str]) -> RunProtocol:
+    run = make_run_protocol(waiting, release_halt=lambda: released.append("released"))
+    run.receive_welcome(None, 0.0)
+    return run
+
+
+def test_the_writing_thread_is_woken_by_an_answer_only_where_a_halt_point_is_kept() -> None:
+    waiting, released = PendingFutures(), list[str]()
+    run = open_version_1(waiting, released)
+    run.accept_item(make_halt_point(waiting, "first"), 0.0)
+    waiting.complete("first", ResumeAnswer())
+    assert released == []
+    run.accept_item(make_halt_point(waiting, "second"), 0.0)
+    run.accept_item(make_halt_point(waiting, "third"), 0.0)
+    assert len(run.buffer) == 2
+    waiting.complete("second", ResumeAnswer())
+    assert released == ["released"]
+    run.accept_item(HaltReleased(), 0.0)
+    assert len(run.buffer) == 3
+
+
+def test_a_halt_point_is_not_kept_for_ever_where_the_answer_comes_meanwhile() -> None:
+    waiting, released = AnsweringFutures(), list[str]()
+    run = open_version_1(waiting, released)
+    run.accept_item(make_halt_point(waiting, "first"), 0.0)
+    second = make_halt_point(waiting, "second")
+    waiting.is_answering = True
+    run.accept_item(second, 0.0)
+    assert released == []  # nothing was kept yet as the answer came
+    assert len(run.buffer) == 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
+from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import STEP, AgentPeer, ScriptedAnswers, ScriptedCore, make_edit_answer
 
 
@@ -32,3 +34,12 @@ def answer_with_edits(core: ScriptedCore, *texts: str | None) -> None:
     core.policy = ScriptedAnswers(
         *[STEP if text is None else make_edit_answer(text) for text in texts]
     )
+
+
+def rows_of(person: LiveView, kind: EventKind, number: int) -> list[TimelineRow]:
+    """The rows of one kind, once there are so many."""
+    while True:
+        rows = [row for row in person.list_rows() if row.kind is kind]
+        if len(rows) >= number:
+            return rows
+        person.wait_change()

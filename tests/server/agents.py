@@ -54,7 +54,7 @@ class RuntimeApi:
         if query:
             address += "?" + urlencode(query, doseq=True)
         sent: dict[str, Any] = {}
-        if method in ("POST", "PATCH"):
+        if method in ("POST", "PATCH", "PUT"):
             sent["body"] = body if isinstance(body, (str, bytes)) else json.dumps(body)
         response: HTTPResponse = await self._fetch(
             address, method=method, headers=dict(self._headers), **sent
@@ -111,6 +111,26 @@ class ManualSessions:
         assert claimed.state.session_id == session
         return await self.write(
             replace(claimed.state, status=SessionStatus.RUNNING), finished=claimed.action
+        )
+
+    async def fail(self, session: str) -> None:
+        """Claim what is ready, which has to be an action of the session, and fail."""
+        claim = ClaimAction(owner="hand", now=self.now, lease_until=self.now + 1e6)
+        claimed = await self._runtime.claim(claim)
+        assert claimed.action is not None
+        assert claimed.state is not None
+        assert claimed.state.session_id == session
+        failed = ActionCompletion(
+            id=claimed.action.id,
+            owner="hand",
+            status=ActionStatus.FAILED,
+            error="it broke",
+            processed_at=self.now,
+        )
+        await self._runtime.write(
+            SessionWrite(
+                session_id=session, epoch=claimed.state.epoch, owner="hand", finished=(failed,)
+            )
         )
 
     async def write(

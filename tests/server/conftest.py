@@ -16,6 +16,7 @@ from traitlets.config import Config
 
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
+from agentstepper_nb.static_files import STATIC_FOLDER
 from tests.helpers.scripted_coding_sessions import ScriptedSessionOpener
 from tests.server.agents import ManualSessions, RuntimeApi
 from tests.server.coding import CodingApi
@@ -58,8 +59,18 @@ def coding_traits() -> dict[str, Any]:
 
 
 @pytest.fixture
+def static_folder() -> Path:
+    """Where the built files lie; tests of the page have a folder of their own."""
+    return STATIC_FOLDER
+
+
+@pytest.fixture
 def jp_server_config(
-    tmp_path: Any, granted: set[str], max_message_bytes: int, coding_traits: dict[str, Any]
+    tmp_path: Any,
+    granted: set[str],
+    max_message_bytes: int,
+    coding_traits: dict[str, Any],
+    static_folder: Path,
 ) -> Config:
     return Config(
         {
@@ -74,6 +85,7 @@ def jp_server_config(
                 "agent_token": AGENT_TOKEN,
                 "control_token": CONTROL_TOKEN,
                 "max_message_bytes": max_message_bytes,
+                "static_paths": [str(static_folder)],
                 **coding_traits,
             },
         }

@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPClientError
 
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
-from agentstepper_nb.hub import chat_registry
+from agentstepper_nb.hub.chat_registry import ClientLimits
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.chat.chats import within_timeout
 from tests.chat.remote_harness import RemoteHarness, no_core, remote_harness
@@ -120,9 +120,9 @@ async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_cli
             assert await fetch_refusal(connect, path(harness), headers) == (403, "foreign_origin")
 
 
-async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_clients(chat: Chat, connect: Any, extension: AgentStepperExtension) -> None:
+    extension.host.chats.limits = ClientLimits(max_clients=1)
     async with chat() as harness:
-        monkeypatch.setattr(chat_registry, "MAX_CLIENTS", 1)
         client = await harness.client("talk")
         headers = bearing(harness.tokens.issue(harness.session))
         assert await fetch_refusal(connect, path(harness), headers) == (429, "too_many")

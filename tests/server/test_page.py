@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb import static_files
-
 
 class TagCollector(HTMLParser):
     """The attributes of a page's tags."""
@@ -27,19 +25,18 @@ class TagCollector(HTMLParser):
 
 
 @pytest.fixture
-def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def static_folder(tmp_path: Path) -> Path:
     """A folder of built files, empty at first."""
     folder = tmp_path / "static"
     folder.mkdir()
-    monkeypatch.setattr(static_files, "STATIC_FOLDER", folder)
     return folder
 
 
 @pytest.fixture
-def built(static: Path) -> Path:
-    (static / "page.abc.js").write_text("export {};")
-    (static / "manifest.json").write_text(json.dumps({"page": "page.abc.js"}))
-    return static
+def built(static_folder: Path) -> Path:
+    (static_folder / "page.abc.js").write_text("export {};")
+    (static_folder / "manifest.json").write_text(json.dumps({"page": "page.abc.js"}))
+    return static_folder
 
 
 async def test_page(built: Path, extension: Any, jp_fetch: Any, jp_base_url: str) -> None:
@@ -85,10 +82,10 @@ async def test_nothing_else_is_served(
 
 @pytest.mark.parametrize("manifest", [None, "{", "{}", '{"page": 3}', '{"page": "gone.js"}'])
 async def test_page_that_is_not_built(
-    static: Path, extension: Any, jp_fetch: Any, manifest: str | None
+    static_folder: Path, extension: Any, jp_fetch: Any, manifest: str | None
 ) -> None:
     if manifest is not None:
-        (static / "manifest.json").write_text(manifest)
+        (static_folder / "manifest.json").write_text(manifest)
     response = await jp_fetch("agentstepper", "app")
     assert response.code == 200
     assert b"make js" in response.body

@@ -390,8 +390,17 @@ def test_a_folder_that_another_server_has_is_left_to_it(
         store.close()
 
 
-@pytest.mark.parametrize("trait", ["keep_days", "keep_gib"])
+@pytest.mark.parametrize("trait", ["keep_days", "keep_gib", "keep_sessions"])
 def test_what_is_kept_for_no_time_is_refused(trait: str) -> None:
     with pytest.raises(TraitError, match=f"{trait} must be above 0, not 0"):
         AgentStepperExtension(**{trait: 0})
-    assert getattr(AgentStepperExtension(**{trait: 1.5}), trait) == 1.5
+    assert getattr(AgentStepperExtension(**{trait: 2}), trait) == 2
+
+
+@pytest.mark.parametrize(
+    ("trait", "wrong"),
+    [("worker_isolation", "thread"), ("worker_processes", 0), ("worker_processes", 1001)],
+)
+def test_how_a_worker_isolates_is_checked(trait: str, wrong: Any) -> None:
+    with pytest.raises(TraitError):
+        AgentStepperExtension(**{trait: wrong})

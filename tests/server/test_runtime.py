@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol.runtime import AgentState, SessionStatus
+from agentstepper_nb.protocol.runtime_requests import PROJECTION_SERVICE
+from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
+from agentstepper_nb.runtime.projection_service import ProjectionService
+from agentstepper_nb.runtime.remote_queue import RemoteQueue
+from agentstepper_nb.server_ext.app import AgentStepperExtension
+from agentstepper_nb.store.lance.projection import Projection
 from tests.server.agents import ManualSessions, Refusal, RuntimeApi, step
+from tests.worker.worker_pair import LOG, WorkerConnection
 
 CREATE = {"kind": "agent_create", "agent_id": "a1", "payload": {"moniker": "m"}}
 #: Ids that a path and a query have to quote.
@@ -35,6 +42,7 @@ async def test_an_action_is_kept_as_it_was_sent(
     assert action.keys() == {
         *("id", "created_at", "kind", "agent_id", "session_id", "urgency", "payload", "metadata"),
         *("status", "owner", "lease_until", "attempts", "idem_key", "error", "processed_at"),
+        *("retry_of", "not_before", "every", "cron", "series_id"),
     }
     told = ("kind", "agent_id", "session_id", "urgency", "metadata", "idem_key")
     assert [action[name] for name in told] == [sent[name] for name in told]
@@ -52,6 +60,23 @@ async def test_creating_again_answers_the_same_session(
     assert first == {"action": first["action"], "session_id": "s1", "fresh": True}
     assert again == {**first, "fresh": False}
     assert len((await agents("GET", "actions"))["actions"]) == 1
+
+
+async def test_what_waits_for_what_no_worker_has_is_said(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
+    needs = {"moniker_version": "2", "requires": ["gpu", "eu"]}
+    body = {**CREATE, "payload": {"moniker": "m", **needs}, "session_id": "s1"}
+    await agents("POST", "actions", body=body)
+    (state,) = (await agents("GET", "agent-state", session_id="s1"))["states"]
+    assert (state["moniker_version"], state["requires"]) == ("2", ["gpu", "eu"])
+    status = await agents("GET", "agent-status")
+    assert (status["dispatchers"], status["store"]["live"]) == (0, 1)
+    (waiting,) = status["waiting"]
+    assert waiting["route"] == {"moniker": "m", **needs, "requires": ["eu", "gpu"]}
+    assert (waiting["sessions"], waiting["reason"]) == (1, "no worker is connected")
+    refused = await agents.expect_refusal("GET", "agent-status", verbose="1")
+    assert (refused.status, refused.code) == (400, "invalid_message")
 
 
 async def test_without_an_id_of_the_clients_it_gets_one(
@@ -271,114 +296,37 @@ async def test_json_comes_as_values_and_text_as_text(
     assert snapshot["result"] == {"text": "…"}
 
 
-# ---- what is refused -------------------------------------------------------------------------------
-
-NOT_THERE = "nowhere"
+# ---- search ----------------------------------------------------------------------------------------
 
 
-READS: list[tuple[list[str], Any, Refusal]] = [
-    (["agent-steps"], {"session": "s1"}, Refusal(400, "invalid_message", "session")),
-    (["agent-steps"], {"limit": 1001}, Refusal(400, "invalid_message", "limit")),
-    (["agent-steps"], {"offset": "x"}, Refusal(400, "invalid_message", "offset")),
-    (["agent-steps"], {"since": "nan"}, Refusal(400, "invalid_message", "since")),
-    (
-        ["agent-steps"],
-        {"session_id": ["s1", "s2"]},
-        Refusal(400, "invalid_message", "session_id"),
-    ),
-    (["agent-steps"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
-    (["agent-steps"], {"agent_id": NOT_THERE}, Refusal(404, "unknown_agent", "agent_id")),
-    (["agent-state"], {"status": "asleep"}, Refusal(400, "invalid_message", "status")),
-    (["agent-state"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
-    (["agent-state"], {"agent_id": NOT_THERE}, Refusal(404, "unknown_agent", "agent_id")),
-    (["agents", NOT_THERE, "sessions"], {}, Refusal(404, "unknown_agent", "agent_id")),
-    (
-        ["agents", "a1", "sessions"],
-        {"agent_id": "a2"},
-        Refusal(400, "invalid_message", "agent_id"),
-    ),
-    (["actions"], {"status": "lost"}, Refusal(400, "invalid_message", "status")),
-    (["actions"], {"session_id": NOT_THERE}, Refusal(404, "unknown_session", "session_id")),
-    (["actions", NOT_THERE], {}, Refusal(404, "unknown_action", "id")),
-    (["actions", NOT_THERE], {"limit": 1}, Refusal(400, "invalid_message", "limit")),
-]
-ACTIONS: list[tuple[Any, Refusal]] = [
-    (b"", Refusal(400, "malformed")),
-    (b"[]", Refusal(400, "invalid_message")),
-    ({}, Refusal(400, "invalid_message", "kind")),
-    ({"kind": "agent_fly"}, Refusal(400, "invalid_message", "kind")),
-    ({**CREATE, "agent": "a1"}, Refusal(400, "invalid_message", "agent")),
-    ({**CREATE, "agent_id": None}, Refusal(400, "invalid_message", "agent_id")),
-    ({**CREATE, "payload": {}}, Refusal(400, "invalid_message", "payload.moniker")),
-    (
-        {**CREATE, "payload": {"moniker": "m", "limits": {"retries": -1}}},
-        Refusal(400, "invalid_message", "payload.limits.retries"),
-    ),
-    (
-        {**CREATE, "payload": {"moniker": "m", "conversation_id": NOT_THERE}},
-        Refusal(404, "unknown_conversation", "payload.conversation_id"),
-    ),
-    ({"kind": "agent_pause"}, Refusal(400, "invalid_message", "session_id")),
-    (
-        {"kind": "agent_pause", "session_id": NOT_THERE},
-        Refusal(404, "unknown_session", "session_id"),
-    ),
-    (
-        {"kind": "agent_pause", "agent_id": NOT_THERE},
-        Refusal(404, "unknown_agent", "agent_id"),
-    ),
-    (
-        {"kind": "agent_interrupt", "session_id": "s1"},
-        Refusal(400, "invalid_message", "payload.guidance"),
-    ),
-    (
-        {"kind": "agent_input", "session_id": "s1", "payload": {"text": ""}},
-        Refusal(400, "invalid_message", "payload.text"),
-    ),
-    (
-        {"kind": "agent_pause", "session_id": "over"},
-        Refusal(409, "session_over", "session_id"),
-    ),
-]
-
-
-async def test_reading_what_is_not_there(
-    agents: RuntimeApi, manual_sessions: ManualSessions
-) -> None:
-    await agents.create("a1", "s1")
-    for path, query, refusal in READS:
-        assert await agents.expect_refusal("GET", *path, **query) == refusal, (path, query)
-
-
-async def test_actions_that_are_refused_change_nothing(
-    agents: RuntimeApi, manual_sessions: ManualSessions
-) -> None:
-    await agents.create("a1", "over")
-    state = await manual_sessions.begin("over")
-    await manual_sessions.write(replace(state, status=SessionStatus.DONE))
-    await agents.create("a1", "s1")
-    before = await agents("GET", "actions"), await agents("GET", "agent-state")
-    for body, refusal in ACTIONS:
-        assert await agents.expect_refusal("POST", "actions", body=body) == refusal, body
-    assert (await agents("GET", "actions"), await agents("GET", "agent-state")) == before
-
-
-@pytest.mark.parametrize("max_message_bytes", [1024])
-async def test_an_action_that_is_too_large(
-    agents: RuntimeApi, manual_sessions: ManualSessions, max_message_bytes: int
-) -> None:
-    body = {**CREATE, "metadata": "x" * 1024}
-    assert await agents.expect_refusal("POST", "actions", body=body) == (413, "too_large", None)
-
-
-async def test_a_store_that_fails_says_so(
+async def test_steps_are_searched_where_a_projection_runs(
     agents: RuntimeApi,
     manual_sessions: ManualSessions,
-    extension: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    extension: AgentStepperExtension,
+    tmp_path: Path,
 ) -> None:
-    async def fail(ask: Any) -> None:
-        raise StoreError("The disk is full.")
-
-    monkeypatch.setattr(extension.host.runtime, "states", fail)
-    assert await agents.expect_refusal("GET", "agent-state") == (503, "store_failed", None)
+    await agents.create("a1", "s1")
+    state = await manual_sessions.begin("s1")
+    await manual_sessions.write(
+        replace(state, iteration=2), step(state, 0, text="A red fox"), step(state, 1, text="An owl")
+    )
+    query = {"text": "fox", "session_id": "s1"}
+    assert await agents.expect_refusal("GET", "agent-search", **query) == Refusal(
+        503, "unknown_service"
+    )
+    caller = ReconnectingCaller()
+    service = ProjectionService(
+        RemoteQueue(caller), partial(Projection.open, str(tmp_path)), LOG, 0.01, once=True
+    )
+    worker = WorkerConnection(extension.host.workers, {PROJECTION_SERVICE: service})
+    caller.attach(worker.line)
+    await service.following
+    (hit,) = (await agents("GET", "agent-search", **query))["hits"]
+    assert (hit["step"]["text"], hit["step"]["iteration"], hit["message"]) == ("A red fox", 0, None)
+    assert hit["score"] > 0
+    assert await agents("GET", "agent-search", text="fox", agent_id="a2") == {"hits": []}
+    assert await agents.expect_refusal("GET", "agent-search", text="") == Refusal(
+        400, "invalid_message", "text"
+    )
+    await service.close()
+    worker.break_off()

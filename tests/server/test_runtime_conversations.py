@@ -87,7 +87,7 @@ async def test_who_takes_part(agents: RuntimeApi, manual_sessions: ManualSession
     assert user.items() <= zoe.items()
     assert zoe.keys() == {
         *("participant_id", "conversation_id", "kind", "user_id", "agent_id", "session_id"),
-        *("role", "delivery", "joined_at", "left_at"),
+        *("role", "delivery", "hears", "joined_at", "left_at"),
     }
     assert await agents("POST", *path, body=session) == joined  # it is there already
 
@@ -325,3 +325,28 @@ async def test_a_participant_of_another_conversation_is_unknown(
     path = ("conversations", "c2", "participants", joined["participant_id"])
     refusal = Refusal(404, "unknown_participant", "participant_id")
     assert await agents.expect_refusal("DELETE", *path) == refusal
+
+
+# ---- reading by a cursor ---------------------------------------------------------------------------
+
+
+async def test_session_that_pulls_reads_by_its_cursor(
+    agents: RuntimeApi, manual_sessions: ManualSessions
+) -> None:
+    await begun(agents)
+    await agents.create("a1", "s1", conversation_id="c1", delivery="pull")
+    path = ("conversations", "c1", "cursor")
+    assert await agents("GET", *path, session_id="s1") == {"cursor": None}
+    said = [
+        await agents("POST", "conversations", "c1", "messages", body={"text": text})
+        for text in ("one", "two")
+    ]
+    cursor = {"session_id": "s1", "last_message_id": said[0]["message_id"]}
+    advanced = await agents("PUT", *path, body=cursor)
+    assert advanced == {**cursor, "conversation_id": "c1"}
+    assert await agents("GET", *path, session_id="s1") == {"cursor": advanced}
+    rest = await agents("GET", "conversations", "c1", "messages", after=advanced["last_message_id"])
+    assert [each["text"] for each in rest["messages"]] == ["two"]
+    unknown = {"session_id": "s1", "last_message_id": "none"}
+    refused = await agents.expect_refusal("PUT", *path, body=unknown)
+    assert refused == Refusal(404, "unknown_message_id", "last_message_id")

@@ -8,6 +8,7 @@ import msgspec
 
 from agentstepper_nb.protocol.error_codes import CODES
 from agentstepper_nb.protocol.runtime_requests import (
+    AgentSearch,
     NewAction,
     NewConversation,
     NewMessage,
@@ -34,6 +35,7 @@ FORMS = {
     "GET actions": ActionQuery,
     "GET agent-state": StateQuery,
     "GET agent-steps": StepQuery,
+    "GET agent-search": AgentSearch,
     "POST conversations": NewConversation,
     "GET conversations": ConversationQuery,
     "PATCH conversations/ID": SetConversation,
@@ -49,14 +51,15 @@ ELSEWHERE = {"limit", "offset"}
 def rows() -> dict[str, str]:
     """The table of requests: what each takes."""
     found = re.findall(
-        r"^\| `(GET|POST|PATCH|DELETE|GET`, `PATCH) ([^`]+)` \| (.*?) \|", TEXT, re.M
+        r"^\| `(GET|POST|PUT|PATCH|DELETE|GET`, `PATCH) ([^`]+)` \| (.*?) \|", TEXT, re.M
     )
     return {f"{method.split()[-1].strip('`')} {path}": takes for method, path, takes in found}
 
 
 def test_every_path_is_on_the_page() -> None:
     told = {
-        re.sub(r"/(ID|PID|AGENT)\b", "/([^/]+)", request.partition(" ")[2]) for request in rows()
+        re.sub(r"/(ID|PID|AGENT|SESSION)\b", "/([^/]+)", request.partition(" ")[2])
+        for request in rows()
     }
     paths = {
         path.removeprefix("/agentstepper/api/")
@@ -91,4 +94,4 @@ async def test_the_example(agents: RuntimeApi, manual_sessions: ManualSessions) 
     response = await agents.fetch("POST", "actions", body=body[1])
     assert response.code == 201
     asked = dict(pair.split("=") for pair in query[1].split("&"))
-    assert await agents("GET", "agent-steps", **asked) == {"steps": []}
+    assert await agents("GET", "agent-steps", **asked) == {"steps": [], "more": False}

@@ -13,6 +13,8 @@ from tests.server.agents import ManualSessions, Refusal, RuntimeApi
 
 READS = [
     ("GET", ["agent-steps"]),
+    ("GET", ["agent-search"]),
+    ("GET", ["agent-status"]),
     ("GET", ["agent-state"]),
     ("GET", ["agents", "a1", "sessions"]),
     ("GET", ["actions"]),
@@ -21,14 +23,19 @@ READS = [
     ("GET", ["conversations", "x"]),
     ("GET", ["conversations", "x", "participants"]),
     ("GET", ["conversations", "x", "messages"]),
+    ("GET", ["conversations", "x", "cursor"]),
 ]
 WRITES = [
     ("POST", ["actions"]),
+    ("POST", ["actions", "x", "retry"]),
+    ("POST", ["actions", "x", "discard"]),
+    ("POST", ["agent-state", "x", "retry"]),
     ("POST", ["conversations"]),
     ("PATCH", ["conversations", "x"]),
     ("POST", ["conversations", "x", "participants"]),
     ("DELETE", ["conversations", "x", "participants", "p"]),
     ("POST", ["conversations", "x", "messages"]),
+    ("PUT", ["conversations", "x", "cursor"]),
 ]
 
 
@@ -67,13 +74,14 @@ async def test_who_may_read_changes_nothing(
 async def test_who_may_read_reads(
     agents: RuntimeApi, manual_sessions: ManualSessions, granted: set[str]
 ) -> None:
-    assert await agents("GET", "agent-steps") == {"steps": []}
-    assert await agents("GET", "agent-state") == {"states": []}
-    assert await agents("GET", "actions") == {"actions": []}
-    assert await agents("GET", "conversations") == {"conversations": []}
+    assert await agents("GET", "agent-steps") == {"steps": [], "more": False}
+    assert await agents("GET", "agent-state") == {"states": [], "more": False}
+    assert await agents("GET", "actions") == {"actions": [], "more": False}
+    assert await agents("GET", "conversations") == {"conversations": [], "more": False}
     for _, path in READS:
         if len(path) > 1:
-            assert (await agents.expect_refusal("GET", *path)).status == 404
+            query = {"session_id": "s"} if path[-1] == "cursor" else {}
+            assert (await agents.expect_refusal("GET", *path, **query)).status == 404
 
 
 @pytest.mark.parametrize("granted", [set()])
@@ -98,7 +106,7 @@ async def test_a_cookie_alone_changes_nothing(
             headers={"Cookie": cookie, "Authorization": "none"},
         )
     assert caught.value.code == 403
-    assert await agents("GET", "conversations") == {"conversations": []}
+    assert await agents("GET", "conversations") == {"conversations": [], "more": False}
 
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "actions"), ("DELETE", "agent-steps")])

@@ -14,6 +14,8 @@ from agentstepper_nb.hub import view_queries, views_v2
 from agentstepper_nb.protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
+    EditRuleDeleted,
+    EditRuleSaved,
     EndedRunLoaded,
     HaltPointAnswered,
     HaltPointEdited,
@@ -36,6 +38,8 @@ FOR_A_RESTART: Final = {
     EndedRunLoaded,
     BreakpointSaved,
     BreakpointDeleted,
+    EditRuleSaved,
+    EditRuleDeleted,
     PricesSet,
 }
 #: Told as the row of their halt point, or not at all.

@@ -31,7 +31,14 @@ class Row:
 
 ANYTHING = "*"
 # Leaves that every package may import.
-EVERYWHERE = ("errors", "entry_point_loader", "own_queries", "suggestions", "_version")
+EVERYWHERE = (
+    "errors",
+    "entry_point_loader",
+    "json_log",
+    "own_queries",
+    "suggestions",
+    "_version",
+)
 # Who may import the protocol handles its values, and those are msgspec's.
 WITH_PROTOCOL = "msgspec"
 
@@ -39,6 +46,7 @@ TABLE = {
     "_version": Row(),
     "errors": Row(),
     "entry_point_loader": Row(),
+    "json_log": Row(),
     "own_queries": Row(pure=True),
     "suggestions": Row(pure=True),
     "protocol": Row(third_party={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
@@ -51,11 +59,15 @@ TABLE = {
             "filelock": "store.folder_lock",
             "lancedb": "store.lance",
             "pyarrow": "store.lance",
+            "psycopg": "store.runtime.postgres",
+            "croniter": "store.runtime.schedules",
         },
     ),
     "discover": Row(third_party={"jupyter_core": "", "filelock": "discover.tokens"}),
     # Where the built JavaScript lies.
     "static_files": Row(),
+    # Logs and transcripts, of which each line is written as it comes.
+    "line_file": Row(third_party={"filelock": ""}),
     "sdk": Row(
         packages=("protocol", "core.breakpoints", "discover", "llm_wire", "rpc.backoff"),
         on_use=("models.provider",),
@@ -100,26 +112,57 @@ TABLE = {
             "models.provider",
             "rpc",
         ),
-        third_party={"websockets": "", "uuid_utils": ""},
+        third_party={
+            "websockets": "",
+            "uuid_utils": "",
+            "genai_prices": "hub.model_info",
+            "prometheus_client": "hub.metrics",
+        },
     ),
     # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
     "history": Row(
         packages=("protocol", "core", "store", "discover", "sdk.handshake"),
         third_party={"pandas": "", "uuid_utils": ""},
     ),
+    # Agents run again on what was recorded of them.
+    "replay": Row(
+        packages=(
+            "protocol",
+            "core.next_actions",
+            "sdk",
+            "history",
+            "discover",
+            "store.atomic_files",
+        ),
+        on_use=("instrument",),
+    ),
+    # pytest's own plugin loads it in each process: the rest costs nothing until a test is marked.
+    "pytest_plugin": Row(on_use=("replay",), third_party={"pytest": ""}),
     # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
-    "breakpoints": Row(packages=("protocol", "discover"), on_use=("sdk.handshake",)),
+    "breakpoints": Row(
+        packages=("protocol", "core.breakpoints", "discover"), on_use=("sdk.handshake",)
+    ),
     # The public names that extensions need.
     "extend": Row(packages=("protocol", "core", "hub")),
     "runtime": Row(
         packages=("protocol", "sdk", "store", "models", "llm_wire", "rpc", "worker", "discover"),
     ),
     # Processes that dial in and serve what the Core's own must not run.
-    "worker": Row(packages=("protocol", "discover", "rpc")),
+    "worker": Row(
+        packages=("protocol", "discover", "rpc"), third_party={"websockets": "worker.run_relay"}
+    ),
     # Requests both ways over one connection: for workers and for clients.
     "rpc": Row(packages=("protocol", "discover"), third_party={"websockets": ""}),
+    # Workers and agents on a Dask cluster.
+    "fleet": Row(
+        packages=("protocol", "discover", "rpc", "sdk", "instrument", "breakpoints"),
+        third_party={"distributed": "", "cloudpickle": ""},
+    ),
     "coding": Row(
-        packages=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+        packages=(
+            *("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+            "line_file",
+        ),
         third_party={
             "regex": "coding.tools.search",
             "pathspec": "coding.tools.search",
@@ -127,7 +170,10 @@ TABLE = {
         },
     ),
     "chat": Row(
-        packages=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+        packages=(
+            *("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+            "line_file",
+        ),
         third_party={"jwt": "chat.remote.tokens", "filelock": ""},
     ),
     # traitlets is how the Jupyter server and widgets are configured and synced.

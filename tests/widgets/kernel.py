@@ -68,24 +68,30 @@ class Kernel:
             self.close()
             raise
 
-    def run(self, code: str, *during: Callable[[], object], on: str = "READY") -> CellResult:
+    def run(
+        self, code: str, *during: Callable[[], object], on: str = "READY", until: str = ""
+    ) -> CellResult:
         """Run a cell to its end.
 
         Args:
             code: Its text.
             during: What to do meanwhile: each when the cell has printed the word once more.
             on: The word.
+            until: What else the cell prints. A thread of ipykernel reads what processes print, and
+                may publish it after the cell's end.
         """
         todo = list(during)
         id = self.client.execute(code, stop_on_error=False)
         ran = CellResult()
-        while True:
+        is_idle = False
+        while not is_idle or until not in ran.text:
             message = self.client.get_iopub_msg(timeout=TIMEOUT_S)
             if message["parent_header"].get("msg_id") != id:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
-                break
+                is_idle = True
+                continue
             ran.outputs.append((kind, content))
             for _ in range(content.get("text", "").count(on) if todo else 0):
                 todo.pop(0)()

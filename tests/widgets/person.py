@@ -97,6 +97,11 @@ class KernelTestView:
         self._send(command)
         self._expect(v2.CommandDone)
 
+    def ask(self, command: Any, kind: type[Message]) -> Message:
+        """Send a command and give its answer."""
+        self._send(command)
+        return self._expect(kind)
+
     def _send(self, message: Any) -> None:
         self._sent += 1
         self._socket.send(v2.from_ui.encode(message, self._sent, "c"))

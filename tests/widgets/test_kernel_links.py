@@ -12,8 +12,12 @@ import pytest
 
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.envelope import VERSION
-from agentstepper_nb.widgets import comm_links
-from agentstepper_nb.widgets.comm_links import MAX_LINKS, CommLinks
+from agentstepper_nb.widgets.comm_links import (
+    DEFAULT_LINK_BATCHES,
+    MAX_LINKS,
+    CommLinks,
+    LinkBatches,
+)
 from agentstepper_nb.widgets.kernel_core import KernelCore
 
 TIMEOUT_S = 30
@@ -23,9 +27,9 @@ HELLO = v2.from_ui.encode(v2.UiHello(version=VERSION, client="test"), 1, "hello"
 class LinkedWidget:
     """A widget's links, and what they send."""
 
-    def __init__(self, core: KernelCore) -> None:
+    def __init__(self, core: KernelCore, batches: LinkBatches = DEFAULT_LINK_BATCHES) -> None:
         self.posted: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self.links = CommLinks(core, self.posted.put)
+        self.links = CommLinks(core, self.posted.put, batches)
 
     def send_message(self, link: str, op: str, **more: Any) -> None:
         self.links.receive({"link": link, "op": op, **more})
@@ -82,10 +86,8 @@ def test_links_do_not_mix(widget: LinkedWidget) -> None:
     assert widget.received()["link"] == "a"
 
 
-def test_what_is_said_together_is_sent_together(
-    widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 0.5)
+def test_what_is_said_together_is_sent_together(core: KernelCore) -> None:
+    widget = LinkedWidget(core, LinkBatches(delay_s=0.5))
     widget.send_message("a", "open")
     widget.send_message("a", "text", text=HELLO)
     for number in range(2, 30):
@@ -97,11 +99,8 @@ def test_what_is_said_together_is_sent_together(
     assert [json.loads(text)["n"] for text in texts] == list(range(1, 30))
 
 
-def test_what_is_large_is_sent_at_once(
-    widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 3600)
-    monkeypatch.setattr(comm_links, "MAX_BATCH_CHARS", 10)
+def test_what_is_large_is_sent_at_once(core: KernelCore) -> None:
+    widget = LinkedWidget(core, LinkBatches(delay_s=3600, max_chars=10))
     widget.open_link("a")
 
 
@@ -131,8 +130,8 @@ def test_the_widget_closes(widget: LinkedWidget) -> None:
     assert widget.closed("a")[0] == 1001
 
 
-def test_a_message_that_is_too_large(widget: LinkedWidget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm_links, "MAX_MESSAGE_BYTES", 2 * 1024 * 1024)
+def test_a_message_that_is_too_large(core: KernelCore) -> None:
+    widget = LinkedWidget(core, LinkBatches(max_received_bytes=2 * 1024 * 1024))
     widget.open_link("a")
     for _ in range(3):
         widget.send_message("a", "text", text="ä" * 400_000, more=True)  # 800,000 bytes

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 
+from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
+from agentstepper_nb.protocol.start_methods import CellStart
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.person import KernelTestView
@@ -33,6 +36,16 @@ def test_a_cell_without_an_agent(kernel: Kernel, person: KernelTestView) -> None
     assert kernel.run("_, dbg").value.startswith("(42, <AgentStepper 'My notebook', closed>")
     run = person.wait_until_ended()
     assert (run.program, run.ending) == ("My notebook", RunEnding.FINISHED)
+
+
+def test_a_run_says_which_cell_it_is(
+    kernel: Kernel, person: KernelTestView, core: AgentStepperCore
+) -> None:
+    assert kernel.run("%%step 'two words' --main\nx = 41\nx + 1").status == "ok"
+    reading = core.hub.store.agent_credentials(person.wait_until_ended().id)
+    credentials = asyncio.run_coroutine_threadsafe(reading, core.loop).result()
+    assert credentials is not None
+    assert credentials.start == CellStart(source="x = 41\nx + 1\n", line="'two words' --main")
 
 
 def test_the_view_stands_above_the_output(kernel: Kernel, person: KernelTestView) -> None:
@@ -63,9 +76,7 @@ def test_lines_that_are_wrong(
     before = len(person.runs)
     ran = kernel.run(f"%%step {line}\nraise SystemError")
     assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "usage: %%step [--main | --background | --input] [--workspace DIR] [name]" in str(
-        ran.outputs
-    )
+    assert "usage: %%step [--main | --background | --input] [--workspace DIR]" in str(ran.outputs)
     assert len(person.runs) == before
 
 
@@ -233,7 +244,8 @@ def test_output_of_what_the_cell_starts(kernel: Kernel) -> None:
         "from IPython.display import display\n"
         "display('shown')\n"
         "print('err', file=sys.stderr)\n"
-        "_ = subprocess.run(['echo', 'child'])"
+        "_ = subprocess.run(['echo', 'child'])",
+        until="child",
     )
     assert {"child", "err"} <= set(ran.text.split())
     assert "'shown'" in str(ran.outputs)

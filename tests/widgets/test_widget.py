@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import traitlets
 
-from agentstepper_nb import static_files
 from agentstepper_nb.static_files import NotBuiltError, find_built_file
 from agentstepper_nb.widgets import DebuggerWidget, display_view
 
@@ -47,16 +46,14 @@ def test_show_displays_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("manifest", [None, "", "[]", "{}", '{"app": null}', '{"app": "gone.js"}'])
-def test_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str | None) -> None:
-    monkeypatch.setattr(static_files, "STATIC_FOLDER", tmp_path)
+def test_not_built(tmp_path: Path, manifest: str | None) -> None:
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest)
     with pytest.raises(NotBuiltError, match="make js"):
-        find_built_file("app")
+        find_built_file("app", tmp_path)
 
 
-def test_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_files, "STATIC_FOLDER", tmp_path)
+def test_built(tmp_path: Path) -> None:
     (tmp_path / "app.1.js").touch()
     (tmp_path / "manifest.json").write_text('{"app": "app.1.js"}')
-    assert find_built_file("app") == "app.1.js"
+    assert find_built_file("app", tmp_path) == "app.1.js"

@@ -68,8 +68,10 @@ class EndpointAgent(StreamingAgent):
             \"\"\"Say what the weather is like in a city.\"\"\"
             ...
 
-        Endpoint("gpt-5-mini", tools=[weather])
-        Endpoint("qwen3", base_url="http://127.0.0.1:8080/v1", agent_type="STRUCTURED_CHAT")
+        EndpointAgent("gpt-5-mini", tools=[weather])
+        EndpointAgent(
+            "qwen3", base_url="http://127.0.0.1:8080/v1", agent_type="STRUCTURED_CHAT"
+        )
 
     The model's text is told as it comes. Each question to it and each call of a tool is an event in the
     debugger; an answer that is edited there takes the place of what was told. A SUPERVISOR or CREW has a

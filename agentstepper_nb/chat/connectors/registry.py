@@ -42,8 +42,8 @@ def make_connector(
 
     ::
 
-        connector("coding", workspace=".", provider="openai", model="gpt-5-mini")
-        connector(my_function, name="helper", role="THOUGHT")
+        make_connector("coding", workspace=".", provider="openai", model="gpt-5-mini")
+        make_connector(my_function, name="helper", role="THOUGHT")
 
     Args:
         agent: One; or a subclass of `InterpreterABC`, a function that answers messages, or the name of

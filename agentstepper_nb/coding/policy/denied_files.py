@@ -47,17 +47,24 @@ class DeniedFiles(NamedTuple):
     read_only: tuple[Path, ...] = ()
 
 
-def find_denied_files(rules: PolicyRulesFile, root: Path) -> DeniedFiles:
+def find_denied_files(
+    rules: PolicyRulesFile,
+    root: Path,
+    max_entries: int = ENTRY_LIMIT,
+    max_files: int = FILE_LIMIT,
+) -> DeniedFiles:
     """Find the files that deny rules keep from commands. The workspace is looked through once.
 
     Args:
         rules: The book of rules.
         root: The workspace's folder, without links.
+        max_entries: Files and folders of the workspace that are looked at.
+        max_files: Files that a sandbox is told to hide or hold.
 
     Raises:
         PolicyRulesError: The book can't be read, or the workspace has too many files to be looked at.
     """
-    denials = FileDenials(rules, root)
+    denials = FileDenials(rules, root, max_entries, max_files)
     hidden, kept = denials.list_files(for_reading=True), denials.list_files(for_reading=False)
     return DeniedFiles(hidden, tuple(path for path in kept if path not in set(hidden)))
 
@@ -68,9 +75,18 @@ class FileDenials:
     Args:
         rules: The book of rules; changes in it hold at once.
         root: The workspace's folder, without links.
+        max_entries: Files and folders of the workspace that are looked at for a rule.
+        max_files: Files that `list_files` gives at most.
     """
 
-    def __init__(self, rules: PolicyRulesFile, root: Path) -> None:
+    def __init__(
+        self,
+        rules: PolicyRulesFile,
+        root: Path,
+        max_entries: int = ENTRY_LIMIT,
+        max_files: int = FILE_LIMIT,
+    ) -> None:
+        self._max_entries, self._max_files = max_entries, max_files
         self._rules = rules
         self._root = root
         self._should_fold_case = is_case_insensitive(root)
@@ -140,15 +156,15 @@ class FileDenials:
         """The files that rules keep from being read, or from being changed, with all their names.
 
         Raises:
-            PolicyRulesError: As for `find_rule_for_call`, or rules name more than `FILE_LIMIT` files.
+            PolicyRulesError: As for `find_rule_for_call`, or rules name more than `max_files` files.
         """
         applies = _denies_reading if for_reading else _denies_writing
         rules = {rule.id for rule in self._read_path_rules() if applies(rule)}
         found = self._get_index().paths(rules) if rules else []
-        if len(found) > FILE_LIMIT:
+        if len(found) > self._max_files:
             raise PolicyRulesError(
                 f"Deny rules name {len(found):,} files in {self._root}, but only "
-                f"{FILE_LIMIT:,} can be hidden from commands. Write rules that name fewer "
+                f"{self._max_files:,} can be hidden from commands. Write rules that name fewer "
                 "files: `agentstepper policy list` lists the rules."
             )
         return tuple(self._root / path for path in found)
@@ -171,7 +187,7 @@ class FileDenials:
                 of, made, index = self._index
                 if of == signature and now - made < _INDEX_TTL_S:
                     return index
-            index = _Index(self._root, rules, self._should_fold_case)
+            index = _Index(self._root, rules, self._should_fold_case, self._max_entries)
             self._index = (signature, time.monotonic(), index)
             return index
 
@@ -215,13 +231,15 @@ class _Entry(NamedTuple):
 class _Index:
     """Which files rules name, by device and inode."""
 
-    def __init__(self, root: Path, rules: Sequence[PolicyRule], should_fold_case: bool) -> None:
+    def __init__(
+        self, root: Path, rules: Sequence[PolicyRule], should_fold_case: bool, max_entries: int
+    ) -> None:
         self._root = root
         self._rules = rules
         self._should_fold_case = should_fold_case
         self._named: dict[_Id, dict[str, PolicyRule]] = {}
         self._names: dict[_Id, list[str]] = {}
-        self._build()
+        self._build(list(_entries(root, max_entries)))
 
     def find_rules(self, id: _Id) -> Iterable[PolicyRule]:
         """The rules that name a file."""
@@ -234,8 +252,7 @@ class _Index:
         )
         return sorted(path for some in found for path in some)
 
-    def _build(self) -> None:
-        entries = list(_entries(self._root))
+    def _build(self, entries: Sequence[_Entry]) -> None:
         behind: list[tuple[PolicyRule, PathParts]] = []  # what links lead to that rules name
         for entry in entries:
             for rule in self._rules:
@@ -267,11 +284,11 @@ class _Index:
         return (Path(real).relative_to(self._root).parts,) if inside else ()
 
 
-def _entries(root: Path) -> Iterator[_Entry]:
+def _entries(root: Path, max_entries: int) -> Iterator[_Entry]:
     """The files and links of a workspace. Folders that can't be read have none.
 
     Raises:
-        PolicyRulesError: There are more than `ENTRY_LIMIT`.
+        PolicyRulesError: There are more than `max_entries`.
     """
     todo: list[PathParts] = [()]
     seen = 0
@@ -283,9 +300,9 @@ def _entries(root: Path) -> Iterator[_Entry]:
         except OSError:
             continue
         seen += len(listed)
-        if seen > ENTRY_LIMIT:
+        if seen > max_entries:
             raise PolicyRulesError(
-                f"{root} has more than {ENTRY_LIMIT:,} files and folders, too many to look "
+                f"{root} has more than {max_entries:,} files and folders, too many to look "
                 "for the files of deny rules. Work in a folder below, or remove the rules "
                 "with a path: `agentstepper policy list`."
             )

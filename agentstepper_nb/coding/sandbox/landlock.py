@@ -24,7 +24,9 @@ from .visible_paths import find_own_python, find_visible_paths, select_outermost
 MAX_GRANTS: Final = 20_000
 
 
-def split_around_exclusions(root: Path, exclusions: Iterable[Path]) -> tuple[list[str], list[str]]:
+def split_around_exclusions(
+    root: Path, exclusions: Iterable[Path], max_grants: int = MAX_GRANTS
+) -> tuple[list[str], list[str]]:
     """Part a folder so that some paths in it can be left out.
 
     Links are left out: what they lead to is granted by its own path, or isn't.
@@ -32,6 +34,7 @@ def split_around_exclusions(root: Path, exclusions: Iterable[Path]) -> tuple[lis
     Args:
         root: A folder or file, absolute, without links.
         exclusions: What is left out, with all below it.
+        max_grants: Entries that are granted one by one at most.
 
     Returns:
         What can be granted with all below it, and the folders that are parted: of those only the names
@@ -48,10 +51,10 @@ def split_around_exclusions(root: Path, exclusions: Iterable[Path]) -> tuple[lis
     opened: list[str] = []
     for path, is_parted in _entries(str(root), parted, names):
         (opened if is_parted else fully_granted).append(path)
-        if len(fully_granted) > MAX_GRANTS:
+        if len(fully_granted) > max_grants:
             raise SandboxError(
                 f"Landlock can't confine the command: beside what is protected, {opened[-1]!r} and the "
-                f"folders above it have more than {MAX_GRANTS:,} entries, each of which needs a grant "
+                f"folders above it have more than {max_grants:,} entries, each of which needs a grant "
                 "of its own. Move entries to folders below, or use bubblewrap."
             )
     return fully_granted, opened

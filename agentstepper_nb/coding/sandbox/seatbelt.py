@@ -70,11 +70,12 @@ class Seatbelt(Sandbox):
 
     name = "seatbelt"
 
-    def __init__(self, limits: ResourceLimits | None = None) -> None:
-        if not PROGRAM.exists():
+    def __init__(self, limits: ResourceLimits | None = None, program: Path = PROGRAM) -> None:
+        if not program.exists():
             raise SandboxError(
-                f"Seatbelt can't confine commands: {PROGRAM} is missing. It is a part of macOS."
+                f"Seatbelt can't confine commands: {program} is missing. It is a part of macOS."
             )
+        self._program = program
         super().__init__(limits)
 
     @property
@@ -88,8 +89,8 @@ class Seatbelt(Sandbox):
     ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.prepare_command`."""
         spec = LaunchSpec(
-            program=str(PROGRAM),
-            argv=[PROGRAM.name, "-p", make_profile(access), *argv],
+            program=str(self._program),
+            argv=[self._program.name, "-p", make_profile(access), *argv],
             parent_death_fd=-1,
             grace_s=GRACE_S,
         )

@@ -44,7 +44,7 @@ def open_repository(
         WorkspaceError: git is missing or too old.
         GitError: The repository's settings can't be read.
     """
-    owner = OuterRepository.find(workspace.root)
+    owner = OuterRepository.find(workspace.root, workspace.git_timeout_s)
     if owner is None:
         return None
     return owner.git().with_config(config or {})
@@ -165,9 +165,16 @@ _NAMES: Final = ("--name-only", "--no-renames", "-z")
 
 
 class _GitTool(FileTool[ArgsT]):
-    """The base of tools that ask git of the workspace's repository."""
+    """The base of tools that ask git of the workspace's repository.
+
+    Args:
+        max_output_bytes: Bytes of git's answer that are read.
+    """
 
     config: ClassVar[Mapping[str, str]] = {}  # settings beside the disarming ones
+
+    def __init__(self, max_output_bytes: int = MAX_OUTPUT_BYTES) -> None:
+        self._max_output_bytes = max_output_bytes
 
     def run_blocking(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """Ask git; what git says of a failure is the result."""
@@ -182,6 +189,13 @@ class _GitTool(FileTool[ArgsT]):
     @abstractmethod
     def run_git(self, git: Git, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
+
+    def _read(self, git: Git, command: Sequence[str]) -> dict[str, Any]:
+        """What git says, up to the limit."""
+        name, limit = command[0], self._max_output_bytes
+        out = git.read(*command, size_bytes=limit + 1)
+        more = {"more": "Ask for one path."} if len(out) > limit else {}
+        return {name: out[:limit].decode("utf-8", "replace"), **more}
 
 
 def _inside(ctx: ToolContext, path: str) -> str:
@@ -208,7 +222,7 @@ class GitStatus(_GitTool[GitStatusArgs]):
     def run_git(self, git: Git, args: GitStatusArgs, ctx: ToolContext) -> ToolResult:
         """Ask for the status."""
         options = ("--short", "--branch", "--untracked-files=normal")
-        return ToolResult.success(_read_git(git, ["status", *options, "--", "."]))
+        return ToolResult.success(self._read(git, ["status", *options, "--", "."]))
 
 
 class GitDiffArgs(Struct):
@@ -239,7 +253,7 @@ class GitDiff(_GitTool[GitDiffArgs]):
         base = [] if args.base is None else [_commit(git, args.base)]
         if "" in base:
             return ToolResult.failure(f"There is no commit {args.base!r}.")
-        named = _read_git(git, ["diff", *options, *_NAMES, *base, "--", path])
+        named = self._read(git, ["diff", *options, *_NAMES, *base, "--", path])
         if "more" in named:
             return ToolResult.failure("Too many files: ask for one path.")
         names = named["diff"].split("\0")[:-1]
@@ -247,7 +261,7 @@ class GitDiff(_GitTool[GitDiffArgs]):
         paths = [path] if len(readable) == len(names) else readable
         data: dict[str, Any] = {"diff": ""}
         if paths:  # without any git would take all
-            data = _read_git(git, ["diff", *options, *base, "--", *paths])
+            data = self._read(git, ["diff", *options, *base, "--", *paths])
             if not args.staged:
                 data["diff"] = limit_diff_to_workspace(data["diff"], ctx.workspace)
         return ToolResult.success(data | describe_omitted_files(len(names) - len(readable)))
@@ -259,14 +273,6 @@ def _commit(git: Git, name: str) -> str:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return git.run("rev-parse", *options, allowed_statuses=(0, 1, 128)).decode().strip()
-
-
-def _read_git(git: Git, command: Sequence[str]) -> dict[str, Any]:
-    """What git says, up to the limit."""
-    name = command[0]
-    out = git.read(*command, size_bytes=MAX_OUTPUT_BYTES + 1)
-    more = {"more": "Ask for one path."} if len(out) > MAX_OUTPUT_BYTES else {}
-    return {name: out[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"), **more}
 
 
 #: Files that one commit takes: they are named one by one.

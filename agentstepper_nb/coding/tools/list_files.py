@@ -107,7 +107,11 @@ class ListFilesArgs(Struct):
 
 
 class ListFiles(FileTool[ListFilesArgs]):
-    """Lists files and folders."""
+    """Lists files and folders.
+
+    Args:
+        max_entries: Names that are listed at most.
+    """
 
     name = "list_files"
     description = (
@@ -117,6 +121,9 @@ class ListFiles(FileTool[ListFilesArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = ListFilesArgs
 
+    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
+
     def run_blocking(self, args: ListFilesArgs, ctx: ToolContext) -> ToolResult:
         """List them."""
         options = ListingOptions(
@@ -125,17 +132,15 @@ class ListFiles(FileTool[ListFilesArgs]):
             include_hidden=args.hidden,
             include_ignored=args.ignored,
         )
-        found = list(
-            islice(walk_files(ctx.workspace, options, ctx.cancellation.is_set), MAX_ENTRIES + 1)
-        )
+        limit = self._max_entries
+        walked = walk_files(ctx.workspace, options, ctx.cancellation.is_set)
+        found = list(islice(walked, limit + 1))
         data: dict[str, Any] = {
             "path": args.path,
-            "entries": sorted(map(_line, found[:MAX_ENTRIES])),
+            "entries": sorted(map(_line, found[:limit])),
         }
-        if len(found) > MAX_ENTRIES:
-            data["more"] = (
-                f"There are more than {MAX_ENTRIES}: list a folder below, or fewer levels."
-            )
+        if len(found) > limit:
+            data["more"] = f"There are more than {limit}: list a folder below, or fewer levels."
         return ToolResult.success(data)
 
 

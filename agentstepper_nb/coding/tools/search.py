@@ -69,7 +69,12 @@ def find_ripgrep(workspace: Path) -> str | None:
 
 
 def search_by_ripgrep(
-    program: str, root: Path, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
+    program: str,
+    root: Path,
+    args: SearchArgs,
+    files: Iterable[str],
+    cancelled: Callable[[], bool],
+    timeout_s: float = SEARCH_TIMEOUT_S,
 ) -> Iterator[SearchMatch]:
     """Find the lines that match, file by file, with ripgrep.
 
@@ -79,12 +84,13 @@ def search_by_ripgrep(
         args: What to look for.
         files: Where.
         cancelled: Asked now and then whether to end early.
+        timeout_s: Seconds that it may take.
 
     Raises:
         PatternError: ripgrep doesn't know such expressions.
         SearchTimeoutError: It takes too long.
     """
-    deadline = time.monotonic() + SEARCH_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     files = iter(files)
     while (batch := list(islice(files, _BATCH_FILES))) and not cancelled():
         command = [program, *_options(args), f"--regexp={args.pattern}", "--", *batch]
@@ -134,7 +140,11 @@ def _rows(command: Sequence[str], root: Path, deadline: float) -> Iterator[tuple
 
 
 def search_in_python(
-    workspace: LocalWorkspace, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
+    workspace: LocalWorkspace,
+    args: SearchArgs,
+    files: Iterable[str],
+    cancelled: Callable[[], bool],
+    timeout_s: float = SEARCH_TIMEOUT_S,
 ) -> Iterator[SearchMatch]:
     """Find the lines that match, file by file, with `regex`, which can be told when to give up.
 
@@ -143,12 +153,13 @@ def search_in_python(
         args: What to look for.
         files: Where.
         cancelled: Asked at each file whether to end early.
+        timeout_s: Seconds that it may take.
 
     Raises:
         PatternError: It is no expression.
         SearchTimeoutError: It takes too long.
     """
-    deadline = time.monotonic() + SEARCH_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     text = regex.escape(args.pattern) if args.literal else args.pattern
     try:
         pattern = regex.compile(text, regex.IGNORECASE if args.ignore_case else 0)
@@ -218,7 +229,11 @@ class SearchArgs(Struct):
 
 
 class SearchFiles(FileTool[SearchArgs]):
-    """Looks for text in files."""
+    """Looks for text in files.
+
+    Args:
+        timeout_s: Seconds that one search may take.
+    """
 
     name = "search"
     description = (
@@ -229,19 +244,21 @@ class SearchFiles(FileTool[SearchArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = SearchArgs
 
+    def __init__(self, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+
     def run_blocking(self, args: SearchArgs, ctx: ToolContext) -> ToolResult:
         """Look for it."""
         files = list(islice(_files(args, ctx), MAX_FILES))
         readable = [path for path in files if not ctx.workspace.is_denied(path)]
         try:
-            found = list(islice(_matches(args, readable, ctx), args.limit + 1))
+            found = list(islice(_matches(args, readable, ctx, self._timeout_s), args.limit + 1))
         except PatternError as error:
             return ToolResult.failure(f"This is no regular expression: {error}. Or set `literal`?")
         except SearchTimeoutError:
             return ToolResult.failure(
-                f"The search took more than {SEARCH_TIMEOUT_S:.0f} seconds: "
-                "use a simpler expression, or look "
-                "in fewer files."
+                f"The search took more than {self._timeout_s:.0f} seconds: "
+                "use a simpler expression, or look in fewer files."
             )
         text = "".join(_shown(ctx.workspace, found[: args.limit], args.context))
         data: dict[str, Any] = {"matches": min(len(found), args.limit), "text": text}
@@ -250,18 +267,22 @@ class SearchFiles(FileTool[SearchArgs]):
         return ToolResult.success(data | describe_omitted_files(len(files) - len(readable)))
 
 
-def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[SearchMatch]:
+def _matches(
+    args: SearchArgs, files: list[str], ctx: ToolContext, timeout_s: float
+) -> Iterator[SearchMatch]:
     """The matches, by ripgrep if it can: it has no look-around and no back references."""
     cancelled = ctx.cancellation.is_set
     program = find_ripgrep(ctx.workspace.root)
     if program is not None:
         try:
-            found = search_by_ripgrep(program, ctx.workspace.root, args, files, cancelled)
+            found = search_by_ripgrep(
+                program, ctx.workspace.root, args, files, cancelled, timeout_s
+            )
             yield from _select_existing(ctx.workspace, found)
             return
         except PatternError:
             pass  # Python says what is wrong, or finds nothing wrong
-    yield from search_in_python(ctx.workspace, args, files, cancelled)
+    yield from search_in_python(ctx.workspace, args, files, cancelled, timeout_s)
 
 
 def _select_existing(

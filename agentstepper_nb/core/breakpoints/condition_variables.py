@@ -98,11 +98,15 @@ class ConditionVariables:
         point: The halt point.
         totals: What its run has used so far, it included.
         program: Its run's program.
+        marks: The names of the effect checks that mark it.
     """
 
-    __slots__ = ("_known", "point", "program", "totals")
+    __slots__ = ("_known", "marks", "point", "program", "totals")
 
-    def __init__(self, point: ObservedPoint, totals: UsageTotals, program: str) -> None:
+    def __init__(
+        self, point: ObservedPoint, totals: UsageTotals, program: str, marks: tuple[str, ...] = ()
+    ) -> None:
+        self.marks = marks
         self.point = point
         self.totals = totals
         self.program = program
@@ -248,6 +252,7 @@ VARIABLES: Final[dict[str, Callable[[ConditionVariables], Any]]] = {
     "cost": _cost,
     "data": _data,
     "depth": lambda variables: variables.point.depth,
+    "effect": lambda variables: list(variables.marks),
     "error": _error,
     "error_type": _error_type,
     "kind": _kind,

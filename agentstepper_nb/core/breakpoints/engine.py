@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...errors import ProtocolError
 from ...protocol.breakpoint_rules import BreakpointRule, DryRunOutcome, Reaction
 from ...protocol.data_model import Commit, EventKind, EventSide, FileChange, HaltPoint
 from ...protocol.records import RunHistory
+from ..effects import EffectChecks
 from .condition_variables import ConditionVariables
 from .conditions import load_condition, parse_condition
+from .effect_marks import LazyEffects
 from .evaluation import ConditionError
 from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make_watch
 
@@ -40,10 +43,20 @@ class BreakpointEngine:
     Args:
         program: The run's program.
         breakpoints: In their order; those that are off or for other programs are passed over.
+        workspace: The agent's folder; "" where it has none.
+        make_checks: Makes the effect checks, once a breakpoint asks for them; None: halt points come
+            with their marks.
     """
 
-    def __init__(self, program: str, breakpoints: Iterable[BreakpointRule] = ()) -> None:
+    def __init__(
+        self,
+        program: str,
+        breakpoints: Iterable[BreakpointRule] = (),
+        workspace: str = "",
+        make_checks: Callable[[], EffectChecks] | None = None,
+    ) -> None:
         self._program = program
+        self._effects = LazyEffects(workspace, make_checks)
         self._totals = UsageTotals()
         self._armed: list[_Armed] = []
         self.set(breakpoints)
@@ -59,6 +72,7 @@ class BreakpointEngine:
                     known if known and known.breakpoint == breakpoint else _Armed(breakpoint)
                 )
         self._armed = after  # at once: what interrupts this changes nothing
+        self._effects.enable(each.breakpoint.condition for each in after)
 
     @property
     def has_breakpoints(self) -> bool:
@@ -84,6 +98,11 @@ class BreakpointEngine:
             if armed.watch is not None:
                 armed.watch.record_changed_paths(paths)
 
+    def record_changes(self, changes: tuple[FileChange, ...]) -> None:
+        """As `record_changed_paths`, with what became of the files."""
+        self.record_changed_paths(list_changed_paths(changes))
+        self._effects.record_changes(changes)
+
     def evaluate(self, point: ObservedPoint) -> BreakpointResult:
         """A halt point was reached: to be called once for each of the run, in their order."""
         totals = self._totals  # which watches and conditions read
@@ -92,6 +111,8 @@ class BreakpointEngine:
         if point.usage is not None:
             totals.tokens += (point.usage.input_tokens or 0) + (point.usage.output_tokens or 0)
             totals.cost += point.usage.cost or 0.0
+        is_tool = point.kind is EventKind.TOOL_INVOCATION
+        marks = self._effects.evaluate(point) if is_tool else ()
         variables: ConditionVariables | None = None
         hits: list[str] = []
         halts = False
@@ -99,7 +120,7 @@ class BreakpointEngine:
         for armed in self._armed:
             if not armed.concerns(point, totals):
                 continue
-            variables = variables or ConditionVariables(point, totals, self._program)
+            variables = variables or ConditionVariables(point, totals, self._program, marks)
             try:
                 if armed.hits(variables):
                     hits.append(armed.breakpoint.id)
@@ -210,6 +231,11 @@ def observe_halt_point(halt_point: HaltPoint) -> ObservedPoint:
         failure=halt_point.failure,
         usage=halt_point.usage,
         label=halt_point.label,
+        event=halt_point.event,
+        seq=halt_point.seq,
+        marks=None
+        if halt_point.effects is UNSET
+        else tuple(mark.check for mark in halt_point.effects.marks),
     )
 
 
@@ -230,7 +256,10 @@ def dry_run(
     """
     check_breakpoint(breakpoint)
     breakpoints = BreakpointEngine(
-        history.run.program, [replace(breakpoint, program="*", enabled=True)]
+        history.run.program,
+        [replace(breakpoint, program="*", enabled=True)],
+        history.run.workspace or "",
+        EffectChecks,  # an older Core made no marks
     )
     hits: list[int] = []
     rows = total = 0
@@ -253,7 +282,7 @@ def evaluate_history(
     """Tell breakpoints of a recorded run, as they would have been told while it ran."""
     for step in _order_history(history):
         if isinstance(step, Commit):
-            breakpoints.record_changed_paths(list_changed_paths(step.changes))
+            breakpoints.record_changes(step.changes)
         else:
             yield step, breakpoints.evaluate(observe_halt_point(step))
 

@@ -50,6 +50,25 @@ class TextPattern:
                 f"the search for {self._text!r} takes too long: use a simpler pattern"
             ) from None
 
+    def replace_in(self, text: str, replacement: str) -> str:
+        """A text with all that the expression matches replaced.
+
+        Args:
+            text: The text.
+            replacement: What stands in its place; a backslash and a number are a group.
+
+        Raises:
+            ConditionError: The replacement names no group, or to replace takes too long.
+        """
+        try:
+            return str(self._compiled.sub(replacement, text, timeout=_TIMEOUT))
+        except (TimeoutError, MemoryError, RecursionError):
+            raise ConditionError(
+                f"to replace {self._text!r} takes too long: use a simpler pattern"
+            ) from None
+        except Exception as failed:  # regex.error, which is imported where it is needed
+            raise ConditionError(f"the replacement can't be read: {failed}") from None
+
 
 def _compile(text: str) -> Any:
     import regex  # costs a start-up what few need

@@ -35,6 +35,9 @@ class ObservedPoint(NamedTuple):
     failure: Failure | None = None
     usage: Usage | None = None
     label: AgentLabel | None = None
+    event: str = ""  # its event's id
+    seq: int = 0  # its row's number, where that is known
+    marks: tuple[str, ...] | None = None  # the effect checks that mark it, where that is known
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:

@@ -5,7 +5,8 @@ Begin reading in `runtime`, then in `service`: what clients and workers request.
 """
 
 from ...protocol.runtime_methods import MethodRight
+from .admission import AdmissionLimits
 from .runtime import Runtime
 from .service import RuntimeService
 
-__all__ = ["MethodRight", "Runtime", "RuntimeService"]
+__all__ = ["AdmissionLimits", "MethodRight", "Runtime", "RuntimeService"]

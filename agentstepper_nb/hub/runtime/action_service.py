@@ -18,24 +18,36 @@ from ...protocol.runtime import (
     LIVE_STATUSES,
     Action,
     ActionKind,
+    ActionStatus,
     AgentState,
     ConversationMessage,
     ConversationStatus,
-    Participant,
-    ParticipantKind,
     SenderType,
 )
-from ...protocol.runtime_requests import ActionEnqueued, CreateAgentPayload, InputPayload, NewAction
+from ...protocol.runtime_requests import (
+    ActionEnqueued,
+    CreateAgentPayload,
+    InputPayload,
+    NewAction,
+    RetryAgentSession,
+    RetryFailedAction,
+)
 from ...protocol.runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    CreateAgentSession,
+    DiscardAction,
     EnqueueActions,
     PostMessage,
+    RetryAction,
+    RetrySession,
 )
+from ...protocol.session_creation import add_participant, make_creation
+from ...store.runtime import schedules
 from . import lookups
+from .admission import Admission
 from .context import RowUpdates, RuntimeServices, derive_id
-from .conversation_service import make_join_message
 from .payloads import check_payload, encode_payload, refuse_large
+from .unfit_sessions import UnfitSessions
 
 Row = TypeVar("Row", bound=Struct)
 
@@ -45,17 +57,23 @@ class ActionService:
 
     Args:
         context: What it works with.
+        admission: Counts what is under way.
         check_agent: Refuses agents that may not be created here, or gives them as they may; it may
             read the file system.
+        unfit: Ends sessions that are destroyed and that no worker fits.
     """
 
     def __init__(
         self,
         context: RuntimeServices,
+        admission: Admission,
         check_agent: Callable[[CreateAgentPayload], CreateAgentPayload],
+        unfit: UnfitSessions,
     ) -> None:
         self._context = context
+        self._admission = admission
         self._check_agent = check_agent
+        self._unfit = unfit
 
     async def act(self, request: NewAction) -> ActionEnqueued:
         """Enqueue an action; `agent_create` makes its session too.
@@ -69,24 +87,88 @@ class ActionService:
         Raises:
             ProtocolError: `invalid_message`: a field is missing, or the payload has another form.
             CommandError: `unknown_session`, `unknown_agent`, `session_over`; for a creation
-                `unknown_conversation`, `conversation_closed`, `outside_roots`; `too_large`.
+                `unknown_conversation`, `conversation_closed`, `outside_roots`, `session_exists`;
+                `too_large`; `busy`.
         """
         payload = check_payload(request.kind, request.payload)
         refuse_large(request.payload, "payload")
         refuse_large(request.metadata, "metadata")
+        request = await self._find_due_time(request)
         known = await self._known(request.idem_key)
         if known is not None:
             return ActionEnqueued(action=known, session_id=known.session_id, is_new=False)
         if isinstance(payload, CreateAgentPayload):
             return await self._create(request, payload)
         state = await self._target(request)
-        if isinstance(payload, InputPayload) and payload.message_id is None:
+        refusal = await self._admission.find_refusal(request.kind)
+        if refusal is not None:
+            raise refusal
+        with self._admission.admitted(request.kind):
+            return await self._enqueue(request, payload, state)
+
+    async def _enqueue(
+        self, request: NewAction, payload: Struct, state: AgentState
+    ) -> ActionEnqueued:
+        """Enqueue an action for a session that there is."""
+        if isinstance(payload, InputPayload) and payload.message_id is None and _is_once(request):
             message = await self._make_input_message(request, payload, state)
             if message is not None:
                 return await self._post(request, payload, state, message)
         action = self._action(request, payload, state.agent_id, state.session_id)
         stored = (await self._context.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
-        return self._publish_enqueued(action, stored)
+        enqueued = self._publish_enqueued(action, stored)
+        if request.kind is ActionKind.DESTROY:
+            await self._unfit.end_if_unfit(state)
+        return enqueued
+
+    async def retry(self, request: RetryAgentSession) -> AgentState:
+        """Let a session that ended as an error go on; see `RuntimeStore.retry`."""
+        state = await self._context.store.retry(
+            RetrySession(session_id=request.session_id, now=self._context.clock())
+        )
+        self._context.publish(RowUpdates(states=(state,)))
+        return state
+
+    async def retry_action(self, request: RetryFailedAction) -> ActionList:
+        """Enqueue a failed action's payload again; see `RuntimeStore.retry_action`."""
+        retried = await self._context.store.retry_action(
+            RetryAction(id=request.id, new_id=self._context.new_id(), now=self._context.clock())
+        )
+        self._context.publish(RowUpdates(actions=retried.actions))
+        return retried
+
+    async def discard_action(self, request: DiscardAction) -> ActionList:
+        """Take a failed action from the dead letters; see `RuntimeStore.discard_action`."""
+        request = msgspec.structs.replace(request, now=self._context.clock())
+        discarded = await self._context.store.discard_action(request)
+        states = await self._find_unbegun_sessions(discarded)
+        self._context.publish(RowUpdates(actions=discarded.actions, states=states))
+        return discarded
+
+    async def _find_unbegun_sessions(self, discarded: ActionList) -> tuple[AgentState, ...]:
+        """The sessions that begin no more, since their creations were cancelled."""
+        found = [
+            await lookups.find_state(self._context.store, action.session_id)
+            for action in discarded.actions
+            if action.kind is ActionKind.CREATE and action.status is ActionStatus.DISCARDED
+        ]
+        return tuple(state for state in found if state is not None)
+
+    async def _find_due_time(self, request: NewAction) -> NewAction:
+        """A request whose `not_before` says when its first occurrence is due.
+
+        Raises:
+            ProtocolError: `invalid_message`: its schedule can't be.
+        """
+        if request.cron is None:
+            return request
+        how = (self._context.clock(), request.not_before, request.every, request.cron)
+        try:
+            # On a thread: an expression that names no time takes long.
+            due = await asyncio.to_thread(schedules.find_first_due, *how)
+        except ValueError as error:
+            raise ProtocolError("invalid_message", f"cron: {error}", "cron") from None
+        return msgspec.structs.replace(request, not_before=due)
 
     # ---- creating -----------------------------------------------------------------------------------
 
@@ -95,14 +177,31 @@ class ActionService:
             raise _missing("agent_id", "agent_create needs the id of the agent.")
         payload = await asyncio.to_thread(self._check_agent, payload)
         session_id = request.session_id or self._new_session(request.idem_key)
-        action = self._action(request, payload, request.agent_id, session_id)
-        create = CreateAgentSession(state=_make_initial_state(action, payload), action=action)
+        refusal = await self._admission.find_refusal(request.kind)
+        if refusal is not None and not await self._is_known(session_id):
+            raise refusal
+        with self._admission.admitted(request.kind):
+            return await self._create_session(request, payload, request.agent_id, session_id)
+
+    async def _create_session(
+        self, request: NewAction, payload: CreateAgentPayload, agent_id: str, session_id: str
+    ) -> ActionEnqueued:
+        action = self._action(request, payload, agent_id, session_id)
+        create = make_creation(action, payload)
         if payload.conversation_id is not None and not await self._is_known(session_id):
             await lookups.get_open_conversation(
                 self._context.store, payload.conversation_id, "payload.conversation_id"
             )
-            create = self._add_participant(create, payload.conversation_id, payload)
+            ids = self._context.new_id(), self._context.new_id()
+            create = add_participant(create, payload, *ids)
         created = await self._context.store.create(create)
+        if created.state.agent_id != request.agent_id:
+            raise CommandError(
+                "session_exists",
+                f"The session {session_id[:80]!r} belongs to the agent "
+                f"{created.state.agent_id[:80]!r}. Create the agent with another session id.",
+                field="session_id",
+            )
         if created.is_new:
             self._context.publish(
                 RowUpdates(
@@ -121,22 +220,6 @@ class ActionService:
         time means the same session.
         """
         return self._context.new_id() if idem_key is None else derive_id("session", idem_key)
-
-    def _add_participant(
-        self, create: CreateAgentSession, conversation_id: str, payload: CreateAgentPayload
-    ) -> CreateAgentSession:
-        """The creation of a session that takes part in a conversation."""
-        participant = Participant(
-            participant_id=self._context.new_id(),
-            conversation_id=conversation_id,
-            kind=ParticipantKind.SESSION,
-            agent_id=create.state.agent_id,
-            session_id=create.state.session_id,
-            delivery=payload.delivery,
-            joined_at=create.state.created_at,
-        )
-        message = make_join_message(self._context.new_id(), participant)
-        return msgspec.structs.replace(create, participant=participant, message=message)
 
     async def _is_known(self, session_id: str) -> bool:
         return await lookups.find_state(self._context.store, session_id) is not None
@@ -224,8 +307,10 @@ class ActionService:
     def _action(
         self, request: NewAction, payload: Struct, agent_id: str, session_id: str
     ) -> Action:
+        id = self._context.new_id()
+        is_periodic = request.every is not None or request.cron is not None
         return Action(
-            id=self._context.new_id(),
+            id=id,
             created_at=self._context.clock(),
             kind=request.kind,
             agent_id=agent_id,
@@ -234,22 +319,16 @@ class ActionService:
             payload=encode_payload(payload),
             metadata=request.metadata,
             idem_key=request.idem_key,
+            not_before=request.not_before,
+            every=request.every,
+            cron=request.cron,
+            series_id=id if is_periodic else None,
         )
 
 
-def _make_initial_state(action: Action, payload: CreateAgentPayload) -> AgentState:
-    """The snapshot of a session whose creation was just enqueued."""
-    return AgentState(
-        agent_id=action.agent_id,
-        session_id=action.session_id,
-        moniker=payload.moniker,
-        config=payload.config,
-        limits=payload.limits,
-        conversation_id=payload.conversation_id,
-        step=payload.step,
-        created_at=action.created_at,
-        updated_at=action.created_at,
-    )
+def _is_once(request: NewAction) -> bool:
+    """Whether an action is due once and now: only such an input is said in its conversation."""
+    return request.not_before is None and request.every is None
 
 
 def _missing(field: str, why: str) -> ProtocolError:

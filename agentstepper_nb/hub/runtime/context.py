@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from ...errors import CommandError
 from ...protocol.runtime import (
     LIVE_STATUSES,
     Action,
@@ -17,6 +19,7 @@ from ...protocol.runtime import (
     Conversation,
     ConversationMessage,
     Participant,
+    SessionStatus,
 )
 from ...store.runtime.base import RuntimeStore
 
@@ -32,10 +35,31 @@ class RowUpdates:
     participants: tuple[Participant, ...] = ()
     conversations: tuple[Conversation, ...] = ()
 
-    @property
-    def has_queued_action(self) -> bool:
-        """Whether an action waits to be claimed."""
-        return any(action.status is ActionStatus.QUEUED for action in self.actions)
+    def needs_worker(self, now: float) -> bool:
+        """Whether an action waits to be claimed, or a session to be adopted.
+
+        Args:
+            now: Actions that are due later need none yet, in POSIX seconds.
+        """
+        return any(
+            action.status is ActionStatus.QUEUED and (action.not_before or 0.0) <= now
+            for action in self.actions
+        ) or any(
+            state.status is SessionStatus.RUNNING and state.owner is None for state in self.states
+        )
+
+    def find_next_due(self, now: float) -> float | None:
+        """When the first of the actions is due that wait for their time; None: none does."""
+        return min(
+            (
+                action.not_before
+                for action in self.actions
+                if action.status is ActionStatus.QUEUED
+                and action.not_before is not None
+                and action.not_before > now
+            ),
+            default=None,
+        )
 
     @property
     def has_claimable_action(self) -> bool:
@@ -62,6 +86,8 @@ class RuntimeServices:
         tell: Tells what became new. To be called right after the store has answered, so that it is
             told in the order in which it was kept.
         wake: Lets all dispatchers look for work.
+        list_halted_runs: Gives the ids of runs that are halted, or were when their agent was lost.
+        list_present_owners: Gives the workers that are connected, as their claims name them.
     """
 
     store: RuntimeStore
@@ -70,6 +96,34 @@ class RuntimeServices:
     new_id: Callable[[], str]
     publish: Callable[[RowUpdates], None]
     wake: Callable[[], None]
+    list_halted_runs: Callable[[], Iterable[str]] = tuple
+    list_present_owners: Callable[[], Iterable[str]] = tuple
+
+
+ResultT = TypeVar("ResultT")
+
+
+async def wait_shielded(task: asyncio.Task[ResultT]) -> ResultT:
+    """The result of a task that goes on to its end, even where who waits for it is cancelled.
+
+    A refusal then concerns nobody any more; any other failure is logged by the loop.
+
+    Args:
+        task: The task.
+    """
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_report_failure)
+        raise
+
+
+def _report_failure(task: asyncio.Task[Any]) -> None:
+    if task.cancelled() or (error := task.exception()) is None:
+        return
+    if not isinstance(error, CommandError):
+        message = f"{task.get_name()} failed, for which nobody waits any more"
+        task.get_loop().call_exception_handler({"message": message, "exception": error})
 
 
 def derive_id(*names: str) -> str:

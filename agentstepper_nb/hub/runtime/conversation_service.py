@@ -23,6 +23,7 @@ from ...protocol.runtime_requests import (
     SetConversation,
 )
 from ...protocol.runtime_store_messages import EndParticipation, ParticipantQuery, PostMessage
+from ...protocol.session_creation import make_join_message, make_participant_message
 from . import lookups
 from .context import RowUpdates, RuntimeServices
 
@@ -144,6 +145,7 @@ class ConversationService:
             session_id=session_id,
             role=request.role,
             delivery=request.delivery,
+            hears=request.hears,
             joined_at=self._context.clock(),
         )
 
@@ -176,7 +178,7 @@ class ConversationService:
 
     def _make_left_message(self, participant: Participant) -> ConversationMessage:
         at = participant.left_at or self._context.clock()
-        return _make_participant_message(self._context.new_id(), participant, "left", at)
+        return make_participant_message(self._context.new_id(), participant, "left", at)
 
     def _make_status_message(self, conversation: Conversation) -> ConversationMessage:
         """That a conversation was closed, or opened again."""
@@ -189,33 +191,6 @@ class ConversationService:
             text="The conversation was closed." if closed else "The conversation was opened again.",
             event_type="closed" if closed else "opened",
         )
-
-
-def make_join_message(message_id: str, participant: Participant) -> ConversationMessage:
-    """The message that somebody joined.
-
-    Args:
-        message_id: Its id.
-        participant: Who.
-    """
-    return _make_participant_message(message_id, participant, "joined", participant.joined_at)
-
-
-def _make_participant_message(
-    message_id: str, participant: Participant, what: str, at: float
-) -> ConversationMessage:
-    return ConversationMessage(
-        message_id=message_id,
-        conversation_id=participant.conversation_id,
-        created_at=at,
-        sender_type=SenderType.SYSTEM,
-        user_id=participant.user_id,
-        agent_id=participant.agent_id,
-        session_id=participant.session_id,
-        text=f"{participant.user_id or participant.agent_id} {what}.",
-        data={"participant_id": participant.participant_id, "role": participant.role.value},
-        event_type=what,
-    )
 
 
 def _missing(field: str, why: str) -> ProtocolError:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
-from ...protocol.runtime_requests import DispatcherWake
+from ...protocol.routes import WorkerOffer
+from ...protocol.runtime_requests import DispatcherWake, SubscribeWakes
 
 
 class DispatcherWakeups:
-    """The dispatchers that are there now, each with whether it is to look.
+    """The dispatchers that are there now, what they take, and whether each is to look.
 
     Args:
+        on_changed: Called where one came or left.
         on_last_left: Called where the last of them has left.
     """
 
-    def __init__(self, on_last_left: Callable[[], None]) -> None:
+    def __init__(self, on_changed: Callable[[], None], on_last_left: Callable[[], None]) -> None:
+        self._on_changed = on_changed
         self._on_last_left = on_last_left
         self._owners: Counter[str] = Counter()
+        self._offers: dict[str, WorkerOffer | None] = {}
         self._readers: set[asyncio.Event] = set()
         self._closed = False
 
@@ -27,16 +33,23 @@ class DispatcherWakeups:
         """Who reads now."""
         return frozenset(self._owners)
 
-    async def read(self, owner: str) -> AsyncGenerator[DispatcherWake, None]:
+    @property
+    def offers(self) -> Mapping[str, WorkerOffer | None]:
+        """What each of them takes; None: everything."""
+        return MappingProxyType(self._offers)
+
+    async def read(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Wakes: one at once, then one where there was at least one since.
 
         Args:
-            owner: Who reads.
+            request: Who reads, and what it takes.
         """
         count = 0
         wake_event = asyncio.Event()
         self._readers.add(wake_event)
-        self._owners[owner] += 1
+        self._owners[request.owner] += 1
+        self._offers[request.owner] = request.offer
+        self._on_changed()
         try:
             while not self._closed:
                 wake_event.clear()
@@ -45,7 +58,7 @@ class DispatcherWakeups:
                 await wake_event.wait()
         finally:
             self._readers.remove(wake_event)
-            self._leave(owner)
+            self._leave(request.owner)
 
     def wake(self) -> None:
         """Something may be ready."""
@@ -60,6 +73,57 @@ class DispatcherWakeups:
     def _leave(self, owner: str) -> None:
         self._owners[owner] -= 1
         if not self._owners[owner]:
-            del self._owners[owner]
-        if not self._owners and not self._closed:
+            del self._owners[owner], self._offers[owner]
+        if self._closed:
+            return
+        self._on_changed()
+        if not self._owners:
             self._on_last_left()
+
+
+#: Seconds after which the clock is looked at again: one that was set says another time then.
+_MAX_WAIT_S: Final = 60.0
+
+
+class DueTimer:
+    """Calls back when the first action is due of those that wait for their time.
+
+    Args:
+        clock: Gives POSIX seconds.
+        on_due: Called then. It says by `set` when the next is due.
+    """
+
+    def __init__(self, clock: Callable[[], float], on_due: Callable[[], None]) -> None:
+        self._clock = clock
+        self._on_due = on_due
+        self._due: float | None = None
+        self._handle: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def set(self, due: float | None) -> None:
+        """An action is due then, in POSIX seconds; None: none is known. The earliest counts."""
+        if due is not None and not self._closed and (self._due is None or due < self._due):
+            self._due = due
+            self._arm()
+
+    def close(self) -> None:
+        """Call back no more."""
+        self._closed = True
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _arm(self) -> None:
+        self._cancel()
+        assert self._due is not None
+        wait_s = min(max(0.0, self._due - self._clock()), _MAX_WAIT_S)
+        self._handle = asyncio.get_running_loop().call_later(wait_s, self._check)
+
+    def _check(self) -> None:
+        if self._due is not None and self._due > self._clock():
+            self._arm()
+            return
+        self._due = None
+        self._on_due()

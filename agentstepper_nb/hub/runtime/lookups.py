@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
 from ...errors import CommandError
 from ...protocol.runtime import (
     AgentState,
@@ -17,6 +23,8 @@ from ...protocol.runtime_store_messages import (
     StateQuery,
 )
 from ...store.runtime.base import RuntimeStore
+
+Row = TypeVar("Row", bound=Struct)
 
 #: Characters of an id that errors show.
 _MAX_SHOWN_CHARS = 80
@@ -114,6 +122,17 @@ async def list_participants(
         conversation_id=conversation_id, is_present=True, session_id=session_id
     )
     return (await store.participants(request)).participants
+
+
+def select_fitting(rows: Iterable[Row], max_bytes: int) -> tuple[Row, ...]:
+    """As many of the rows, from the first, as fit into so many bytes of JSON; at least one."""
+    fitting: list[Row] = []
+    for row in rows:
+        max_bytes -= len(msgspec.json.encode(row))
+        if max_bytes < 0 and fitting:
+            break
+        fitting.append(row)
+    return tuple(fitting)
 
 
 def make_unknown_session_error(session_id: str, field: str = "session_id") -> CommandError:

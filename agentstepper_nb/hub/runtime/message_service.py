@@ -15,7 +15,6 @@ from ...protocol.runtime import (
     AgentState,
     ConversationCursor,
     ConversationMessage,
-    ConversationStatus,
     Delivery,
     Participant,
     ParticipantRole,
@@ -29,7 +28,6 @@ from ...protocol.runtime_store_messages import (
     MessageQuery,
     PostMessage,
 )
-from ...store.runtime.base import RuntimeStore
 from . import lookups
 from .context import RowUpdates, RuntimeServices, derive_id
 from .payloads import check_payload, encode_payload, refuse_large
@@ -207,27 +205,3 @@ def _make_input_payload(request: NewMessage) -> Struct:
         return check_payload(ActionKind.INPUT, {"text": text})
     except ProtocolError as error:
         raise ProtocolError(error.code, error.message, "text" if request.text else "data") from None
-
-
-async def select_postable(
-    store: RuntimeStore, session_id: str, messages: tuple[ConversationMessage, ...]
-) -> tuple[ConversationMessage, ...]:
-    """What of a session's messages may be posted: observers never post, nor who has left, and nobody
-    where a conversation is closed.
-
-    Args:
-        store: The store.
-        session_id: The session.
-        messages: What it says.
-    """
-    return tuple([each for each in messages if await _may_be_posted(store, session_id, each)])
-
-
-async def _may_be_posted(
-    store: RuntimeStore, session_id: str, message: ConversationMessage
-) -> bool:
-    conversation = await lookups.find_conversation(store, message.conversation_id)
-    if conversation is None or conversation.status is ConversationStatus.CLOSED:
-        return False
-    participants = await lookups.list_participants(store, message.conversation_id, session_id)
-    return any(participant.role is not ParticipantRole.OBSERVER for participant in participants)

@@ -82,7 +82,7 @@ def refuse_large(value: Any, field: str) -> None:
 
 def encode_payload(payload: Struct) -> Any:
     """A payload as its row has it: JSON values, with all that was left out."""
-    return msgspec.to_builtins(payload) or None
+    return msgspec.json.decode(msgspec.json.encode(payload)) or None
 
 
 def _refuse_unknown(given: dict[str, Any], expected: type[Struct], under: str) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from ...errors import CommandError
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ...errors import CommandError, ProtocolError
+from ...protocol.runtime import AgentState
 from ...protocol.runtime_store_messages import (
     ActionList,
     ActionQuery,
@@ -10,6 +16,8 @@ from ...protocol.runtime_store_messages import (
     AgentSessionQuery,
     AgentStateList,
     AgentStepList,
+    ChangedRows,
+    ChangeQuery,
     ConversationList,
     ConversationMessageList,
     ConversationQuery,
@@ -23,6 +31,12 @@ from ...protocol.runtime_store_messages import (
 )
 from ...store.runtime.base import RuntimeStore
 from . import lookups
+
+#: Bytes of JSON that the rows of an answer have: it travels in one message of 64 MiB.
+_MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
+
+Query = TypeVar("Query", ActionQuery, StateQuery, StepQuery, ConversationQuery, MessageQuery)
+Row = TypeVar("Row", bound=Struct)
 
 
 class QueryService:
@@ -40,28 +54,35 @@ class QueryService:
 
     async def actions(self, request: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
-        found = await self._store.actions(request)
-        if not found.actions:
+        found = await self._store.actions(_ask_one_more(request))
+        rows, more = _shorten(found.actions, request.limit)
+        if not rows:
             if request.id is not None and not await self._has_action(request.id):
                 raise CommandError(
                     "unknown_action", f"There is no action {request.id[:80]!r}.", field="id"
                 )
             await self._check_known(request.session_id, request.agent_id)
-        return found
+        return ActionList(actions=rows, more=more)
 
     async def states(self, request: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
-        found = await self._store.states(request)
-        if not found.states:
+        found = await self._store.states(_ask_one_more(request))
+        rows, more = _shorten(found.states, request.limit)
+        if not rows:
             await self._check_known(request.session_id, request.agent_id)
-        return found
+        return AgentStateList(states=rows, more=more)
+
+    async def newest_states(self, limit: int) -> tuple[AgentState, ...]:
+        """The newest snapshots, whatever they come to: for who shortens each."""
+        return (await self._store.states(StateQuery(limit=limit))).states
 
     async def steps(self, request: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
-        found = await self._store.steps(request)
-        if not found.steps:
+        found = await self._store.steps(_ask_one_more(request))
+        rows, more = _shorten(found.steps, request.limit)
+        if not rows:
             await self._check_known(request.session_id, request.agent_id)
-        return found
+        return AgentStepList(steps=rows, more=more)
 
     async def sessions(self, request: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first."""
@@ -72,13 +93,20 @@ class QueryService:
 
     async def conversations(self, request: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
-        found = await self._store.conversations(request)
-        if not found.conversations and request.conversation_id is not None:
+        found = await self._store.conversations(_ask_one_more(request))
+        rows, more = _shorten(found.conversations, request.limit)
+        if not rows and request.conversation_id is not None:
             await lookups.get_conversation(self._store, request.conversation_id)
-        return found
+        return ConversationList(conversations=rows, more=more)
 
     async def participants(self, request: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
+        if request.conversation_id is None:
+            raise ProtocolError(
+                "invalid_message",
+                "conversation_id: the field is missing; it names the conversation.",
+                "conversation_id",
+            )
         found = await self._store.participants(request)
         if not found.participants:
             await lookups.get_conversation(self._store, request.conversation_id)
@@ -87,7 +115,7 @@ class QueryService:
     async def messages(self, request: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation, the oldest first."""
         try:
-            found = await self._store.messages(request)
+            found = await self._store.messages(_ask_one_more(request))
         except CommandError as error:
             await lookups.get_conversation(self._store, request.conversation_id)
             raise CommandError(error.code, error.message, field="after") from None
@@ -95,7 +123,12 @@ class QueryService:
             await lookups.get_conversation(self._store, request.conversation_id)
             if request.message_id is not None:
                 await self._message(request.conversation_id, request.message_id)
-        return found
+        if not request.last:
+            rows, more = _shorten(found.messages, request.limit)
+        else:  # the oldest ones are left out
+            rows, more = _shorten(found.messages[::-1], request.limit)
+            rows = rows[::-1]
+        return ConversationMessageList(messages=rows, more=more)
 
     async def cursor(self, request: CursorQuery) -> CursorResult:
         """How far a session has read."""
@@ -104,6 +137,10 @@ class QueryService:
             await lookups.get_session(self._store, request.session_id)
             await lookups.get_conversation(self._store, request.conversation_id)
         return found
+
+    async def changes(self, request: ChangeQuery) -> ChangedRows:
+        """Rows that changed after a number; see `RuntimeStore.changes`."""
+        return await self._store.changes(request)
 
     async def _message(self, conversation_id: str, message_id: str) -> None:
         if await lookups.find_message(self._store, conversation_id, message_id) is None:
@@ -129,3 +166,14 @@ class QueryService:
 
     async def _has_action(self, id: str) -> bool:
         return bool((await self._store.actions(ActionQuery(id=id, limit=1))).actions)
+
+
+def _ask_one_more(request: Query) -> Query:
+    """A query for one row more than is asked for: so it is known whether there are more."""
+    return msgspec.structs.replace(request, limit=request.limit + 1)
+
+
+def _shorten(rows: tuple[Row, ...], limit: int) -> tuple[tuple[Row, ...], bool]:
+    """The rows that are asked for and fit into a message, and whether there are more."""
+    fitting = lookups.select_fitting(rows[:limit], _MAX_ANSWER_BYTES)
+    return fitting, len(fitting) < len(rows)

@@ -65,7 +65,7 @@ class RuntimeService:
     async def close(self) -> None:
         """The connection is gone: the workers that were at its other end may come back."""
         for owner in self.owners:
-            await self._runtime.worker_disconnected(owner, is_dead=False)
+            await self._runtime.worker_disconnected(owner)
 
     def _read(self, method: RuntimeMethod[Request, Result], params: Raw) -> Request:
         if self._right < method.right:

@@ -7,11 +7,9 @@ the same one the last counts.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import Final, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import msgspec
-from msgspec import Struct
 
 from ...errors import CommandError
 from ...protocol.runtime import Action, ActionStatus
@@ -25,6 +23,7 @@ from ...protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
+from . import lookups
 from .query_service import QueryService
 from .topics import (
     CONVERSATIONS,
@@ -35,10 +34,6 @@ from .topics import (
     shorten_snapshot,
 )
 
-#: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
-MAX_BEGIN_EVENT_BYTES: Final = 16 * 1024 * 1024
-
-Row = TypeVar("Row", bound=Struct)
 #: Reads what a topic begins with.
 ReadBegin = Callable[[], Awaitable[TopicEvent]]
 
@@ -56,7 +51,7 @@ async def stream_topic(
     Raises:
         CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
     """
-    begin = _find_begin(queries, topic)
+    begin = _find_begin(queries, topic, topics.limits.max_begin_bytes)
     with topics.reader(topic) as reader:
         while not reader.closed:
             n = reader.restart()
@@ -65,14 +60,14 @@ async def stream_topic(
                 yield event
 
 
-def _find_begin(queries: QueryService, topic: str) -> ReadBegin:
+def _find_begin(queries: QueryService, topic: str, max_bytes: int) -> ReadBegin:
     what, _, id = topic.partition(":")
     if topic == SESSIONS:
-        return lambda: _sessions(queries)
+        return lambda: _sessions(queries, max_bytes)
     if topic == CONVERSATIONS:
-        return lambda: _conversations(queries)
+        return lambda: _conversations(queries, max_bytes)
     if what == "session" and id:
-        return lambda: _session(queries, id)
+        return lambda: _session(queries, id, max_bytes)
     if what == "conversation" and id:
         return lambda: _conversation(queries, id)
     raise CommandError(
@@ -83,19 +78,19 @@ def _find_begin(queries: QueryService, topic: str) -> ReadBegin:
     )
 
 
-async def _sessions(queries: QueryService) -> TopicEvent:
-    found = await queries.states(StateQuery(limit=MAX_LIMIT))
-    states = _select_fitting(shorten_snapshot(state) for state in found.states)
+async def _sessions(queries: QueryService, max_bytes: int) -> TopicEvent:
+    found = await queries.newest_states(MAX_LIMIT)
+    states = lookups.select_fitting((shorten_snapshot(state) for state in found), max_bytes)
     return TopicEvent(topic=SESSIONS, n=0, event="begin", states=states)
 
 
-async def _conversations(queries: QueryService) -> TopicEvent:
+async def _conversations(queries: QueryService, max_bytes: int) -> TopicEvent:
     found = await queries.conversations(ConversationQuery(limit=MAX_LIMIT))
-    rows = _select_fitting(found.conversations)
+    rows = lookups.select_fitting(found.conversations, max_bytes)
     return TopicEvent(topic=CONVERSATIONS, n=0, event="begin", conversations=rows)
 
 
-async def _session(queries: QueryService, id: str) -> TopicEvent:
+async def _session(queries: QueryService, id: str, max_bytes: int) -> TopicEvent:
     """A session: how it stands, its last step, and the actions that are open."""
     states = await queries.states(StateQuery(session_id=id, limit=1))
     steps = await queries.steps(StepQuery(session_id=id, latest=True, limit=1))
@@ -105,7 +100,7 @@ async def _session(queries: QueryService, id: str) -> TopicEvent:
         event="begin",
         states=states.states,
         steps=steps.steps,
-        actions=_select_fitting(await _open_actions(queries, id)),
+        actions=lookups.select_fitting(await _open_actions(queries, id), max_bytes),
     )
 
 
@@ -133,15 +128,3 @@ async def _conversation(queries: QueryService, id: str) -> TopicEvent:
         participants=participants.participants,
         messages=messages.messages,
     )
-
-
-def _select_fitting(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """As many of the rows, from the first, as fit into a message beside others."""
-    fitting: list[Row] = []
-    remaining_bytes = MAX_BEGIN_EVENT_BYTES
-    for row in rows:
-        remaining_bytes -= len(msgspec.json.encode(row))
-        if remaining_bytes < 0:
-            break
-        fitting.append(row)
-    return tuple(fitting)

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,18 @@ from .context import RowUpdates
 #: Topics that tell of all sessions and of all conversations.
 SESSIONS: Final = "sessions"
 CONVERSATIONS: Final = "conversations"
-#: Notices that wait for a reader before it has fallen behind.
-MAX_WAITING: Final = 256
+
+
+class TopicLimits(NamedTuple):
+    """How much of a topic is sent at once, or waits to be sent."""
+
+    #: Notices that wait for a reader before it has fallen behind.
+    max_waiting: int = 256
+    #: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
+    max_begin_bytes: int = 16 * 1024 * 1024
+
+
+DEFAULT_TOPIC_LIMITS: Final = TopicLimits()
 
 
 def format_session_topic(session_id: str) -> str:
@@ -48,9 +58,11 @@ class TopicReader:
 
     Args:
         topic: The topic.
+        max_waiting: Notices that may wait.
     """
 
-    def __init__(self, topic: _Topic) -> None:
+    def __init__(self, topic: _Topic, max_waiting: int) -> None:
+        self._max_waiting = max_waiting
         self._topic = topic
         self._waiting: deque[TopicEvent] = deque()
         self._is_behind = False
@@ -78,11 +90,16 @@ class TopicReader:
 
     def put(self, event: TopicEvent) -> None:
         """A notice came."""
-        if len(self._waiting) >= MAX_WAITING:
-            self._waiting.clear()
-            self._is_behind = True
+        if len(self._waiting) >= self._max_waiting:
+            self.fall_behind()
         if not self._is_behind:
             self._waiting.append(event)
+        self._arrived.set()
+
+    def fall_behind(self) -> None:
+        """Some notices were missed."""
+        self._waiting.clear()
+        self._is_behind = True
         self._arrived.set()
 
     def close(self) -> None:
@@ -98,9 +115,14 @@ class _Topic:
 
 
 class Topics:
-    """All topics of a Core."""
+    """All topics of a Core.
 
-    def __init__(self) -> None:
+    Args:
+        limits: How much of a topic is sent at once, or waits to be sent.
+    """
+
+    def __init__(self, limits: TopicLimits = DEFAULT_TOPIC_LIMITS) -> None:
+        self.limits = limits
         self._topics: dict[str, _Topic] = {}
         self._notice_count = 0
         self._closed = False
@@ -113,7 +135,7 @@ class Topics:
             name: The topic.
         """
         topic = self._topics.setdefault(name, _Topic(self._notice_count))
-        reader = TopicReader(topic)
+        reader = TopicReader(topic, self.limits.max_waiting)
         if self._closed:
             reader.close()
         topic.readers.add(reader)
@@ -135,6 +157,12 @@ class Topics:
             numbered = msgspec.structs.replace(notice, n=topic.n)
             for reader in topic.readers:
                 reader.put(numbered)
+
+    def restart(self) -> None:
+        """Let all readers begin anew, from how the rows stand: what became new isn't known."""
+        for topic in self._topics.values():
+            for reader in topic.readers:
+                reader.fall_behind()
 
     def close(self) -> None:
         """Tell all readers that nothing comes any more."""

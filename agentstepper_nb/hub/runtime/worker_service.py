@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from ...protocol.runtime_store_messages import (
+    AdoptedSessions,
     AdoptSessions,
-    AgentStateList,
     ClaimAction,
     ClaimedAction,
     ReleaseLeases,
@@ -22,8 +22,11 @@ from ...protocol.runtime_store_messages import (
     SessionWriteResult,
 )
 from .context import RowUpdates, RuntimeServices
-from .message_service import select_postable
+from .conversation_writer import ConversationWriter
+from .fair_shares import FairShares
+from .unfit_sessions import UnfitSessions
 
+TakingRequest = TypeVar("TakingRequest", ClaimAction, AdoptSessions)
 LeaseRequest = TypeVar("LeaseRequest", ClaimAction, RenewLeases, AdoptSessions)
 
 
@@ -32,29 +35,49 @@ class WorkerService:
 
     Args:
         context: What it works with.
+        conversation_writer: What sessions say.
+        shares: Says how many sessions a worker is to have.
+        unfit: Ends sessions that are destroyed and that no worker fits.
     """
 
-    def __init__(self, context: RuntimeServices) -> None:
+    def __init__(
+        self,
+        context: RuntimeServices,
+        conversation_writer: ConversationWriter,
+        shares: FairShares,
+        unfit: UnfitSessions,
+    ) -> None:
         self._context = context
+        self._conversation_writer = conversation_writer
+        self._shares = shares
+        self._unfit = unfit
         self._store = context.store
 
     async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next action that is ready."""
-        claimed = await self._store.claim(self._restamp(request))
+        claimed = await self._store.claim(self._add_bystanders(self._restamp(request)))
         if claimed.action is not None:
             states = () if claimed.state is None else (claimed.state,)
             self._context.publish(RowUpdates(states=states, actions=(claimed.action,)))
         return claimed
 
     async def renew(self, request: RenewLeases) -> RenewedLeases:
-        """Make an owner's leases last on."""
-        return await self._store.renew(self._restamp(request))
+        """Make an owner's leases last on, and say what of its sessions it is to hand over."""
+        restamped = self._restamp(request)
+        renewed = await self._store.renew(restamped)
+        hand_over = await self._shares.find_hand_over(request.owner, restamped.now)
+        return msgspec.structs.replace(renewed, hand_over=hand_over) if hand_over else renewed
 
-    async def adopt(self, request: AdoptSessions) -> AgentStateList:
-        """Take sessions that lost their worker."""
-        adopted = await self._store.adopt(self._restamp(request))
-        self._context.publish(RowUpdates(states=adopted.states))
+    async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
+        """Take sessions that lost their worker, as far as the owner hasn't its share."""
+        await self._unfit.end_expired()
+        limited = await self._shares.limit_adoption(self._restamp(request))
+        adopted = await self._store.adopt(self._add_bystanders(limited))
+        for state in adopted.ended:
+            self._context.log.warning("session %r ended: %s", state.session_id, state.last_error)
+        self._context.publish(RowUpdates(states=(*adopted.states, *adopted.ended)))
         if adopted.states:  # what was claimed of them may be claimed again
+            self._shares.forget_loads()
             self._context.wake()
         return adopted
 
@@ -62,31 +85,47 @@ class WorkerService:
         """Let an owner's leases last no longer than until now, or than it asks."""
         until = min(request.until, self._context.clock())
         await self._store.release(msgspec.structs.replace(request, until=until))
+        self._shares.forget_loads()
         self._context.wake()
 
     async def write(self, request: SessionWrite) -> SessionWriteResult:
-        """Keep what became of a session; messages that it may not post are left out."""
-        messages = await select_postable(self._store, request.session_id, request.messages)
-        if len(messages) < len(request.messages):
-            self._context.log.info(
-                "%d messages of session %r were not posted: the session is an observer "
-                "or has left, or the conversation is closed",
-                len(request.messages) - len(messages),
-                request.session_id,
-            )
-            request = msgspec.structs.replace(request, messages=messages)
+        """Keep what became of a session, and what it says by that; see `ConversationWriter.complete`."""
+        if request.steps or request.messages:
+            request = await self._conversation_writer.complete(request)
+        request = msgspec.structs.replace(request, now=self._context.clock())
         written = await self._store.write(request)
-        self._context.publish(
-            RowUpdates(
-                states=() if written.state is None else (written.state,),
-                steps=written.steps,
-                messages=written.messages,
-                actions=written.actions,
-            )
-        )
+        self._context.publish(list_written_rows(written))
         return written
+
+    def _add_bystanders(self, request: TakingRequest) -> TakingRequest:
+        """Say which steps are never why their worker is lost: those that a person halted, and those of
+        workers that are there, and were only late.
+        """
+        return msgspec.structs.replace(
+            request,
+            halted_runs=tuple(self._context.list_halted_runs()),
+            present_owners=tuple(self._context.list_present_owners()),
+        )
 
     def _restamp(self, request: LeaseRequest) -> LeaseRequest:
         now = self._context.clock()
         lease_duration_s = max(0.0, request.lease_until - request.now)
         return msgspec.structs.replace(request, now=now, lease_until=now + lease_duration_s)
+
+
+def list_written_rows(written: SessionWriteResult) -> RowUpdates:
+    """What a write changed, with the sessions that periodic creations make next."""
+    created = written.created
+    return RowUpdates(
+        states=(
+            *(() if written.state is None else (written.state,)),
+            *(each.state for each in created),
+        ),
+        steps=written.steps,
+        messages=(
+            *written.messages,
+            *(each.message for each in created if each.message is not None),
+        ),
+        actions=(*written.actions, *(each.action for each in created)),
+        participants=tuple(each.participant for each in created if each.participant is not None),
+    )

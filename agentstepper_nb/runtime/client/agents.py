@@ -43,7 +43,7 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
     ::
 
         async with AsyncAgents.connect() as agents:
-            session = await agents.create_agent("joker", "joke", {"topic": "loops"})
+            session = await agents.create_agent("joker", "joke", {"subject": "loops"})
             await agents.wait_for(session, iteration=3)
             await agents.interrupt("Shorter ones.", session_id=session)
 
@@ -110,7 +110,7 @@ class Agents(SyncClient[AsyncAgents]):
     ::
 
         with Agents.connect() as agents:
-            session = agents.create_agent("joker", "joke", {"topic": "loops"})
+            session = agents.create_agent("joker", "joke", {"subject": "loops"})
             agents.wait_for(session, iteration=3)
             agents.interrupt("Shorter ones.", session_id=session)
 
@@ -155,13 +155,21 @@ class Agents(SyncClient[AsyncAgents]):
     interrupt = make_blocking(AsyncAgents.interrupt)
     send_input = make_blocking(AsyncAgents.send_input)
     destroy = make_blocking(AsyncAgents.destroy)
+    retry = make_blocking(AsyncAgents.retry)
+    retry_action = make_blocking(AsyncAgents.retry_action)
+    discard_action = make_blocking(AsyncAgents.discard_action)
     actions = make_blocking(AsyncAgents.actions)
+    status = make_blocking(AsyncAgents.status)
     state = make_blocking(AsyncAgents.state)
     states = make_blocking(AsyncAgents.states)
     list_agent_steps = make_blocking(AsyncAgents.list_agent_steps)
     list_agent_steps_since_iteration = make_blocking(AsyncAgents.list_agent_steps_since_iteration)
     list_agent_steps_latest = make_blocking(AsyncAgents.list_agent_steps_latest)
     list_sessions_for_agent = make_blocking(AsyncAgents.list_sessions_for_agent)
+    fleet = make_blocking(AsyncAgents.fleet)
+    halt_runs = make_blocking(AsyncAgents.halt_runs)
+    continue_runs = make_blocking(AsyncAgents.continue_runs)
+    search = make_blocking(AsyncAgents.search)
     create_conversation = make_blocking(AsyncAgents.create_conversation)
     set_conversation = make_blocking(AsyncAgents.set_conversation)
     conversations = make_blocking(AsyncAgents.conversations)

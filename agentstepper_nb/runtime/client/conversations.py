@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ...protocol import runtime_methods as methods
 from ...protocol.runtime import (
     Conversation,
@@ -12,6 +14,7 @@ from ...protocol.runtime import (
     ConversationMessage,
     ConversationStatus,
     Delivery,
+    Hearing,
     Json,
     Participant,
     ParticipantKind,
@@ -33,6 +36,7 @@ from ...protocol.runtime_store_messages import (
 )
 from ...rpc.service_client import ServiceClient
 from .actions import find_enum_member, make_id
+from .pages import read_pages
 
 
 class ConversationClient:
@@ -88,10 +92,14 @@ class ConversationClient:
             conversation_id=conversation_id,
             status=None if status is None else find_enum_member(ConversationStatus, status),
             tag=tag,
-            limit=limit,
-            offset=offset,
         )
-        return list((await self._core.call(methods.CONVERSATIONS, request)).conversations)
+
+        async def read_page(limit: int, offset: int) -> tuple[tuple[Conversation, ...], bool]:
+            page = replace(request, limit=limit, offset=offset)
+            found = await self._core.call(methods.CONVERSATIONS, page)
+            return found.conversations, found.more
+
+        return await read_pages(read_page, limit, offset)
 
     async def join(
         self,
@@ -102,6 +110,7 @@ class ConversationClient:
         agent_id: str | None = None,
         role: str = "member",
         delivery: str = "push",
+        hears: str = "users",
     ) -> Participant:
         """Add a user (`user_id`) or a session to a conversation.
 
@@ -112,6 +121,9 @@ class ConversationClient:
             agent_id: The agent, whose latest session is meant where no session is named.
             role: `owner`, `member`, or `observer`, who never posts.
             delivery: Whether the session is told of what is said (`push`), or reads (`pull`).
+            hears: Whether a session that is told hears people alone (`users`), or what other sessions
+                say by their steps, too (`all`): two that hear each other answer each other without end,
+                unless one of them stops.
         """
         request = NewParticipant(
             conversation_id=conversation_id,
@@ -121,6 +133,7 @@ class ConversationClient:
             session_id=session_id,
             role=find_enum_member(ParticipantRole, role),
             delivery=find_enum_member(Delivery, delivery),
+            hears=find_enum_member(Hearing, hears),
         )
         return await self._core.call(methods.JOIN, request)
 
@@ -153,8 +166,18 @@ class ConversationClient:
         self, conversation_id: str, after: str | None = None, limit: int = DEFAULT_LIMIT
     ) -> list[ConversationMessage]:
         """What was said, the oldest first; `after` the message of this id."""
-        request = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
-        return list((await self._core.call(methods.MESSAGES, request)).messages)
+        rows: list[ConversationMessage] = []
+        more = True
+        while more and len(rows) < limit:
+            request = MessageQuery(
+                conversation_id=conversation_id,
+                after=rows[-1].message_id if rows else after,
+                limit=limit - len(rows),
+            )
+            found = await self._core.call(methods.MESSAGES, request)
+            rows += found.messages
+            more = found.more
+        return rows
 
     async def unread(
         self, session_id: str, conversation_id: str, limit: int = DEFAULT_LIMIT

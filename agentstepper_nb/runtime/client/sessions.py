@@ -6,10 +6,27 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from msgspec.structs import replace
+
 from ...errors import CommandError
 from ...protocol import runtime_methods as methods
+from ...protocol.fleet import (
+    ContinueRuns,
+    FleetQuery,
+    FleetStatus,
+    FleetSummary,
+    HaltRuns,
+    RunsChanged,
+)
 from ...protocol.runtime import LIVE_STATUSES, AgentSessionInfo, AgentState, AgentStep
-from ...protocol.runtime_requests import TopicEvent, WatchTopic
+from ...protocol.runtime_requests import (
+    AgentSearch,
+    AgentSearchHit,
+    GetRuntimeStatus,
+    RuntimeStatus,
+    TopicEvent,
+    WatchTopic,
+)
 from ...protocol.runtime_store_messages import (
     DEFAULT_LIMIT,
     AgentSessionQuery,
@@ -17,7 +34,8 @@ from ...protocol.runtime_store_messages import (
     StepQuery,
 )
 from ...rpc.service_client import ServiceClient
-from .actions import decode_statuses
+from .actions import decode_statuses, find_enum_member
+from .pages import read_pages
 
 #: Says of a session's snapshot whether it is as one waits for.
 Predicate = Callable[[AgentState], bool]
@@ -27,6 +45,10 @@ class SessionClient:
     """What reads and watches sessions, their steps and conversations."""
 
     _core: ServiceClient  # asks the Core
+
+    async def status(self) -> RuntimeStatus:
+        """How many workers are connected, how much is open, and what waits for what no worker has."""
+        return await self._core.call(methods.STATUS, GetRuntimeStatus())
 
     async def state(self, session_id: str) -> AgentState:
         """How a session stands."""
@@ -51,10 +73,14 @@ class SessionClient:
             limit: How many at most.
             offset: How many to leave out.
         """
-        request = StateQuery(
-            agent_id=agent_id, status=decode_statuses(status), limit=limit, offset=offset
-        )
-        return list((await self._core.call(methods.STATES, request)).states)
+        request = StateQuery(agent_id=agent_id, status=decode_statuses(status))
+
+        async def read_page(limit: int, offset: int) -> tuple[tuple[AgentState, ...], bool]:
+            page = replace(request, limit=limit, offset=offset)
+            found = await self._core.call(methods.STATES, page)
+            return found.states, found.more
+
+        return await read_pages(read_page, limit, offset)
 
     async def list_agent_steps(
         self,
@@ -106,12 +132,102 @@ class SessionClient:
         return await self._steps(StepQuery(session_id=session_id, agent_id=agent_id, latest=True))
 
     async def _steps(self, request: StepQuery) -> list[AgentStep]:
-        return list((await self._core.call(methods.STEPS, request)).steps)
+        async def read_page(limit: int, offset: int) -> tuple[tuple[AgentStep, ...], bool]:
+            page = replace(request, limit=limit, offset=offset)
+            found = await self._core.call(methods.STEPS, page)
+            return found.steps, found.more
+
+        return await read_pages(read_page, request.limit, request.offset)
 
     async def list_sessions_for_agent(self, agent_id: str) -> list[AgentSessionInfo]:
         """An agent's sessions, the newest first."""
         found = await self._core.call(methods.SESSIONS, AgentSessionQuery(agent_id=agent_id))
         return list(found.sessions)
+
+    async def search(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 20,
+    ) -> list[AgentSearchHit]:
+        """Find steps and messages by their texts, the best first, where a projection runs.
+
+        Args:
+            text: Words; where the projection has an embedding, also what is meant.
+            session_id: Only of this session.
+            agent_id: Only of this agent.
+            conversation_id: Only messages of this conversation.
+            limit: How many at most; 100 are the most.
+
+        Raises:
+            CommandError: `unknown_service`: no projection runs; the message says what starts one.
+        """
+        request = AgentSearch(
+            text=text,
+            session_id=session_id,
+            agent_id=agent_id,
+            conversation_id=conversation_id,
+            limit=limit,
+        )
+        return list((await self._core.call(methods.SEARCH, request)).hits)
+
+    # ---- all of them --------------------------------------------------------------------------------
+
+    async def fleet(
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        moniker: str | None = None,
+        text: str | None = None,
+        limit: int = 0,
+        offset: int = 0,
+    ) -> FleetSummary:
+        """How all agents of the Core stand: counts, errors, and the runs that wait for a person.
+
+        Args:
+            status: List only sessions of this status, or of one of these, by `FleetStatus`.
+            moniker: List only sessions of this moniker.
+            text: List only sessions that have this in agent, session, moniker or error.
+            limit: How many sessions to list, the newest first; 200 at most.
+            offset: How many to leave out.
+        """
+        names = (status,) if isinstance(status, str) else status
+        request = FleetQuery(
+            status=tuple(find_enum_member(FleetStatus, name) for name in names),
+            moniker=moniker,
+            text=text,
+            limit=limit,
+            offset=offset,
+        )
+        return await self._core.call(methods.FLEET, request)
+
+    async def halt_runs(self) -> int:
+        """Let each live run of the Core halt at its next halt point.
+
+        Returns:
+            How many runs that is.
+        """
+        return (await self._core.call(methods.HALT_RUNS, HaltRuns())).changed
+
+    async def continue_runs(
+        self, runs: Sequence[str] | None = None, *, but: Sequence[str] = ()
+    ) -> RunsChanged:
+        """Let halted runs go on. What asks for an approval stays.
+
+        Args:
+            runs: The ids of these runs; None: of all.
+            but: The ids of runs that stay halted.
+
+        Returns:
+            How many went on, and how many stay for an approval.
+        """
+        request = ContinueRuns(runs=None if runs is None else tuple(runs), but=tuple(but))
+        # Asked twice, it would let runs go on that have halted since.
+        method = methods.CONTINUE_RUNS
+        return await self._core.call_method(method.name, request, method.result, can_retry=False)
 
     # ---- as it changes ------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
 
     name: ClassVar[str] = "joke"
     stop_on_done: ClassVar[bool] = False
+    cooperative: ClassVar[bool] = True  # it awaits a model, and nothing else takes time
     config_class = JokeConfig
 
     async def step(self, frame: FrameIn) -> FrameOut:

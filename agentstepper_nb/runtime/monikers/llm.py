@@ -121,6 +121,7 @@ class LlmMoniker(ModelMoniker[LlmConfig]):
     """Does what its config tells a model."""
 
     name: ClassVar[str] = "llm"
+    cooperative: ClassVar[bool] = True  # it awaits a model, and nothing else takes time
     config_class = LlmConfig
 
     async def step(self, frame: FrameIn) -> FrameOut:

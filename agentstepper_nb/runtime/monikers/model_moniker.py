@@ -81,7 +81,8 @@ class ModelMoniker(Moniker, Generic[C]):
     def provider(self) -> ModelProvider:
         """What serves the model, opened with the first question."""
         if self._provider is None:
-            self._provider = open_provider(self._config.provider, self._config.model)
+            provider = open_provider(self._config.provider, self._config.model)
+            self._provider = self.task.limit_calls(provider)
         return self._provider
 
     def step_interval_s(self) -> float:

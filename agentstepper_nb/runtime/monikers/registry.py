@@ -13,17 +13,21 @@ from typing import Any, Final
 
 from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError
+from ...protocol.routes import OfferedMoniker
 from ..moniker import ENTRY_POINT_GROUP, Moniker, MonikerFactory
-
-
-def list_monikers() -> list[str]:
-    """The monikers that can be named."""
-    return _INSTALLED.names()
 
 
 def load_monikers() -> dict[str, type[Moniker] | MonikerFactory]:
     """Every moniker that can be used here; what fails to load is left out."""
     return _INSTALLED.load_all()
+
+
+def list_offered_monikers() -> tuple[OfferedMoniker, ...]:
+    """What a worker can offer: every moniker that can be used here, with its version."""
+    return tuple(
+        OfferedMoniker(name=name, version=_find_version(moniker))
+        for name, moniker in load_monikers().items()
+    )
 
 
 def find_moniker(name: str) -> type[Moniker] | MonikerFactory:
@@ -57,6 +61,12 @@ def check_config(name: str, config: Any) -> None:
     except ValueError as error:
         text = f"The config of moniker {name!r} can't be used: {error}"
         raise CommandError("invalid_message", text) from None
+
+
+def _find_version(moniker: object) -> str:
+    """A moniker's version; a function may have one as an attribute."""
+    version = getattr(moniker, "version", "")
+    return version if isinstance(version, str) else ""
 
 
 def _check(made: object) -> None:

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from .files import MAX_BODY_BYTES, MAX_STORED_BYTES, FileEntry, FileStamp
+from .files import MAX_BODY_BYTES, FileEntry, FileStamp
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
-# Written by another version, or with other limits, it says nothing.
-_FORMAT = [1, MAX_BODY_BYTES, MAX_STORED_BYTES]
+_VERSION = 1
 
 
 class EntryCache:
@@ -24,16 +23,19 @@ class EntryCache:
 
     Args:
         path: Where it lies.
+        max_stored_bytes: Bytes of the largest file that is stored.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_stored_bytes: int) -> None:
         self._path = path
+        # Written by another version, or with other limits, it says nothing.
+        self._format = [_VERSION, MAX_BODY_BYTES, max_stored_bytes]
 
     def load(self) -> dict[bytes, FileEntry]:
         """Read the entries; none where there is nothing usable."""
         try:
             saved = json.loads(self._path.read_bytes())
-            if saved["format"] != _FORMAT:
+            if saved["format"] != self._format:
                 return {}
             return {os.fsencode(path): _entry(*row) for path, row in saved["files"].items()}
         except FileNotFoundError:
@@ -45,7 +47,7 @@ class EntryCache:
     def save(self, entries: Mapping[bytes, FileEntry]) -> None:
         """Write the entries, all or nothing."""
         files = {os.fsdecode(path): list(entry) for path, entry in entries.items()}
-        text = json.dumps({"format": _FORMAT, "files": files}, separators=(",", ":"))
+        text = json.dumps({"format": self._format, "files": files}, separators=(",", ":"))
         try:
             _replace(self._path, text.encode())
         except OSError as error:

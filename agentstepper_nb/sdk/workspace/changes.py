@@ -12,10 +12,6 @@ from .files import FileEntry, sha256
 from .git_names import format_wire_name, unquote_name
 from .repository import Blobs, Repository
 
-#: All bodies of a commit together, in bytes of old and new contents. A commit travels in one message,
-#: which has its limit; what goes beyond this one travels by name.
-MAX_BODIES_BYTES = 12 * 1024 * 1024
-
 _SECTION = b"diff --git "
 _TYPE_CHANGED = "T"  # a file has become a link, or a link a file
 _KINDS = {
@@ -45,15 +41,21 @@ class _Change(NamedTuple):
 
 
 def compare_commits(
-    repository: Repository, old: CommitVersion, new: CommitVersion
+    repository: Repository, old: CommitVersion, new: CommitVersion, max_bodies_bytes: int
 ) -> tuple[FileChange, ...]:
     """Compare two commits.
+
+    Args:
+        repository: Where they are.
+        old: The older one.
+        new: The newer one.
+        max_bodies_bytes: Bytes that the contents of all changed files may have together.
 
     Raises:
         GitError: git can't.
     """
     with repository.open_blobs() as blobs:
-        describer = _Describer(blobs, old.files, new.files)
+        describer = _Describer(blobs, old.files, new.files, max_bodies_bytes)
         lines = repository.diff(old.commit, new.commit)
         return tuple(describer.describe(change) for change in _parsed(lines))
 
@@ -62,11 +64,15 @@ class _Describer:
     """Says what a change is, with contents while there is room for them."""
 
     def __init__(
-        self, blobs: Blobs, old: Mapping[bytes, FileEntry], new: Mapping[bytes, FileEntry]
+        self,
+        blobs: Blobs,
+        old: Mapping[bytes, FileEntry],
+        new: Mapping[bytes, FileEntry],
+        max_bodies_bytes: int,
     ) -> None:
         self._blobs = blobs
         self._old, self._new = old, new
-        self._remaining_bytes = MAX_BODIES_BYTES
+        self._remaining_bytes = max_bodies_bytes
 
     def describe(self, change: _Change) -> FileChange:
         old = None if change.old is None else self._old[change.old]

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -14,10 +15,6 @@ from typing import BinaryIO, NamedTuple
 
 #: Text up to this size travels with its contents.
 MAX_BODY_BYTES = 1024 * 1024
-#: Files above this size are tracked, not stored.
-MAX_STORED_BYTES = 50 * 1024 * 1024
-
-_CHUNK_BYTES = 1024 * 1024
 # A file may change again within one tick of its file system's clock and look the same. One that was
 # changed this shortly before it was read is read again. The coarsest clock (FAT) ticks every 2 s.
 _TICK_NS = 2_000_000_000
@@ -27,7 +24,25 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
+_LARGE_FILE = re.compile(rb"([0-9a-f]{64}) (\d+) bytes, too large to be stored\n")
+_MAX_NOTE_BYTES = 128
+
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"  # git's modes
+
+
+class FileLimits(NamedTuple):
+    """How much of a workspace's files is stored, read at a time, and sent."""
+
+    #: Files above this size are tracked, not stored.
+    max_stored_bytes: int = 50 * 1024 * 1024
+    #: Bytes of such a file that are read at a time.
+    chunk_bytes: int = 1024 * 1024
+    #: All bodies of a commit together, in bytes of old and new contents. A commit travels in one
+    #: message, which has its limit; what goes beyond this one travels by name.
+    max_bodies_bytes: int = 12 * 1024 * 1024
+
+
+DEFAULT_FILE_LIMITS = FileLimits()
 
 
 class FileStamp(NamedTuple):
@@ -62,7 +77,7 @@ class FileEntry(NamedTuple):
     """A file as it was last seen."""
 
     mode: str  # git's
-    blob: str  # git's hash of what is stored: of a file above STORE_LIMIT a note that stands for it
+    blob: str  # git's hash of what is stored: of a file that isn't stored a note that stands for it
     size: int  # of the file itself
     binary: bool
     digest: str | None  # SHA-256 in hex, where the contents don't travel; None where they do
@@ -94,32 +109,62 @@ class FileReadResult(NamedTuple):
     stored: bytes
 
 
-def read_file(root: bytes, path: bytes, found: os.stat_result) -> FileReadResult:
+def read_file(
+    root: bytes, path: bytes, found: os.stat_result, limits: FileLimits
+) -> FileReadResult:
     """Read a file or a link of the workspace.
 
     Args:
         root: The workspace.
         path: Where it is, below that. Never beyond a link, whatever was put in a folder's place.
         found: What was found there.
+        limits: How much of it is stored.
 
     Raises:
         OSError: It is gone, or something else is in its place, or it can't be read.
     """
     read_at = time.time_ns()
     name = path.rpartition(b"/")[2]
+    if stat.S_ISLNK(found.st_mode):
+        with _folder_of(root, path) as folder:
+            target = os.readlink(name, dir_fd=folder)
+        return _small(_LINK, target, FileStamp.from_stat(found), read_at)
+    with open_file(root, path) as descriptor:
+        return _read_file(descriptor, os.fstat(descriptor), read_at, limits)
+
+
+@contextlib.contextmanager
+def open_file(root: bytes, path: bytes) -> Iterator[int]:
+    """Open a file of the workspace for reading, as a descriptor.
+
+    Args:
+        root: The workspace.
+        path: Where it is, below that; never beyond a link.
+
+    Raises:
+        OSError: It is gone, or no file, or can't be read.
+    """
     with _folder_of(root, path) as folder:
-        if stat.S_ISLNK(found.st_mode):
-            return _small(
-                _LINK, os.readlink(name, dir_fd=folder), FileStamp.from_stat(found), read_at
-            )
-        descriptor = os.open(name, _OPEN, dir_fd=folder)
+        descriptor = os.open(path.rpartition(b"/")[2], _OPEN, dir_fd=folder)
     try:
-        opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.ESTALE, "No longer a file", path)
-        return _read_file(descriptor, opened, read_at)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+class LargeFile(NamedTuple):
+    """A file above the limit, of which only these are stored."""
+
+    digest: str  # SHA-256 in hex
+    size: int  # bytes
+
+
+def parse_large_file(stored: bytes) -> LargeFile | None:
+    """What stands in the place of a file that is too large to be stored; None: `stored` is a file."""
+    match = _LARGE_FILE.fullmatch(stored) if len(stored) < _MAX_NOTE_BYTES else None
+    return None if match is None else LargeFile(match[1].decode(), int(match[2]))
 
 
 @contextlib.contextmanager
@@ -150,16 +195,18 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileReadResult:
+def _read_file(
+    descriptor: int, opened: os.stat_result, read_at: int, limits: FileLimits
+) -> FileReadResult:
     mode = _PROGRAM if opened.st_mode & stat.S_IXUSR else _FILE
     stamp = FileStamp.from_stat(opened)
     with open(descriptor, "rb", closefd=False) as file:
-        if opened.st_size <= MAX_STORED_BYTES:
-            data = file.read(MAX_STORED_BYTES + 1)
-            if len(data) <= MAX_STORED_BYTES:
+        if opened.st_size <= limits.max_stored_bytes:
+            data = file.read(limits.max_stored_bytes + 1)
+            if len(data) <= limits.max_stored_bytes:
                 return _small(mode, data, stamp, read_at)
             file.seek(0)  # it has grown under our eyes
-        return _large(mode, file, stamp, read_at)
+        return _large(mode, file, stamp, read_at, limits.chunk_bytes)
 
 
 def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReadResult:
@@ -170,11 +217,13 @@ def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReadRe
     )
 
 
-def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileReadResult:
+def _large(
+    mode: str, file: BinaryIO, stamp: FileStamp, read_at: int, chunk_bytes: int
+) -> FileReadResult:
     """Hash a file without holding it."""
     hashed, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     size, text = 0, True
-    while chunk := file.read(_CHUNK_BYTES):
+    while chunk := file.read(chunk_bytes):
         hashed.update(chunk)
         size += len(chunk)
         text = text and b"\0" not in chunk and _is_utf8(chunk, decoder)

@@ -47,6 +47,7 @@ class Git:
         config: Settings beside the disarming ones.
         workspace: The folder that an agent may write to, of which no git is run; the work tree by
             default.
+        timeout_s: Seconds that a command may take.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Git:
         folder: Path | None = None,
         config: Mapping[str, str] | None = None,
         workspace: Path | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self.git_dir = git_dir
+        self._timeout_s = timeout_s
         self._folder = folder or work_tree or git_dir
         self._workspace = workspace or work_tree or folder
         self._config = config
@@ -85,7 +88,7 @@ class Git:
             arguments: The command's name and arguments.
             stdin: What it reads.
             allowed_statuses: The exit statuses that aren't failures.
-            timeout_s: Seconds that it may take; `TIMEOUT_S` by default.
+            timeout_s: Seconds that it may take; as long as each command by default.
 
         Returns:
             What it wrote.
@@ -93,7 +96,7 @@ class Git:
         Raises:
             GitError: It failed, or took too long.
         """
-        with self._bounded(arguments, timeout_s or TIMEOUT_S) as process:
+        with self._bounded(arguments, timeout_s or self._timeout_s) as process:
             out, err = process.communicate(stdin)
             if process.returncode not in allowed_statuses:
                 raise self.failure(arguments[0], process.returncode, err)
@@ -109,7 +112,7 @@ class Git:
         Raises:
             GitError: It failed, or took too long.
         """
-        with self._bounded(arguments, TIMEOUT_S) as process:
+        with self._bounded(arguments, self._timeout_s) as process:
             assert process.stdout is not None and process.stderr is not None
             out = process.stdout.read(size_bytes)
             if len(out) < size_bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .files import FileStamp
-from .git_command import Git, GitError
+from .git_command import TIMEOUT_S, Git, GitError
 from .special_files import refuse_special_file
 
 IGNORE_FILE = b".gitignore"
@@ -50,12 +50,21 @@ class IgnoreChecker:
             workspace lies in one.
         folder: The workspace, at or below `top`.
         exclude: The user's `.git/info/exclude`.
+        git_timeout_s: Seconds that a git command may take.
     """
 
-    def __init__(self, git_dir: Path, top: Path, folder: Path, exclude: Path | None = None) -> None:
+    def __init__(
+        self,
+        git_dir: Path,
+        top: Path,
+        folder: Path,
+        exclude: Path | None = None,
+        git_timeout_s: float = TIMEOUT_S,
+    ) -> None:
         exclude = exclude or Path(os.devnull)
         self._folder = os.fsencode(folder)
-        self._git = Git(git_dir, work_tree=top, config={"core.excludesFile": str(exclude)})
+        config = {"core.excludesFile": str(exclude)}
+        self._git = Git(git_dir, work_tree=top, config=config, timeout_s=git_timeout_s)
         parts = folder.relative_to(top).parts
         # `./`, for a path that starts with a colon would be taken for a pattern.
         self._prefix = b"".join(os.fsencode(part) + b"/" for part in (".", *parts))

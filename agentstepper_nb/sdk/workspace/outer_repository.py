@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from .git_command import Git, GitError
+from .git_command import TIMEOUT_S, Git, GitError
 from .git_names import escape_line_breaks, format_wire_name
+from .ignore_rules import IgnoreChecker
 from .special_files import (
     SpecialFileError,
     refuse_special_files_in_folders,
@@ -28,22 +30,28 @@ class OuterRepository:
     Args:
         top: Its root, where `.git` is.
         folder: The folder asked about, at or below it.
+        git_timeout_s: Seconds that a git command may take.
     """
 
-    def __init__(self, top: Path, folder: Path) -> None:
+    def __init__(self, top: Path, folder: Path, git_timeout_s: float = TIMEOUT_S) -> None:
         self.top = top
+        self._git_timeout_s = git_timeout_s
         self._folder = folder
-        self._git = Git(top / ".git", work_tree=top, folder=folder)
+        self._git = Git(top / ".git", work_tree=top, folder=folder, timeout_s=git_timeout_s)
 
     @classmethod
-    def find(cls, folder: Path) -> OuterRepository | None:
+    def find(cls, folder: Path, git_timeout_s: float = TIMEOUT_S) -> OuterRepository | None:
         """Look for the repository a folder lies in, as git does: upwards.
 
         One that git can't read is passed over, and so is one with pipes in the place of files.
+
+        Args:
+            folder: The folder.
+            git_timeout_s: Seconds that a git command may take.
         """
         for top in (folder, *folder.parents):
             if os.path.lexists(top / ".git"):
-                owner = cls(top, folder)
+                owner = cls(top, folder, git_timeout_s)
                 if owner._is_usable():
                     return owner
         return None
@@ -99,9 +107,7 @@ class OuterRepository:
         refuse_special_files_in_folders(
             self.top.joinpath(*below[:depth]) for depth in range(len(below) + 1)
         )
-        return Git(
-            self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
-        )
+        return self._git.with_config(self._filters())
 
     def _is_usable(self) -> bool:
         try:
@@ -129,3 +135,27 @@ class OuterRepository:
             name: "false" if name.endswith(".required") else ""
             for name in map(os.fsdecode, filter(None, names.split(b"\0")))
         }
+
+
+def make_ignore_checker(
+    git_dir: Path, folder: Path, owner: OuterRepository | None, git_timeout_s: float = TIMEOUT_S
+) -> IgnoreChecker:
+    """Make what answers whether files of a folder are ignored.
+
+    Args:
+        git_dir: The private repository.
+        folder: The workspace.
+        owner: The user's repository around the folder, where there is one.
+        git_timeout_s: Seconds that a git command may take.
+
+    Raises:
+        GitError: git can't tell.
+    """
+    make_checker = partial(IgnoreChecker, git_dir, git_timeout_s=git_timeout_s)
+    if owner is not None:
+        checker = make_checker(owner.top, folder, owner.find_exclude_file())
+        if (
+            not checker.ignores_folder()
+        ):  # else its rules are about others: nothing would be watched
+            return checker
+    return make_checker(folder, folder)

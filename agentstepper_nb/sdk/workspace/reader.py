@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .commit_draft import CommitDraft
-from .files import FileEntry, read_file
+from .files import FileEntry, FileLimits, read_file
 from .git_names import escape_line_breaks, format_wire_name
 from .scan import MISSING_ERRNOS, ScanResult, TrackedFiles, WorkspaceScanner
 
@@ -31,9 +31,11 @@ class WorkspaceReader:
     Args:
         root: The workspace.
         scanner: Looks at it.
+        limits: How much of a file is stored.
     """
 
-    def __init__(self, root: bytes, scanner: WorkspaceScanner) -> None:
+    def __init__(self, root: bytes, scanner: WorkspaceScanner, limits: FileLimits) -> None:
+        self._limits = limits
         self._root = root
         self._scanner = scanner
         self._warned: set[bytes] = set()
@@ -79,7 +81,7 @@ class WorkspaceReader:
         """Read one file into the draft, unless it is there already."""
         parent = known.parent.get(path)
         try:
-            entry, data = read_file(self._root, path, found)
+            entry, data = read_file(self._root, path, found, self._limits)
         except OSError as error:
             if error.errno not in MISSING_ERRNOS:
                 unreadable.add(path)

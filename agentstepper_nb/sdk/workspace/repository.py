@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from .commit_draft import EMAIL, NAME, CommitDraft
 from .git_command import Git, GitError
@@ -24,6 +27,18 @@ _CONFIG = f"""\
 """
 # Whatever `.gitattributes` says, git treats every file as what it is.
 _ATTRIBUTES = "* -text !eol -filter -ident !diff !working-tree-encoding\n"
+
+_COMMIT: Final = re.compile("[0-9a-f]{40}")
+#: Questions that git has at a time: it reads a question while a pipe is full of answers, so that their
+#: text must fit into a pipe (16 KiB on macOS).
+_MAX_OPEN_QUESTIONS: Final = 256
+
+
+class StoredFile(NamedTuple):
+    """A file of a commit."""
+
+    mode: str  # git's
+    blob: str  # git's hash of what is stored of it; see `FileEntry`
 
 
 def find_git_dir(data_dir: Path, folder: Path) -> Path:
@@ -77,6 +92,33 @@ class Repository:
         ref = f"refs/heads/{branch}"
         return bool(self._git.run("rev-parse", "--verify", "--quiet", ref, allowed_statuses=(0, 1)))
 
+    def has_commit(self, commit: str) -> bool:
+        """Whether a commit is stored here, with its files.
+
+        Args:
+            commit: git's hash, as a run names it; anything else is no commit.
+        """
+        if not _COMMIT.fullmatch(commit) or not self.git_dir.is_dir():
+            return False
+        name = f"{commit}^{{tree}}"
+        return bool(
+            self._git.run("rev-parse", "--verify", "--quiet", name, allowed_statuses=(0, 1, 128))
+        )
+
+    def list_files(self, commit: str) -> dict[bytes, StoredFile]:
+        """The files of a commit, by path.
+
+        Raises:
+            GitError: There is no such commit.
+        """
+        listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", commit)
+        files = {}
+        for line in listed.split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            mode, _, blob = about.decode().split()
+            files[path] = StoredFile(mode, blob)
+        return files
+
     def diff(self, old: str, new: str) -> Iterator[bytes]:
         """Compare two commits.
 
@@ -116,10 +158,32 @@ class Blobs:
         Raises:
             GitError: It isn't there.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
-        stdin.write(blob.encode() + b"\n")
-        stdin.flush()
+        self._ask(blob)
+        return self._read_answer(blob)
+
+    def read_many(self, blobs: Iterable[str]) -> Iterator[bytes]:
+        """Read many, in their order, without a wait for each.
+
+        Raises:
+            GitError: One isn't there.
+        """
+        asked: deque[str] = deque()
+        for blob in blobs:
+            self._ask(blob)
+            asked.append(blob)
+            if len(asked) == _MAX_OPEN_QUESTIONS:
+                yield self._read_answer(asked.popleft())
+        while asked:
+            yield self._read_answer(asked.popleft())
+
+    def _ask(self, blob: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(blob.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _read_answer(self, blob: str) -> bytes:
+        stdout = self._process.stdout
+        assert stdout is not None
         header = stdout.readline().split()  # hash, type, size; or hash, "missing"
         if len(header) != 3:
             raise GitError("cat-file", 0, f"{blob} is missing")

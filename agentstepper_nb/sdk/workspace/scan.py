@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from agentstepper_nb.errors import WorkspaceError
 
-from .files import MAX_STORED_BYTES, FileEntry
+from .files import FileEntry
 from .ignore_rules import (
     IGNORE_FILE,
     IgnoreChecker,
@@ -21,6 +21,7 @@ from .ignore_rules import (
     list_folders_above,
     stat_file,
 )
+from .outer_repository import OuterRepository, make_ignore_checker
 from .special_files import SpecialFileError, refuse_special_file
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
@@ -56,6 +57,8 @@ class ScanResult:
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
     #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
     unreadable: set[bytes] = field(default_factory=set)
+    #: Files and folders that `.gitignore` leaves out; nothing is said of what lies in such a folder.
+    ignored: set[bytes] = field(default_factory=set)
     #: Bytes of the files that are to be read and stored.
     unread_bytes: int = 0
 
@@ -91,6 +94,7 @@ class WorkspaceScanner:
         ignore: What to leave out.
         skip: Folders to leave out: our own data, where it lies in the workspace.
         limits: The largest workspace that is looked at; None: any.
+        max_stored_bytes: Bytes of the largest file that is stored.
     """
 
     def __init__(
@@ -98,8 +102,10 @@ class WorkspaceScanner:
         root: bytes,
         ignore: IgnoreChecker,
         skip: Collection[bytes],
-        limits: ScanLimits | None = None,
+        limits: ScanLimits | None,
+        max_stored_bytes: int,
     ) -> None:
+        self._max_stored_bytes = max_stored_bytes
         self._root = root
         self._ignore = ignore
         self._skip = skip
@@ -118,7 +124,7 @@ class WorkspaceScanner:
             SpecialFileError: A `.gitignore` is a pipe.
             WorkspaceError: The workspace is larger than `limits`.
         """
-        look = _Scan(tracked, seen, self._skip)
+        look = _Scan(tracked, seen, self._skip, self._max_stored_bytes)
         look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
         # Level by level: git is asked once a level, and nothing ignored is listed.
         while look.unchecked or look.below:
@@ -126,6 +132,7 @@ class WorkspaceScanner:
             left_out = self._ignore.select_ignored(
                 [IgnoreQuery(item.path, item.directory, item.rules) for item in unchecked]
             )
+            look.scan.ignored |= left_out
             for item in unchecked:
                 if item.path not in left_out:
                     look.add(item)
@@ -159,8 +166,13 @@ class _Scan:
     """
 
     def __init__(
-        self, tracked: TrackedFiles, seen: Mapping[bytes, FileEntry], skip: Collection[bytes]
+        self,
+        tracked: TrackedFiles,
+        seen: Mapping[bytes, FileEntry],
+        skip: Collection[bytes],
+        max_stored_bytes: int,
     ) -> None:
+        self._max_stored_bytes = max_stored_bytes
         self._tracked, self._seen, self._skip = tracked, seen, skip
         self.scan = ScanResult()
         #: Folders to list.
@@ -216,12 +228,32 @@ class _Scan:
             self.scan.unchanged[path] = seen
         elif _is_trackable(entry):
             self.scan.files[path] = found
-            if found.st_size <= MAX_STORED_BYTES:
+            if found.st_size <= self._max_stored_bytes:
                 self.scan.unread_bytes += found.st_size
 
     def _record_unreadable(self, path: bytes, error: OSError) -> None:
         if error.errno not in MISSING_ERRNOS:
             self.scan.unreadable.add(path)
+
+
+def list_ignored_files(
+    git_dir: Path, folder: Path, tracked: Set[bytes], skip: Collection[bytes]
+) -> set[bytes]:
+    """The files and folders of a workspace that `.gitignore` leaves out, as it is now.
+
+    Args:
+        git_dir: The private repository.
+        folder: The workspace.
+        tracked: Files that aren't left out, whatever the rules say.
+        skip: Folders of which nothing is said: our own data.
+
+    Raises:
+        OSError: The workspace can't be listed, or a `.gitignore` is a pipe.
+        GitError: git can't tell what is ignored.
+    """
+    checker = make_ignore_checker(git_dir, folder, OuterRepository.find(folder))
+    scanner = WorkspaceScanner(os.fsencode(folder), checker, skip, None, max_stored_bytes=0)
+    return scanner.scan(TrackedFiles(tracked), {}).ignored
 
 
 def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: IgnoreRulesKey) -> IgnoreRulesKey:

@@ -9,21 +9,20 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.protocol.data_model import Commit
+from agentstepper_nb.protocol.data_model import Commit, FileChange
 
 from . import commit_titles, git_command
 from .cache import EntryCache
 from .changes import CommitVersion, compare_commits
 from .commit_draft import NAME
-from .files import MAX_STORED_BYTES, FileEntry, FileStamp
+from .files import DEFAULT_FILE_LIMITS, FileEntry, FileLimits, FileStamp
 from .git_command import GitError
 from .git_names import escape_invalid, make_branch_name, make_snapshots_branch
-from .ignore_rules import IgnoreChecker
-from .outer_repository import OuterRepository
+from .outer_repository import OuterRepository, make_ignore_checker
 from .reader import KnownFiles, WorkspaceReader
 from .repository import Repository, find_git_dir
 from .scan import ScanLimits, TrackedFiles, WorkspaceScanner
@@ -53,6 +52,9 @@ class Workspace:
         require_clean: Refuse when the user's own repository has uncommitted changes in the folder.
         clock: Gives the time of a commit, in POSIX seconds.
         limits: The largest folder that is watched; None: any.
+        file_limits: How much of a file is stored, and of a commit is sent.
+        git_timeout_s: Seconds that a git command may take.
+        forced_files: Paths of files that are watched though `.gitignore` leaves them out.
 
     Raises:
         WorkspaceError: The folder can't be watched; it says why and what to do.
@@ -67,22 +69,29 @@ class Workspace:
         require_clean: bool = False,
         clock: Callable[[], float] = time.time,
         limits: ScanLimits | None = None,
+        file_limits: FileLimits = DEFAULT_FILE_LIMITS,
+        git_timeout_s: float = git_command.TIMEOUT_S,
+        forced_files: Set[bytes] = frozenset(),
     ) -> None:
         self.folder = _resolved(folder)
         git_command.check_git()
         self._clock = clock
-        self._limits = limits
+        self._limits, self._file_limits = limits, file_limits
+        self._git_timeout_s = git_timeout_s
         self._lock = threading.Lock()
         self._closed = False
-        data = (data_dir or _default_data_dir()).resolve()
+        data = (data_dir or find_data_dir()).resolve()
         self._git_dir = find_git_dir(data, self.folder)
         with self._failing():
-            owner = OuterRepository.find(self.folder)
+            owner = OuterRepository.find(self.folder, git_timeout_s)
             if require_clean:
                 _refuse_uncommitted(self.folder, owner)
             self._repository = Repository.open(self._git_dir, self.folder)
-            self._cache = EntryCache(self._repository.git_dir / "files.json")
-            self._forced_files = owner.list_tracked_ignored_files() if owner else frozenset()
+            self._cache = EntryCache(
+                self._repository.git_dir / "files.json", file_limits.max_stored_bytes
+            )
+            tracked = owner.list_tracked_ignored_files() if owner else frozenset()
+            self._forced_files = tracked | forced_files
             self._reader = self._make_reader(owner, data)
             self._began_at = clock()
             self._branch, self._last_commit = self._start(make_branch_name(program, self._began_at))
@@ -105,6 +114,11 @@ class Workspace:
     def git_dir(self) -> Path:
         """The private repository."""
         return self._git_dir
+
+    @property
+    def files(self) -> Files:
+        """The files as they were last seen, by path."""
+        return self._last_seen.files
 
     @property
     def is_closed(self) -> bool:
@@ -164,7 +178,7 @@ class Workspace:
             if now.commit == before.commit:
                 self._record_version(now)
                 return None
-            changes = compare_commits(self._repository, before, now)
+            changes = self._compare(before, now)
             self._record_version(now)
         title = commit_titles.make_title(changes)
         return Commit(
@@ -199,7 +213,7 @@ class Workspace:
             if self._closed or not path.is_relative_to(self.folder):
                 return False
             entry = self._last_seen.files.get(os.fsencode(path.relative_to(self.folder)))
-        if entry is None or entry.size > MAX_STORED_BYTES:
+        if entry is None or entry.size > self._file_limits.max_stored_bytes:
             return False
         try:
             return entry.stamp == FileStamp.from_stat(path.lstat())
@@ -215,14 +229,15 @@ class Workspace:
 
     def _make_reader(self, owner: OuterRepository | None, data: Path) -> WorkspaceReader:
         git_dir, folder = self._repository.git_dir, self.folder
-        ignore = IgnoreChecker(git_dir, folder, folder)
-        if owner:
-            ignore = IgnoreChecker(git_dir, owner.top, folder, owner.find_exclude_file())
-            if ignore.ignores_folder():  # its rules are about others, or nothing would be watched
-                ignore = IgnoreChecker(git_dir, folder, folder)
+        ignore = make_ignore_checker(git_dir, folder, owner, self._git_timeout_s)
         root = os.fsencode(folder)
         own = {os.fsencode(data), os.fsencode(git_dir.parent)}
-        return WorkspaceReader(root, WorkspaceScanner(root, ignore, own, self._limits))
+        max_stored_bytes = self._file_limits.max_stored_bytes
+        scanner = WorkspaceScanner(root, ignore, own, self._limits, max_stored_bytes)
+        return WorkspaceReader(root, scanner, self._file_limits)
+
+    def _compare(self, before: CommitVersion, now: CommitVersion) -> tuple[FileChange, ...]:
+        return compare_commits(self._repository, before, now, self._file_limits.max_bodies_bytes)
 
     def _start(self, name: str) -> tuple[str, CommitVersion]:
         """Commit the baseline on a branch of its own."""
@@ -290,7 +305,7 @@ class Workspace:
         before, now = self._last_commit, self._last_seen
         if now.tree == before.tree:
             return None
-        changes = compare_commits(self._repository, before, now)
+        changes = self._compare(before, now)
         ruled = not said.title
         if ruled:
             said = said._replace(title=commit_titles.make_title(changes))
@@ -366,7 +381,8 @@ def _refuse_uncommitted(folder: Path, owner: OuterRepository | None) -> None:
         )
 
 
-def _default_data_dir() -> Path:
+def find_data_dir() -> Path:
+    """Where our data lies unless told otherwise: Jupyter's data folder."""
     from agentstepper_nb.discover import data_dir
 
     return data_dir()

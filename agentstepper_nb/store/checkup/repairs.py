@@ -14,6 +14,7 @@ from ...errors import StoreError
 from ...protocol.records import (
     BreakpointSaved,
     CommitSaved,
+    EditRuleSaved,
     EventSaved,
     HaltPointSaved,
     ImportedRunSaved,
@@ -200,16 +201,19 @@ class _RunRestorer:
         self._restore_rules()
 
     def _restore_rules(self) -> None:
-        """Take breakpoints and prices, beside what was set since."""
+        """Take breakpoints, edit rules and prices, beside what was set since."""
         since = read_config_rows(self._connection).records
         breakpoints = {
             record.breakpoint.id for record in since if isinstance(record, BreakpointSaved)
         }
+        edit_rules = {record.rule.id for record in since if isinstance(record, EditRuleSaved)}
         priced = any(isinstance(record, PricesSet) for record in since)
         with migrations.transaction(self._connection):
             for record in self._damaged.rules():
                 match record:
                     case BreakpointSaved(breakpoint=breakpoint) if breakpoint.id not in breakpoints:
+                        self._tables.write_record(record)
+                    case EditRuleSaved(rule=rule) if rule.id not in edit_rules:
                         self._tables.write_record(record)
                     case PricesSet() if not priced:
                         self._tables.write_record(record)

@@ -1,10 +1,6 @@
-"""The background agents' store in LanceDB, for programs that read its tables as they are.
+"""Background agents as tables in LanceDB, for programs that read them.
 
 Imports what `store` may.
-Begin reading in `store`: its guarantees beside the other backends are in
-docs/guide/runtime-stores.md.
+Begin reading in `projection`: the tables that follow a store; `old_store` reads what earlier versions
+kept in LanceDB itself. See docs/guide/runtime-stores.md.
 """
-
-from .store import LanceRuntimeStore
-
-__all__ = ["LanceRuntimeStore"]

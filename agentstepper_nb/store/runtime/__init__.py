@@ -6,6 +6,6 @@ docs/design/0015-runtime.md.
 """
 
 from ...protocol.runtime_methods import RuntimeMethod
-from .base import METHODS, RuntimeStore
+from .base import METHODS, RuntimeStore, SharedRuntimeStore
 
-__all__ = ["METHODS", "RuntimeMethod", "RuntimeStore"]
+__all__ = ["METHODS", "RuntimeMethod", "RuntimeStore", "SharedRuntimeStore"]

@@ -27,7 +27,7 @@ _IDLE_S: Final = 0.5
 #: Seconds after which what failed is tried again.
 _RETRY_S: Final = 1.0
 #: Seconds that a search waits for runs that are still to be taken in.
-_SEARCH_TIMEOUT_S: Final = 10.0
+SEARCH_TIMEOUT_S: Final = 10.0
 
 
 class _Batch(NamedTuple):
@@ -84,8 +84,20 @@ class SearchService:
         """
         self._put(lambda: self._follower.catch_up(change_counts, read))
 
-    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
+    async def search(
+        self,
+        query: str,
+        run: str | None = None,
+        limit: int = 100,
+        timeout_s: float = SEARCH_TIMEOUT_S,
+    ) -> list[SearchHit]:
         """Where words stand, newest first, in all that was kept before. See `Store.search`.
+
+        Args:
+            query: As there.
+            run: As there.
+            limit: As there.
+            timeout_s: Seconds to wait for runs that are still to be taken in.
 
         Raises:
             ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
@@ -99,7 +111,7 @@ class SearchService:
             self._requests.append(request)
             self._changed.notify()
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(request.answer), _SEARCH_TIMEOUT_S)
+            return await asyncio.wait_for(asyncio.wrap_future(request.answer), timeout_s)
         except TimeoutError:
             with self._changed, suppress(ValueError):  # where it is being answered just now
                 self._requests.remove(request)

@@ -20,7 +20,7 @@ from ...protocol.segments import MIN_SPLIT_BYTES, split_content
 from .row_codec import Content, Value, compute_checksum, is_intact, make_replace, make_select
 
 #: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
-_MAX_KNOWN_NODES: Final = 1 << 15
+MAX_KNOWN_NODES: Final = 1 << 15
 #: Bytes up to which a piece is compressed with a small window: a tenth of the time, which otherwise
 #: goes into preparing a large one.
 _SMALL_PIECE_BYTES: Final = 1 << 14
@@ -84,9 +84,16 @@ class ContentWriter:
     Args:
         connection: Inside a transaction whenever something is put.
         number: Gives a table's next number.
+        max_known_nodes: How many nodes it remembers.
     """
 
-    def __init__(self, connection: sqlite3.Connection, number: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        number: Callable[[str], int],
+        max_known_nodes: int = MAX_KNOWN_NODES,
+    ) -> None:
+        self._max_known_nodes = max_known_nodes
         self._execute = connection.execute
         self._number = number
         self._known: dict[tuple[int, int, bytes], int] = {}
@@ -132,8 +139,8 @@ class ContentWriter:
         return None if row is None else row[0]
 
     def _cache_node(self, key: tuple[int, int, bytes], node: int) -> None:
-        if len(self._known) >= _MAX_KNOWN_NODES:
-            for old in list(islice(self._known, _MAX_KNOWN_NODES // 2)):
+        if len(self._known) >= self._max_known_nodes:
+            for old in list(islice(self._known, self._max_known_nodes // 2)):
                 del self._known[old]
         self._known[key] = node
 

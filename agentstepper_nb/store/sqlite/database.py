@@ -279,10 +279,17 @@ class TransactionJournal:
     Args:
         connection: As `database.open_writer` gives it.
         path: The store's file.
+        large_bytes: Bytes of the journal from which it is large.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        large_bytes: int = LARGE_JOURNAL_BYTES,
+    ) -> None:
         self._connection = connection
+        self._large_bytes = large_bytes
         self._wal_path = path.with_name(path.name + "-wal")
         ((mode,),) = connection.execute("PRAGMA journal_mode")
         ((busy,),) = connection.execute("PRAGMA busy_timeout")
@@ -302,7 +309,7 @@ class TransactionJournal:
     def is_large(self) -> bool:
         """Whether the journal is so long that it should be emptied now."""
         try:
-            return self._is_wal and self._wal_path.stat().st_size > LARGE_JOURNAL_BYTES
+            return self._is_wal and self._wal_path.stat().st_size > self._large_bytes
         except OSError:
             return False
 

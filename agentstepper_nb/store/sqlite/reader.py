@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...errors import DamagedRunError, ProtocolError, StoreError
 from ...protocol.data_model import Commit, Event, Failure, HaltPoint, RowNote, Run, RunState
-from ...protocol.records import EndedRunLoaded, Record, RunHeaderSaved, RunHistory
+from ...protocol.records import AgentCredentials, EndedRunLoaded, Record, RunHeaderSaved, RunHistory
 from ...protocol.text_escaping import escape_to_one_line
 from ...protocol.v1 import runfile
 from ..archive import read_run_file
@@ -81,6 +82,14 @@ class StoreReader:
         """
         with self._read_transaction(run):
             return RunRowReader(self._connection, run, is_preloaded=True).history()
+
+    def agent_credentials(self, run: str) -> AgentCredentials | None:
+        """What its Core alone knows of a run; None of imported ones and of version 1's.
+
+        Errors as `history`.
+        """
+        with self._read_transaction(run):
+            return RunRowReader(self._connection, run).agent_credentials
 
     def message(self, run: str, message: str) -> HaltPoint | Event | None:
         """A row's halt point, or the event with this id. Errors as `history`."""
@@ -273,7 +282,8 @@ def _order_by_activity(live: list[RunListing]) -> Iterator[Record]:
         return
     for each in order:
         # Without what is counted by the records that follow.
-        header = replace(each.run, rows=0, commits=0, usage=None, hits=())
+        usage = None if each.run.samples is UNSET else each.run.samples.usage
+        header = replace(each.run, rows=0, commits=0, usage=usage, hits=(), effects=UNSET)
         yield RunHeaderSaved(run=replace(header, state=RunState.HALTED))
         yield RunHeaderSaved(run=header)
 

@@ -24,6 +24,8 @@ from ...protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
     CommitSaved,
+    EditRuleDeleted,
+    EditRuleSaved,
     EndedRunLoaded,
     EventSaved,
     HaltPointAnswered,
@@ -54,6 +56,7 @@ from .row_codec import (
     RUN,
     RUN_TABLES,
     BodyCodec,
+    ConfigRecord,
     RunRow,
     Value,
     add_checksum,
@@ -273,7 +276,12 @@ class RecordWriter:
         run = self._touch(record.run)
         n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
         body = HALT_POINT.replace_fields(
-            body, revision=record.revision, sticky=record.sticky, model_summary=None
+            body,
+            revision=record.revision,
+            sticky=record.sticky,
+            guides=record.guides,
+            edit_rules=record.edit_rules,
+            model_summary=None,
         )
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
@@ -287,6 +295,8 @@ class RecordWriter:
             answered_at=record.at,
             reason=record.reason,
             always=record.always,
+            supplied=record.supplied,
+            raised=record.raised,
         )
         self._put_at("breakpoints", run, n, id, body, *contents)
 
@@ -299,7 +309,7 @@ class RecordWriter:
                 body = kind.replace_fields(body, model_summary=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
-    def _set_config_row(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:
+    def _set_config_row(self, record: ConfigRecord) -> None:
         store_config_row(self._connection, record, partial(self._next_number, "rules"))
 
     def _ignore(self, record: EndedRunLoaded) -> None:
@@ -371,5 +381,7 @@ RECORD_HANDLERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] 
     NoteSaved: RecordWriter._set_note,
     BreakpointSaved: RecordWriter._set_config_row,
     BreakpointDeleted: RecordWriter._set_config_row,
+    EditRuleSaved: RecordWriter._set_config_row,
+    EditRuleDeleted: RecordWriter._set_config_row,
     PricesSet: RecordWriter._set_config_row,
 }

@@ -14,10 +14,13 @@ from msgspec import Struct, structs
 
 from ...protocol.breakpoint_rules import BreakpointRule, Price
 from ...protocol.data_model import Commit, Event, FileChange, HaltPoint, RowNote, Run
+from ...protocol.edit_rules import EditRuleDefinition
 from ...protocol.records import (
     AgentCredentials,
     BreakpointDeleted,
     BreakpointSaved,
+    EditRuleDeleted,
+    EditRuleSaved,
     PricesSet,
     Record,
 )
@@ -216,7 +219,7 @@ class RunRow:
 _RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
 
 
-# ---- breakpoints, and what models cost ---------------------------------------------------------------
+# ---- breakpoints, edit rules, and what models cost ---------------------------------------------------
 
 
 _PUT_CONFIG_ROW: Final = make_replace("rules")
@@ -224,18 +227,21 @@ _CONFIG_ROWS: Final = make_select("rules", "1 ORDER BY n")
 _FIND_CONFIG_ROW: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
 _DELETE_CONFIG_ROW: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
 
-_BREAKPOINT, _PRICES = "stop", "prices"
+_BREAKPOINT, _EDIT_RULE, _PRICES = "stop", "edit_rule", "prices"
+#: Records of what people set for all runs.
+ConfigRecord = BreakpointSaved | BreakpointDeleted | EditRuleSaved | EditRuleDeleted | PricesSet
 
 _encode = msgspec.json.Encoder().encode
 _breakpoint: Final = msgspec.json.Decoder(BreakpointRule)
+_edit_rule: Final = msgspec.json.Decoder(EditRuleDefinition)
 _prices: Final = msgspec.json.Decoder(tuple[Price, ...])
 
 
 class StoredConfigRows(NamedTuple):
-    """The breakpoints and prices that a store has.
+    """The breakpoints, edit rules and prices that a store has.
 
     Args:
-        records: What leads to them, in the order in which breakpoints were made.
+        records: What leads to them, in the order in which they were made.
         damaged: How many rows can't be read.
     """
 
@@ -260,7 +266,7 @@ def decode_config_rows(rows: Sequence[Sequence[Any]]) -> StoredConfigRows:
 
 def store_config_row(
     connection: sqlite3.Connection,
-    record: BreakpointSaved | BreakpointDeleted | PricesSet,
+    record: ConfigRecord,
     number: Callable[[], int],
 ) -> None:
     """Change the table by one record, inside a transaction.
@@ -275,6 +281,10 @@ def store_config_row(
             _put_config_row(connection, (_BREAKPOINT, breakpoint.id), _encode(breakpoint), number)
         case BreakpointDeleted(breakpoint=id):
             connection.execute(_DELETE_CONFIG_ROW, (_BREAKPOINT, id))
+        case EditRuleSaved(rule=rule):
+            _put_config_row(connection, (_EDIT_RULE, rule.id), _encode(rule), number)
+        case EditRuleDeleted(rule=id):
+            connection.execute(_DELETE_CONFIG_ROW, (_EDIT_RULE, id))
         case PricesSet(prices=prices):
             _put_config_row(connection, (_PRICES, ""), _encode(prices), number)
 
@@ -295,6 +305,8 @@ def _decode_config_row(row: Sequence[Any]) -> Record | None:
     try:
         if kind == _BREAKPOINT:
             return BreakpointSaved(breakpoint=_breakpoint.decode(body))
+        if kind == _EDIT_RULE:
+            return EditRuleSaved(rule=_edit_rule.decode(body))
         return PricesSet(prices=_prices.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ...errors import StoreError
 from ...protocol.data_model import Commit, Event, HaltPoint, RowNote, Run
 from ...protocol.records import (
+    AgentCredentials,
     ImportedRunSaved,
     Record,
     RunHistory,
@@ -30,7 +31,14 @@ from .migrations import delete_migration_copies
 from .reader import StoreReader, delete_run_file, find_unimported_files, read_restart_records
 from .record_writer import TransactionChanges
 from .transaction_counters import TransactionCounters, record_missing
-from .writer import AppendRequest, Callback, StoreWriter, WriterCallbacks
+from .writer import (
+    DEFAULT_WRITER_LIMITS,
+    AppendRequest,
+    Callback,
+    StoreWriter,
+    WriterCallbacks,
+    WriterLimits,
+)
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +82,7 @@ class SqliteStore:
         folder: The folder, of which this process is the one owner.
         durability: When what is kept outlives what.
         lock: The folder's, to be let go at the end.
+        limits: When its writer does what nobody waits for.
 
     Raises:
         NewerStoreError: A newer program wrote it.
@@ -85,6 +94,7 @@ class SqliteStore:
         folder: Path,
         durability: Durability = Durability.DURABLE,
         lock: FolderLock | None = None,
+        limits: WriterLimits = DEFAULT_WRITER_LIMITS,
     ) -> None:
         self.on_write_trouble: Callable[[StoreInfo], None] = lambda info: None
         self._folder = folder
@@ -116,7 +126,7 @@ class SqliteStore:
                 self._close_readers,
             )
             try:
-                self._writer = StoreWriter(connection, path, durability, callbacks)
+                self._writer = StoreWriter(connection, path, durability, callbacks, limits)
             except sqlite3.Error as error:
                 raise StoreError(
                     f"The store can't write to {folder}: {error}. Free disk space there, "
@@ -226,6 +236,10 @@ class SqliteStore:
     async def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
         return await self._read(self._row_reader, lambda reader: reader.notes(run))
+
+    async def agent_credentials(self, run: str) -> AgentCredentials | None:
+        """What its Core alone knows of a run. See `Store.agent_credentials`."""
+        return await self._read(self._row_reader, lambda reader: reader.agent_credentials(run))
 
     async def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same."""

@@ -19,19 +19,11 @@ from typing import Final
 from ...protocol.records import EventSaved, MessagesReceived, Record
 from ...protocol.store_info import Durability
 from ..base import MAX_SYNC_DELAY_S
-from .database import TransactionJournal
+from .database import LARGE_JOURNAL_BYTES, TransactionJournal
 from .record_writer import RecordWriter, TransactionChanges
 
 log = logging.getLogger(__name__)
 
-#: Seconds after the last transaction, or after a run was deleted, until the journal is emptied.
-IDLE_S: Final = 0.5
-#: Seconds until what couldn't be written is tried again.
-RETRY_S: Final = 1.0
-
-#: Seconds that an event waits for its halt point, which mostly comes at once: then they share a
-#: transaction, and the agent waits for one instead of two.
-BATCH_WINDOW_S: Final = 0.002
 #: What is rarely the last for long.
 _FOLLOWED_RECORDS: Final = (EventSaved, MessagesReceived)
 
@@ -50,6 +42,30 @@ _TRANSIENT_CODES: Final = frozenset(
 )
 
 Callback = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class WriterLimits:
+    """When a writer does what nobody waits for.
+
+    Args:
+        batch_window_s: Seconds that an event waits for its halt point, which mostly comes at once: then
+            they share a transaction, and the agent waits for one instead of two.
+        sync_delay_s: Seconds until what is recorded is durable, at most.
+        idle_s: Seconds after the last transaction, or after a run was deleted, until the journal is
+            emptied.
+        large_journal_bytes: Bytes of the journal from which it is emptied without waiting for that.
+        retry_s: Seconds until what couldn't be written is tried again.
+    """
+
+    batch_window_s: float = 0.002
+    sync_delay_s: float = MAX_SYNC_DELAY_S
+    idle_s: float = 0.5
+    large_journal_bytes: int = LARGE_JOURNAL_BYTES
+    retry_s: float = 1.0
+
+
+DEFAULT_WRITER_LIMITS: Final = WriterLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +130,7 @@ class StoreWriter:
         path: The store's file.
         durability: When who is told.
         callbacks: Whom it tells.
+        limits: When it does what nobody waits for.
     """
 
     def __init__(
@@ -122,8 +139,10 @@ class StoreWriter:
         path: Path,
         durability: Durability,
         callbacks: WriterCallbacks,
+        limits: WriterLimits = DEFAULT_WRITER_LIMITS,
     ) -> None:
-        self._journal = TransactionJournal(connection, path)
+        self._limits = limits
+        self._journal = TransactionJournal(connection, path, limits.large_journal_bytes)
         self._tables = RecordWriter(connection)
         self._path = path
         self._callbacks = callbacks
@@ -184,7 +203,7 @@ class StoreWriter:
     def _gather(self) -> None:
         """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
         awaited = any(append.is_awaited for append in self._waiting)
-        self._urgent.wait(BATCH_WINDOW_S if awaited else MAX_SYNC_DELAY_S)
+        self._urgent.wait(self._limits.batch_window_s if awaited else self._limits.sync_delay_s)
         self._urgent.clear()  # what is put from now on is taken as well, or sets it again
 
     def _pause(self) -> float | None:
@@ -276,10 +295,10 @@ class StoreWriter:
             raise
         now = time.monotonic()
         if not self._journal.is_synced and self._sync_at is None:
-            self._sync_at = now + MAX_SYNC_DELAY_S
+            self._sync_at = now + self._limits.sync_delay_s
         if self._checkpoint_at is None or not self._is_checkpoint_scheduled:
             self._is_checkpoint_scheduled = bool(touched.deleted) or self._journal.is_large
-            self._checkpoint_at = now if self._journal.is_large else now + IDLE_S
+            self._checkpoint_at = now if self._journal.is_large else now + self._limits.idle_s
         try:
             self._callbacks.on_transaction(records, touched)
         except Exception:  # it is kept nevertheless
@@ -294,19 +313,19 @@ class StoreWriter:
             self._clear_trouble()
             self._notify_synced()
             if self._checkpoint_at is None:
-                self._checkpoint_at = time.monotonic() + IDLE_S
+                self._checkpoint_at = time.monotonic() + self._limits.idle_s
 
     def _checkpoint(self) -> None:
         """Empty the journal; where somebody reads there, a little later."""
         self._checkpoint_at = None
         try:
             if not self._journal.checkpoint():
-                self._checkpoint_at = time.monotonic() + IDLE_S
+                self._checkpoint_at = time.monotonic() + self._limits.idle_s
         except sqlite3.Error as error:
             if not self._is_checkpoint_failing:
                 log.warning("The journal of %s could not be emptied: %s", self._path, error)
             self._is_checkpoint_failing = True
-            self._checkpoint_at = time.monotonic() + RETRY_S
+            self._checkpoint_at = time.monotonic() + self._limits.retry_s
         else:
             self._is_checkpoint_failing = False
             if self._checkpoint_at is None:
@@ -346,7 +365,7 @@ class StoreWriter:
             f"The store can't write to {self._path.parent} right now: {error}. Free disk "
             "space there; agents wait meanwhile, and the store tries again each second."
         )
-        self._retry_at = time.monotonic() + RETRY_S
+        self._retry_at = time.monotonic() + self._limits.retry_s
         if self._sync_at is not None:
             self._sync_at = self._retry_at
         self._notify_recorded([append for append in appends if append.has_waiting_reader])

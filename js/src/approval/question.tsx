@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { readOnlyReason } from "../model/controls";
+import { draftProblemText, readOnlyReason } from "../model/controls";
 import type { MessageBody, Model, PendingApproval, TimelineRow } from "../model/model";
 import type { AnswerKind, ApprovalPrompt as Asked, Risk } from "../protocol/types.gen";
 import { Button } from "../view/button";
@@ -353,7 +353,7 @@ export function approveDisabledReason(
 
 function invalid(model: Model): string | null {
   const why = model.draftError.value;
-  return why === null ? null : `The edit isn’t valid JSON: ${why}`;
+  return why === null ? null : draftProblemText(why);
 }
 
 /** What is approved is the edit: it has to be what is shown. */

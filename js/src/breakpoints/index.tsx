@@ -4,15 +4,18 @@ import { useRef, useState } from "preact/hooks";
 import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
+import breakpoints from "../styles/breakpoints.css";
+import editRules from "../styles/edit_rules.css";
 import { Button } from "../view/button";
 import { escapeInvisible } from "../view/format";
 import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
 import { Bar } from "./bar";
 import { type BreakpointDraft, newDraft } from "./draft";
+import { EditRulesSection } from "./edit_rules";
 import { Table } from "./table";
 
-export { default as styles } from "../styles/breakpoints.css";
+export const styles = `${breakpoints}\n${editRules}`;
 
 export function BreakpointsView({ model }: { model: Debugger }) {
   const pane = useRef<HTMLElement>(null);
@@ -30,6 +33,7 @@ export function BreakpointsView({ model }: { model: Debugger }) {
         <NoBreakpoints model={model} />
       )}
       <Bar model={model} onLeave={(breakpoint) => requestFocus({ breakpoint })} />
+      <EditRulesSection model={model} onProblem={setProblem} />
     </section>
   );
 }

@@ -41,6 +41,7 @@ interface Keys {
 }
 
 function numbered(left: readonly TimelineRow[], right: readonly TimelineRow[]): [Keys, Keys] {
+  const { events } = forkLinks(left, right);
   const known = new Map<string, number>();
   const number = (key: string) => {
     const found = known.get(key) ?? known.size;
@@ -49,16 +50,50 @@ function numbered(left: readonly TimelineRow[], right: readonly TimelineRow[]): 
   };
   const keys = (rows: readonly TimelineRow[]): Keys => ({
     size: rows.length,
-    kinds: Int32Array.from(rows, (row) => number(kindOf(row))),
-    words: Int32Array.from(rows, (row) => number(`${kindOf(row)} ${row.summary}`)),
+    kinds: Int32Array.from(rows, (row) => number(kindOf(row, events))),
+    words: Int32Array.from(rows, (row) =>
+      number(`${kindOf(row, events)} ${events.has(row.event) ? "" : row.summary}`),
+    ),
   });
   return [keys(left), keys(right)];
 }
 
-/** What a row has to share with another to stand beside it. */
-function kindOf({ kind, side, name, depth }: TimelineRow): string {
-  return JSON.stringify([kind, side, name, depth]);
+/** What a row has to share with another to stand beside it: of a fork's event, that event alone. */
+function kindOf(row: TimelineRow, events: ReadonlyMap<string, string>): string {
+  const { kind, side, name, depth } = row;
+  const event = events.get(row.event);
+  return JSON.stringify(event === undefined ? [kind, side, name, depth] : [event, side]);
 }
+
+/** How the events of a fork and those of the run that it is a fork of belong together. */
+export interface ForkLinks {
+  /** The recorded event that an event of either run is. */
+  readonly events: ReadonlyMap<string, string>;
+  /** The events of both whose outcome is the recorded one. */
+  readonly served: ReadonlySet<string>;
+}
+
+/** What the marks of a fork say, whichever of the two runs is the fork. */
+export function forkLinks(left: readonly TimelineRow[], right: readonly TimelineRow[]): ForkLinks {
+  const events = new Map<string, string>();
+  const served = new Set<string>();
+  const link = (forks: readonly TimelineRow[], recorded: readonly TimelineRow[]) => {
+    const known = new Set(recorded.map(({ event }) => event));
+    for (const { event, replay } of forks) {
+      if (replay?.event === undefined || !known.has(replay.event) || !OWN.has(replay.role))
+        continue;
+      events.set(event, replay.event).set(replay.event, replay.event);
+      if (replay.role === "served") served.add(event).add(replay.event);
+      if (replay.role === "forked") for (const id of [event, replay.event]) served.delete(id);
+    }
+  };
+  link(left, right);
+  link(right, left);
+  return { events, served };
+}
+
+/** Roles of an event that is the recorded one; others only name what was expected. */
+const OWN: ReadonlySet<string> = new Set(["served", "entered", "forked"]);
 
 function part({ kinds, words, size }: Keys, start: number, end: number): Keys {
   const to = size - end;
@@ -180,13 +215,24 @@ export function idOf({ left, right }: Pair): string {
   return JSON.stringify([left?.id ?? null, right?.id ?? null]);
 }
 
-/** The difference of a pair: by its contents where those were compared, else by what its rows say. */
-export function differenceOf(pair: Pair, compared: ComparedContents): PairDifference {
+/**
+ * The difference of a pair: by its contents where those were compared, else by what its rows say.
+ *
+ * @param served The events of a fork and its parent that have the same outcome, by `forkLinks`.
+ */
+export function differenceOf(
+  pair: Pair,
+  compared: ComparedContents,
+  served: ReadonlySet<string> = NONE,
+): PairDifference {
   const { left, right } = pair;
   if (right === null) return "left";
   if (left === null) return "right";
+  if (served.has(left.event) && served.has(right.event)) return "same";
   return compared.get(idOf(pair)) ?? (looksSame(left, right) ? "same" : "changed");
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Whether two rows say the same of themselves. */
 function looksSame(left: TimelineRow, right: TimelineRow): boolean {

@@ -19,6 +19,7 @@ import {
   align,
   type ComparedContents,
   differenceOf,
+  forkLinks,
   idOf,
   nextDifference,
   type Pair,
@@ -89,11 +90,12 @@ interface SideBySideProps {
 
 export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySideProps) {
   const pairs = useMemo(() => align(runs.left.rows, runs.right.rows), [runs]);
+  const { served } = useMemo(() => forkLinks(runs.left.rows, runs.right.rows), [runs]);
   const [compared, setCompared] = useState<ComparedContents>(new Map());
   const [only, setOnly] = useState(false);
   const differences = useMemo(
-    () => pairs.map((pair) => differenceOf(pair, compared)),
-    [pairs, compared],
+    () => pairs.map((pair) => differenceOf(pair, compared, served)),
+    [pairs, compared, served],
   );
   const [selected, setSelected] = useState(() => firstToRead(pairs, differences));
   const at = pairs.findIndex((pair) => idOf(pair) === selected);

@@ -15,6 +15,7 @@ import { Button, type Segment, Segments } from "../view/button";
 import { formatCount } from "../view/format";
 import { Form } from "./form";
 import { JsonPane } from "./json_pane";
+import { SchemaProblems, useSchema } from "./schema_parts";
 import { EditSession } from "./session";
 
 /** As in what is read, and its own. */
@@ -51,6 +52,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
   const editor = useRef<HTMLDivElement>(null);
   useFocusBack(editor);
   const { session, restart } = useSession(model, row, body, shape);
+  useSchema(model, row, body, session);
   const [view, setView] = useState<View>(chosen[shape] ?? INITIAL_VIEW[shape]);
   const focusing = useRef(focus);
   // Only as it opens: what comes later comes while the person types elsewhere.
@@ -105,6 +107,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
           />
         )}
       </div>
+      <SchemaProblems session={session} />
       {canStick(model, shape) && session.draft.value !== null && (
         <StickyChoice draft={model.draft(row.id)} />
       )}
@@ -202,20 +205,34 @@ export function EditorFooter({ session, onDiscard, onClose }: FootProps) {
       <div class="as-FootBar">
         {edited ? (
           <>
-            <span class="as-Inline as-You">
+            <span class="as-Inline as-You" title={editedText(session)}>
               <Icon name="pencil" small />
-              {editedText(session)}
+              <span class="as-x-pane">{editedText(session)}</span>
             </span>
             <span class="as-Muted as-Small as-Ellipsis as-x-pane">
               {session.error.value
                 ? "Step waits until the JSON is valid"
-                : "Draft stays here until you step"}
+                : session.hold.value
+                  ? "Step waits until the call fits"
+                  : "Draft stays here until you step"}
             </span>
           </>
         ) : (
           <span class="as-Muted as-Small as-Ellipsis">Nothing edited yet</span>
         )}
         <span class="as-Spring" />
+        <Button
+          icon="undo"
+          hint="Undo the last change in this editor"
+          disabledReason={session.canUndo.value ? null : "Nothing to undo"}
+          onClick={() => session.undo()}
+        />
+        <Button
+          icon="redo"
+          hint="Redo the change that was undone"
+          disabledReason={session.canRedo.value ? null : "Nothing to redo"}
+          onClick={() => session.redo()}
+        />
         {edited && <Discard onDiscard={onDiscard} />}
         <Button
           outline
@@ -304,7 +321,7 @@ export function autosaveDraft(
     if (!typed && !sent && text !== session.draft.peek()) session.applyDraft(text);
   });
   const stopError = effect(() => {
-    model.draftError.value = session.error.value;
+    model.draftError.value = session.hold.value;
   });
   const onLeave = () => timer !== undefined && flush();
   // A key that steps comes before the delay is over: capture runs ahead of who acts on it.

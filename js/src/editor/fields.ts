@@ -344,3 +344,17 @@ export function roleAt(messages: Messages, at: number): string | undefined {
   const item = messageAt(messages, at);
   return item && roleOf(item);
 }
+
+// ---- The arguments of a call: one is put in.
+
+/** The text of a document with a member more in one of its objects, laid out as the last one is. */
+export function addMember(value: Value, key: string, literal: string): string {
+  const { text, node } = value;
+  const last = value.members?.at(-1)?.[1].node;
+  const member = `${encode(key)}: ${literal}`;
+  if (!last) return `${text.slice(0, node.start)}{${member}}${text.slice(node.end)}`;
+  const before = text.slice(node.start, last.start);
+  const indent = /\n([ \t]*)"(?:[^"\\]|\\.)*"\s*:\s*$/.exec(before)?.[1];
+  const separator = indent === undefined ? ", " : `,\n${indent}`;
+  return text.slice(0, last.end) + separator + member + text.slice(last.end);
+}

@@ -9,6 +9,7 @@ import { findInvisible, formatCount, formatSize } from "../view/format";
 import { cx } from "../view/hooks";
 import { type Field, type Group, inputText, type Messages, roleAt } from "./fields";
 import { AddMessage, type FocusTarget, MessageActions } from "./message_actions";
+import { AbsentArguments, choiceTexts, FieldHint, schemaOfField } from "./schema_parts";
 import type { EditSession } from "./session";
 
 interface FormProps {
@@ -76,6 +77,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
       {groups.slice(hidden, end).map(drawn)}
       {messages && <AddMessage session={session} messages={messages} onFocus={setNext} />}
       {groups.slice(Math.max(hidden, end)).map(drawn)}
+      <AbsentArguments session={session} />
     </div>
   );
 }
@@ -226,10 +228,26 @@ export function FieldInput(props: FieldInputProps) {
     },
     onBlur: value.onLeave,
   };
+  const choices = choiceTexts(schemaOfField(session.schema.value, field), field);
   const short = field.kind === "json" && !value.text.includes("\n") && value.text.length < 24;
   return (
     <div class={cx("as-Field", changed && "as-mod-changed", short && "as-mod-short")}>
-      {short ? (
+      {choices.length > 0 && own === null ? (
+        <select
+          class="as-Input as-Select as-mod-code"
+          aria-label={name}
+          aria-describedby={errorId}
+          disabled={readOnly}
+          value={value.text}
+          onChange={({ currentTarget }) => session.setField(field, currentTarget.value)}
+        >
+          {[...new Set([value.text, ...choices])].map((each) => (
+            <option key={each} value={each}>
+              {each === "" ? "empty" : each}
+            </option>
+          ))}
+        </select>
+      ) : short ? (
         <input
           {...common}
           ref={props.onInputRef}
@@ -239,6 +257,7 @@ export function FieldInput(props: FieldInputProps) {
         <textarea {...common} ref={props.onInputRef} rows={rowsOf(value.text)} />
       )}
       {changed && <OriginalValue session={session} field={field} whole={props.showOriginal} />}
+      <FieldHint schema={session.schema.value} field={field} />
       <div id={errorId} role="alert" class="as-Field-error">
         {own && `Not JSON: ${own.words}.`}
       </div>

@@ -58,7 +58,7 @@ export function JsonPane({ session, label, inline, focus, showOriginal }: JsonPa
       text: session.text,
       label,
       errorId,
-      onText: (next) => session.setText(next),
+      onText: (next) => session.setText(next, "json"),
     });
     // At once, not once it is drawn: by then the person may have typed more, and it would be taken back.
     const leave = effect(() => setEditorText(made, session.text, session.problem.value));

@@ -1,11 +1,13 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, type Signal, signal } from "@preact/signals";
 import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { opaqueValueOf, problemOf } from "../inspector/opaque_values";
 import { documentOf } from "../inspector/parsed/content";
 import type { ContentShape } from "../inspector/title";
+import { SCHEMA_MISFIT } from "../model/controls";
 import {
+  addMember,
   addMessage,
   type Field,
   fieldsOf,
@@ -18,6 +20,7 @@ import {
   sameField,
   swapMessages,
 } from "./fields";
+import { type Misfit, misfitsOf, type Schema, textOf } from "./schema";
 
 /** A field's text that isn't JSON (yet). */
 interface InvalidField {
@@ -26,6 +29,8 @@ interface InvalidField {
   readonly words: string;
 }
 
+/** Texts that can be gone back to. */
+const MOST_UNDONE = 100;
 /** Larger texts get no fields: JSON alone. */
 const MOST_FOR_FIELDS = 2_000_000;
 
@@ -66,6 +71,31 @@ export class EditSession {
   get text(): string {
     return this.#text.value;
   }
+
+  /** The schema of the call's arguments, once it is here. */
+  readonly schema = signal<Schema | null>(null);
+  /** Whether the person sends a call that doesn't fit it. */
+  readonly allowsMisfits = signal(false);
+  /** Where the last valid call doesn't fit. */
+  readonly misfits = computed<readonly Misfit[]>(() => {
+    const [schema, args] = [this.schema.value, this.#valid.value?.get("Argument")];
+    return schema && args && this.shape === "call"
+      ? misfitsOf(schema, JSON.parse(args.literal))
+      : [];
+  });
+  /** Why the edit isn't to be sent now; null where it may be. */
+  readonly hold = computed(() => {
+    const [misfit] = this.misfits.value;
+    const isHeld = misfit && this.draft.value !== null && !this.allowsMisfits.value;
+    return this.error.value ?? (isHeld ? `${SCHEMA_MISFIT}${textOf(misfit)}` : null);
+  });
+
+  readonly #past = signal<readonly string[]>([]);
+  readonly #future = signal<readonly string[]>([]);
+  #origin = "";
+  /** Whether there is a text to go back to, or forward to. */
+  readonly canUndo = computed(() => this.#past.value.length > 0);
+  readonly canRedo = computed(() => this.#future.value.length > 0);
 
   readonly problem = computed(() => this.#problem.value);
   readonly invalidField = computed(() => this.#invalidField.value);
@@ -148,13 +178,55 @@ export class EditSession {
     this.#withMessages((messages) => swapMessages(messages, at));
   }
 
-  #withMessages(change: (messages: Messages) => string): void {
-    const messages = this.messages.peek();
-    if (messages && this.messagesDisabledReason.peek() === null) this.setText(change(messages));
+  /** Put an argument into the call. */
+  addArgument(key: string, literal: string): void {
+    const args = this.#valid.peek()?.get("Argument");
+    if (!args || this.messagesDisabledReason.peek() !== null) return;
+    this.setText(addMember(args, key, literal), "argument");
   }
 
-  /** Set the text: the one that the JSON, the fields and the draft are all read from. */
-  setText(text: string): void {
+  /** Go back to the text before the last change; what was typed in one field is one change. */
+  undo(): void {
+    this.#move(this.#past, this.#future);
+  }
+
+  redo(): void {
+    this.#move(this.#future, this.#past);
+  }
+
+  #move(from: Signal<readonly string[]>, to: Signal<readonly string[]>): void {
+    const text = from.peek().at(-1);
+    if (text === undefined) return;
+    batch(() => {
+      to.value = [...to.peek(), this.#text.peek()];
+      from.value = from.peek().slice(0, -1);
+      this.#origin = "";
+      this.#setText(text);
+    });
+  }
+
+  #withMessages(change: (messages: Messages) => string): void {
+    const messages = this.messages.peek();
+    if (messages && this.messagesDisabledReason.peek() === null)
+      this.setText(change(messages), "messages");
+  }
+
+  /**
+   * Set the text: the one that the JSON, the fields and the draft are all read from.
+   *
+   * @param origin Changes of one origin in a row are undone together; "" isn't undone.
+   */
+  setText(text: string, origin = ""): void {
+    if (text !== this.#text.peek() && origin !== "") {
+      const isOne = origin === this.#origin && !["messages", "argument"].includes(origin);
+      if (!isOne) this.#past.value = [...this.#past.peek(), this.#text.peek()].slice(-MOST_UNDONE);
+      this.#future.value = [];
+    }
+    this.#origin = origin;
+    this.#setText(text);
+  }
+
+  #setText(text: string): void {
     const parsed = parse(text);
     const problem = problemOf(this.shape, this.original, text, parsed);
     batch(() => {
@@ -175,18 +247,18 @@ export class EditSession {
       this.#invalidField.value = { field, input, words: parsed.problem.words };
       return;
     }
-    this.setText(replaceField(this.#text.value, field, literal));
+    this.setText(replaceField(this.#text.value, field, literal), `field ${field.id}`);
   }
 
   restore(drawn: Field): void {
     const field = this.#now(drawn);
     const original = field && this.originalOf(field);
     if (!field || !original) return;
-    this.setText(replaceField(this.#text.value, field, original.value.literal));
+    this.setText(replaceField(this.#text.value, field, original.value.literal), "messages");
   }
 
   discard(): void {
-    this.applyDraft(null);
+    this.setText(this.#serverDraft, "messages");
   }
 
   /** Go on from a draft that another view has changed; null: there is none any more. */

@@ -3,13 +3,26 @@ import type { JSX } from "preact";
 
 const SHAPES = {
   play: <path d="M5 3.2v9.6l7.5-4.8z" />,
-  step: (
+  over: (
     <>
       <path d="M2.5 8a5.5 5.5 0 0 1 10-3.1" />
       <path d="M13 2.2v3h-3" />
       <circle cx="8" cy="11.5" r="1.4" />
     </>
   ),
+  into: (
+    <>
+      <path d="M8 1.8v6.4M5.2 5.6 8 8.4l2.8-2.8" />
+      <circle cx="8" cy="12.6" r="1.4" />
+    </>
+  ),
+  out: (
+    <>
+      <path d="M8 8.6V2.2M5.2 5 8 2.2 10.8 5" />
+      <circle cx="8" cy="12.6" r="1.4" />
+    </>
+  ),
+  to: <path d="M2.5 8h6.3M6.2 5 9.2 8l-3 3M12.5 3.5v9" />,
   pause: <path d="M5.5 3.5v9M10.5 3.5v9" />,
   stop: <rect x="4" y="4" width="8" height="8" rx="1" />,
   search: (
@@ -43,6 +56,7 @@ const SHAPES = {
       <path d="m5.5 8.2 1.8 1.8 3.3-3.6" />
     </>
   ),
+  tick: <path d="m3.5 8.5 3 3 6-6.5" />,
   halted: (
     <>
       <circle cx="8" cy="8" r="5.5" />
@@ -124,6 +138,12 @@ const SHAPES = {
       <path d="M2.7 6H9.5a3.6 3.6 0 0 1 0 7.2H6" />
     </>
   ),
+  redo: (
+    <>
+      <path d="m10.5 3 3 3-3 3" />
+      <path d="M13.3 6H6.5a3.6 3.6 0 0 0 0 7.2H10" />
+    </>
+  ),
   follow: <path d="M8 2.5v7.5M4.7 7 8 10.3 11.3 7M3.5 13.3h9" />,
   retry: (
     <>
@@ -147,6 +167,8 @@ const SHAPES = {
   save: <path d="M8 2.5V10M5 7.2l3 3 3-3M3 11.5v2h10v-2" />,
   import: <path d="M8 10.3V2.8M5 5.6l3-3 3 3M3 11.5v2h10v-2" />,
   compare: <path d="M2.5 3h4v10h-4zM9.5 3h4v10h-4zM4.5 6v4M11.5 5v2" />,
+  eye: <path d="M2 8c3-5 9-5 12 0-3 5-9 5-12 0zM8 6.4v3.2" />,
+  bars: <path d="M3.5 13V8.5M8 13V3M12.5 13V6" />,
   keys: (
     <>
       <rect x="1.8" y="4" width="12.4" height="8" rx="1.3" />

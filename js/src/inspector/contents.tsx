@@ -153,7 +153,12 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
       <>
         <ContentView row={row} shape={shape} reading={reading} known={known} />
         {reading.kind === "prompt" && (
-          <Context prompt={reading} known={known} tokens={tokensOf(model, row)} />
+          <Context
+            prompt={reading}
+            known={known}
+            tokens={tokensOf(model, row)}
+            window={model.contextWindow(row.name)}
+          />
         )}
       </>
     );

@@ -21,7 +21,8 @@ export function EditFooter({ model, row, shape, body }: EditFooterProps) {
   if (row.pending && draft)
     return <DraftFooter model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
   const { from } = shownText(body, undefined, model.showOriginal.value);
-  return <EditedFooter row={row} shape={shape} body={body} original={from === "original"} />;
+  const original = from === "original";
+  return <EditedFooter model={model} row={row} shape={shape} body={body} original={original} />;
 }
 
 /** The button that sends a row's edit. */
@@ -84,27 +85,44 @@ export function Discard({ onDiscard }: { onDiscard(): void }) {
   );
 }
 
-interface EditedFooterProps extends Pick<EditFooterProps, "row" | "shape" | "body"> {
+interface EditedFooterProps extends EditFooterProps {
   /** Whether the original is looked at. */
   original: boolean;
 }
 
 /** Once an edit is in force. */
-function EditedFooter({ row, shape, body, original }: EditedFooterProps) {
+function EditedFooter({ model, row, shape, body, original }: EditedFooterProps) {
   const noun = SHAPE_LABELS[shape];
   // At its first revision nobody has edited it: the agent has, by an earlier edit.
   const isAgain = body.sticky === true && body.revision === 1;
+  const isByRule = body.edit_rules !== undefined;
   const words =
-    isAgain && !original
-      ? `An earlier edit is applied to this ${noun} again.`
-      : row.pending
-        ? `This ${noun} is edited; ${sender(row)} sends the edit.`
-        : original
-          ? `The agent never saw this original ${noun}: it went on with the edit.`
-          : `The agent went on with the edited ${noun}. The run stores the original.`;
+    isByRule && row.pending
+      ? `An edit rule edited this ${noun}; ${sender(row)} sends the edit.`
+      : isAgain && !original
+        ? `An earlier edit is applied to this ${noun} again.`
+        : row.pending
+          ? `This ${noun} is edited; ${sender(row)} sends the edit.`
+          : original
+            ? `The agent never saw this original ${noun}: it went on with the edit.`
+            : `The agent went on with the edited ${noun}. The run stores the original.`;
   return (
     <div class="as-Foot">
-      <p class="as-Muted as-Small as-Ellipsis">{words}</p>
+      <div class="as-FootBar">
+        <p class="as-Muted as-Small as-Ellipsis">{words}</p>
+        {row.pending && model.control.value && (
+          <>
+            <span class="as-Spring" />
+            <Button
+              icon="undo"
+              hint="Take the edit back: the original goes on"
+              onClick={() => void model.takeBack(row)}
+            >
+              Take back
+            </Button>
+          </>
+        )}
+      </div>
     </div>
   );
 }

@@ -2,14 +2,19 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { ForkHere } from "../again/lazy";
+import type { RowAnswersProps } from "../answers";
 import type { ApprovalProps } from "../approval";
 import type { EditorProps } from "../editor/editor";
 import { Icon } from "../icons/icon";
 import { canDeny } from "../model/controls";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
+import type { EffectNotesProps } from "../overview/effect_notes";
+import type { StackProps } from "../stack";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
 import { escapeInvisible, formatSize } from "../view/format";
 import { type LoadState, lazy, useLoaded, withStyles } from "../view/lazy";
+import { LocationLink } from "../view/location_link";
 import { NotFetched } from "../view/notices";
 import type { ContentsProps } from "./contents";
 import type { ConflictProps, EditFooterProps } from "./edit_footer";
@@ -17,7 +22,7 @@ import { NoteButton, RowNote } from "./row_note";
 import { type ContentShape, SHAPE_LABELS, shapeOf, Title } from "./title";
 
 /** The view that the person asked for; shown where the row has it. */
-export type FocusRequest = "read" | "diff" | "raw";
+export type FocusRequest = "read" | "diff" | "raw" | "stack";
 
 interface RowPaneProps {
   model: Model;
@@ -56,9 +61,18 @@ export function RowPane({ model, row, focusRequest, onFocusRequest }: RowPanePro
           onFocusRequest={onFocusRequest}
         />
       )}
+      {hasAnswers(model, row) && (
+        <RowAnswers model={model} row={row} body={body} edits={edits === true} />
+      )}
       {decides(model, row) && <Approval model={model} row={row} body={body} />}
     </>
   );
+}
+
+/** Whether a row can be answered otherwise than by going on, or was. */
+function hasAnswers(model: Model, row: TimelineRow): boolean {
+  const said = row.answer === "skip" || row.answer === "raise" || row.guided || row.edit_rules;
+  return (row.pending && model.control.value) || Boolean(said);
 }
 
 /** Whether something is asked here, was denied, or is about to be. */
@@ -77,7 +91,7 @@ function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: R
   const draft = model.draft(row.id).value;
   const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
   const late = draft !== null && !(row.pending && draft.revision === row.revision);
-  const view = focusRequest === "diff" && !compared ? "read" : focusRequest;
+  const view = shownView(focusRequest, compared, stackDisabledReason(model, row) === null);
   return (
     <>
       <PaneBar
@@ -90,11 +104,14 @@ function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: R
         onView={onFocusRequest}
       />
       <HaltReason model={model} row={row} />
+      {row.effects && <EffectNotes model={model} row={row} />}
       <RowNote model={model} row={row} />
       {body && late && <Conflict model={model} row={row} body={body} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
       <div key={view} class="as-Scroll" role="tabpanel" tabIndex={0} aria-label={NAMES[view]}>
-        {body ? (
+        {view === "stack" ? (
+          <Stack model={model} row={row} />
+        ) : body ? (
           <Contents model={model} row={row} shape={shape} body={body} view={view} />
         ) : (
           <NotYet row={row} loading={loading} />
@@ -109,7 +126,14 @@ const NAMES: Record<FocusRequest, string> = {
   read: "Contents",
   diff: "Original and edit",
   raw: "Raw JSON",
+  stack: "Stack and locals",
 };
+
+/** What can be shown of what the person asked for last. */
+function shownView(asked: FocusRequest, compared: boolean, isHalted: boolean): FocusRequest {
+  if (asked === "diff" && !compared) return "read";
+  return asked === "stack" && !isHalted ? "read" : asked;
+}
 
 function NotYet({ row, loading }: { row: TimelineRow; loading: LoadState<MessageBody> }) {
   if (loading.kind !== "failed") {
@@ -145,11 +169,20 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
   return (
     <div class="as-PaneBar">
       <Title row={row} tag={tag} />
+      {row.location && <LocationLink location={row.location} />}
       <span class="as-Spring" />
       {replaced && view !== "diff" && <OriginalButton model={model} />}
       <Segments
         label={`${SHAPE_LABELS[shape]} view`}
-        segments={segments(shape, differs)}
+        segments={[
+          ...segments(shape, differs),
+          {
+            key: "stack",
+            label: "Stack",
+            title: "The Python stack and the locals of the agent that waits here",
+            disabledReason: stackDisabledReason(model, row),
+          },
+        ]}
         selected={view}
         onSelect={onView}
       />
@@ -174,6 +207,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
           model.denying.value = row.id;
         }}
       />
+      <ForkHere model={model} row={row} />
       <NoteButton model={model} row={row} />
       <CopyButton
         label={copyLabel(shape, view)}
@@ -217,6 +251,11 @@ function editDisabledReason(
   if (!row.pending) return "Only what is halted can be edited";
   if (!model.control.value) return "This login may watch, not control";
   return body ? null : COMING;
+}
+
+function stackDisabledReason(model: Model, row: TimelineRow): string | null {
+  if (!row.pending || !row.side) return "Only an agent that waits has a stack";
+  return model.control.value ? null : "This login may watch, not control";
 }
 
 function denyDisabledReason(model: Model, row: TimelineRow): string | null {
@@ -269,6 +308,15 @@ export const Approval = lazy<ApprovalProps>(
   <div class="as-Foot" />,
 );
 
+/** What answers a row beyond going on, and what was said so. */
+export const RowAnswers = lazy<RowAnswersProps>(
+  async () => {
+    const { RowAnswers, styles } = await import("../answers");
+    return withStyles(RowAnswers, "answers", styles);
+  },
+  <div class="as-Foot" />,
+);
+
 /** What is said of edits: most rows are never edited. */
 export const Conflict = lazy<ConflictProps>(async () => (await import("./edit_footer")).Conflict);
 
@@ -284,6 +332,16 @@ export const EditFooter = lazy<EditFooterProps>(
 export const Contents = lazy<ContentsProps>(async () => {
   const { Contents, styles } = await import("./contents");
   return withStyles(Contents, "contents", styles);
+});
+
+/** The stack and the locals of the agent that waits at the row. */
+export const EffectNotes = lazy<EffectNotesProps>(
+  async () => (await import("../overview/effect_notes")).EffectNotes,
+);
+
+export const Stack = lazy<StackProps>(async () => {
+  const { Stack, styles } = await import("../stack");
+  return withStyles(Stack, "stack", styles);
 });
 
 /** What is copied of the contents that are shown. */

@@ -77,7 +77,7 @@ export function Title({
         <Icon name={words.icon} />
       </span>
       <span class="as-Ellipsis">
-        {text}
+        <span class="as-Muted">{row.seq}</span> {text}
         {words.suffix}
         {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
       </span>

@@ -1,5 +1,6 @@
 /** The commands of JupyterLab, and which view they are for. */
 import { type Controls, isUsable, type RunControl } from "../model/controls";
+import { INTO, OUT, OVER, type StepGoal, TO_QUERY, TO_TOOL } from "../model/steps";
 import { pageUrl } from "../shells/server";
 import { onViews, type ShownView, shownViews } from "../shells/views";
 import type { Command, Commands, Palette, Shell } from "./jupyterlab";
@@ -9,12 +10,47 @@ const CATEGORY = "Agent debugger";
 const NO_ARGUMENTS = { args: { type: "object", properties: {} } };
 
 /** What is asked of the run that is shown. */
-const COMMANDS: { id: string; name: keyof Controls; label: string; caption: string }[] = [
-  { id: "step", name: "step", label: "Step", caption: "Step the agent to its next event" },
-  { id: "continue", name: "resume", label: "Continue", caption: "Let the agent run on" },
-  { id: "halt", name: "halt", label: "Halt", caption: "Halt the agent at its next event" },
-  { id: "stop", name: "stop", label: "Stop", caption: "Stop the agent" },
+const COMMANDS: CommandOfRun[] = [
+  step("step", INTO, "Step Into", "Step the agent to its next event"),
+  step("step-over", OVER, "Step Over", "Run the agent to the end of the event it is halted at"),
+  step("step-out", OUT, "Step Out", "Run the agent to the end of the event around"),
+  step("next-query", TO_QUERY, "Run to Next Query", "Run the agent to its next LLM query"),
+  step("next-tool", TO_TOOL, "Run to Next Tool", "Run the agent to its next tool call"),
+  {
+    id: "continue",
+    name: "resume",
+    label: "Continue",
+    caption: "Let the agent run on",
+    execute: (control) => control.resume(),
+  },
+  {
+    id: "halt",
+    name: "halt",
+    label: "Halt",
+    caption: "Halt the agent at its next event",
+    execute: (control) => control.halt(),
+  },
+  {
+    id: "stop",
+    name: "stop",
+    label: "Stop",
+    caption: "Stop the agent",
+    execute: (control) => control.stop(),
+  },
 ];
+
+interface CommandOfRun {
+  id: string;
+  name: keyof Controls;
+  label: string;
+  caption: string;
+  execute(control: RunControl): void;
+}
+
+function step(id: string, goal: StepGoal, label: string, caption: string): CommandOfRun {
+  const name = goal.kind === "to" ? "to" : "step";
+  return { id, name, label, caption, execute: (control) => control.step(goal) };
+}
 
 /** Those whose state follows the panel's and the run's. */
 const FOLLOWING = ["toggle-panel", ...COMMANDS.map(({ id }) => id)].map(
@@ -50,12 +86,12 @@ export function addCommands(
     isToggled: () => panel.isVisible,
     execute: () => (panel.isVisible ? hide(shell, panel) : shell.activateById(panel.id)),
   });
-  for (const { id, name, label, caption } of COMMANDS) {
+  for (const { id, name, label, caption, execute } of COMMANDS) {
     add(id, {
       label,
       caption: () => disabledReason(run, name) ?? caption,
       isEnabled: () => isUsable(run.control?.controlStates()[name]),
-      execute: () => run.control?.[name](),
+      execute: () => run.control && execute(run.control),
     });
   }
   add("open-page", {
@@ -84,6 +120,8 @@ function hide(shell: Shell, panel: Panel): void {
 
 /** On the body while there is such a run and it lives: only then the F keys are the debugger's. */
 export const LIVE_CLASS = "as-mod-live";
+/** The same while it is halted or steps: only then the keys that step are the debugger's. */
+export const STEPPING_CLASS = "as-mod-stepping";
 
 export class CommandTarget {
   readonly #panel: HasControl;
@@ -119,7 +157,9 @@ export class CommandTarget {
   /** Look again: what is seen may be something else. */
   update(): void {
     const control = this.control;
-    document.body.classList.toggle(LIVE_CLASS, control !== null && lives(control));
+    const isLive = control !== null && lives(control);
+    document.body.classList.toggle(LIVE_CLASS, isLive);
+    document.body.classList.toggle(STEPPING_CLASS, isLive && control.isStepping());
     this.#changed();
   }
 
@@ -150,4 +190,29 @@ export function isVisible({ element }: ShownView): boolean {
 function lives(control: RunControl): boolean {
   const { step, resume, halt } = control.controlStates();
   return [step, resume, halt].some(isUsable);
+}
+
+/** Open a file in the page's editor, at a line. */
+export async function openInEditor(commands: Commands, path: string, line: number): Promise<void> {
+  const opened = await commands.execute("docmanager:open", { path, factory: "Editor" });
+  // The editor is there once its document is.
+  await (opened as { context?: { ready?: Promise<void> } } | undefined)?.context?.ready;
+  // Older ones of JupyterLab open the file at its begin.
+  if (commands.hasCommand("fileeditor:go-to-line"))
+    await commands.execute("fileeditor:go-to-line", { line, column: 1 });
+}
+
+const INSERT = "notebook:insert-cell-below";
+const WRITE = "notebook:replace-selection";
+
+/** Put a text into a new cell of the notebook that is shown, and run it; false where none is shown. */
+export function runInNewCell(commands: Commands, text: string): boolean {
+  if (![INSERT, WRITE].every((id) => commands.hasCommand(id)) || !commands.isEnabled(INSERT, {}))
+    return false;
+  void (async () => {
+    await commands.execute(INSERT, {});
+    await commands.execute(WRITE, { text });
+    await commands.execute("notebook:run-cell", {});
+  })();
+  return true;
 }

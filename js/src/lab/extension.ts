@@ -1,6 +1,15 @@
 /** The plugin of the side panel and its commands. */
-import { onOpenRun } from "../shells/server";
-import { addCommands, CommandTarget, isVisible, notify } from "./commands";
+import { onOpenFile } from "../shells/open_file";
+import { onRunCell } from "../shells/run_cell";
+import { onOpenRun, pageConfig } from "../shells/server";
+import {
+  addCommands,
+  CommandTarget,
+  isVisible,
+  notify,
+  openInEditor,
+  runInNewCell,
+} from "./commands";
 import {
   type App,
   findModule,
@@ -110,6 +119,10 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
       panel.showRun(run);
       shell.activateById(panel.id);
     });
+    onOpenFile(pageConfig()?.agentstepperRoot ?? "", (path, line) => {
+      void openInEditor(commands, path, line);
+    });
+    onRunCell((text) => runInNewCell(commands, text));
     shell.add(panel, "right", { rank: RANK });
     restorer?.add(panel, panel.id);
   }

@@ -39,6 +39,9 @@ export interface Shell {
 
 export interface Commands {
   addCommand(id: string, command: Command): unknown;
+  hasCommand(id: string): boolean;
+  isEnabled(id: string, args: object): boolean;
+  execute(id: string, args: object): Promise<unknown>;
   notifyCommandChanged(id: string): void;
 }
 

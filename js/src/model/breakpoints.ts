@@ -14,6 +14,7 @@ import type {
   ToUi,
 } from "../protocol/types.gen";
 import { escapeInvisible } from "../view/format";
+import { EditRules } from "./edit_rules";
 import type { Problem, Tab } from "./model";
 
 interface BreakpointsOptions {
@@ -21,13 +22,15 @@ interface BreakpointsOptions {
   run: ReadonlySignal<Run | null>;
 }
 
-/** A push that is about breakpoints. */
+const PUSHES = ["stop", "stop_gone", "prices", "edit_rule", "edit_rule_gone"] as const;
+
+/** A push that is about breakpoints, edit rules or prices. */
 export type BreakpointPush = {
-  [P in "stop" | "stop_gone" | "prices"]: { type: P; body: ToUi[P] };
-}["stop" | "stop_gone" | "prices"];
+  [P in (typeof PUSHES)[number]]: { type: P; body: ToUi[P] };
+}[(typeof PUSHES)[number]];
 
 export const isBreakpointPush = <P extends { type: string }>(push: P): push is P & BreakpointPush =>
-  ["stop", "stop_gone", "prices"].includes(push.type);
+  (PUSHES as readonly string[]).includes(push.type);
 
 export class Breakpoints {
   /** All breakpoints, in the order in which they were made. */
@@ -40,18 +43,21 @@ export class Breakpoints {
   readonly draft = signal<BreakpointDraft | null>(null);
   /** The row that a breakpoint is to be made like; null once the bar has taken it. */
   readonly template = signal<TimelineRow | null>(null);
+  /** Edits that are made by themselves. */
+  readonly editRules: EditRules;
 
   readonly #options: BreakpointsOptions;
 
   constructor(options: BreakpointsOptions) {
     this.#options = options;
+    this.editRules = new EditRules(options.client);
     this.enabledCount = computed(
       () => this.all.value.filter(({ enabled }) => enabled).filter(this.appliesToRun).length,
     );
   }
 
   /** Whether a breakpoint is for the shown run's agents; where no run is shown, any is. */
-  appliesToRun = ({ program }: BreakpointRule): boolean => {
+  appliesToRun = ({ program }: Pick<BreakpointRule, "program">): boolean => {
     const run = this.#options.run.value;
     return run === null || matchesGlob(program, run.program);
   };
@@ -71,17 +77,21 @@ export class Breakpoints {
   }
 
   /** Take a Core's snapshot. */
-  replaceAll({ stops, prices }: Pick<ToUi["hello"], "stops" | "prices">): void {
+  replaceAll(hello: Pick<ToUi["hello"], "stops" | "prices" | "edit_rules">): void {
+    const { stops, prices, edit_rules = [] } = hello;
     batch(() => {
       this.all.value = stops;
+      this.editRules.all.value = edit_rules;
       this.prices.value = prices;
     });
   }
 
-  applyPush({ type, body }: BreakpointPush): void {
-    if (type === "prices") this.prices.value = body.prices;
+  applyPush(push: BreakpointPush): void {
+    const { type, body } = push;
+    if (push.type === "edit_rule" || push.type === "edit_rule_gone") this.editRules.applyPush(push);
+    else if (type === "prices") this.prices.value = body.prices;
     else if (type === "stop") this.#store(body.stop);
-    else this.#remove(body.stop);
+    else if (type === "stop_gone") this.#remove(body.stop);
   }
 
   /** Set a breakpoint. Tells what was wrong with it; null where it is set. */
@@ -91,6 +101,13 @@ export class Breakpoints {
 
   delete(breakpoint: string): Promise<Problem | null> {
     return this.#run("delete_stop", { stop: breakpoint }, () => this.#remove(breakpoint));
+  }
+
+  /** Set what models cost, in place of all that was set. Tells what was wrong; null where it is set. */
+  setPrices(prices: readonly Price[]): Promise<Problem | null> {
+    return this.#run("set_prices", { prices: [...prices] }, () => {
+      this.prices.value = prices;
+    });
   }
 
   /**
@@ -104,7 +121,7 @@ export class Breakpoints {
   }
 
   /** The Core pushes it as well; shown at once, nothing flickers for a frame. */
-  async #run<C extends "set_stop" | "delete_stop">(
+  async #run<C extends "set_stop" | "delete_stop" | "set_prices">(
     command: C,
     body: FromUi[C],
     done: () => void,

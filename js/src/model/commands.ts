@@ -1,7 +1,9 @@
 /** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
 import { type Client, CommandError, LinkLost } from "../client/core_client";
+import type { RunStartedAgain, StartAgain } from "../protocol/types.gen";
 import type { Debugger } from "./debugger";
 import type { ApprovalOptions, Run, TimelineRow } from "./model";
+import { INTO, type StepGoal, stepTarget } from "./steps";
 
 /** The fields by which a command names what it answers. */
 interface HaltPointRef {
@@ -21,12 +23,17 @@ export class Commands {
 
   /**
    * Answer the target; where that asks for an approval, lead the person there: a step approves nothing.
-   * With no target there is nothing to do: a running agent is halted by `halt`.
+   * With no target only a step to a halt point has something to do: a running agent is halted by `halt`.
+   *
+   * @param goal How far the step goes.
    */
-  async step(): Promise<void> {
+  async step(goal: StepGoal = INTO): Promise<void> {
     const target = this.#model.target.peek();
+    const aim = stepTarget(goal, this.#model.freezesOthers.peek());
     if (!target) {
-      await this.#answerAll();
+      if (goal.kind === "to" && !this.#model.run.peek()?.pending.length)
+        await this.#sendForRun((run) => this.#client.request("step", { run: run.id, target: aim }));
+      else await this.#answerAll();
       return;
     }
     if (target.approval) {
@@ -35,7 +42,7 @@ export class Commands {
     }
     await this.#answer([target], async (run, haltPoint) => {
       const meant = this.#isSticky(target) ? await this.#stick(run, target, haltPoint) : haltPoint;
-      await this.#client.request("step", { run: run.id, ...meant });
+      await this.#client.request("step", { run: run.id, ...meant, target: aim });
     });
   }
 
@@ -48,6 +55,35 @@ export class Commands {
   async deny({ id, revision }: TimelineRow, reason: string): Promise<void> {
     const haltPoint = { breakpoint: id, revision, reason };
     await this.#send([id], (run) => this.#client.request("deny", { run: run.id, ...haltPoint }));
+  }
+
+  /** Give a call's result in the call's place. Tells whether the Core took it. */
+  async skip({ id, revision }: TimelineRow, result: string): Promise<boolean> {
+    const meant = { breakpoint: id, revision, result };
+    return this.#send([id], (run) => this.#client.request("skip", { run: run.id, ...meant }));
+  }
+
+  /** Let the agent's code see an exception; without a type it is an InjectedError. */
+  async raise({ id, revision }: TimelineRow, message: string, type: string): Promise<boolean> {
+    const meant = { breakpoint: id, revision, message, ...(type && { type }) };
+    return this.#send([id], (run) => this.#client.request("raise", { run: run.id, ...meant }));
+  }
+
+  /** Add a message to a pending prompt, after its draft where there is one. */
+  async guide(row: TimelineRow, text: string): Promise<boolean> {
+    if (!this.#sendable(row)) return false;
+    const taken = await this.#sendForRun((run) =>
+      this.#client.request("guide", { run: run.id, ...this.#haltPointRef(row), text }),
+    );
+    if (taken) this.#model.draft(row.id).value = null;
+    return taken;
+  }
+
+  /** Take the edit of a pending row back: the original goes on. */
+  async takeBack({ id, revision }: TimelineRow): Promise<void> {
+    await this.#sendForRun((run) =>
+      this.#client.request("edit", { run: run.id, breakpoint: id, revision, edit: null }),
+    );
   }
 
   /** Answer all that is pending and go on; what asks for an approval still waits. */
@@ -89,6 +125,15 @@ export class Commands {
     await this.#sendForRun(({ id }) => this.#client.request("stop", { run: id }));
   }
 
+  /** Start a run again; null where that was refused. */
+  async startAgain(how: StartAgain): Promise<RunStartedAgain | null> {
+    let begun: RunStartedAgain | null = null;
+    await this.#run(async () => {
+      begun = await this.#client.request("start_again", how);
+    });
+    return begun;
+  }
+
   async rename(name: string, id?: string): Promise<void> {
     const run = id ?? this.#model.run.peek()?.id;
     if (run) await this.#run(() => this.#client.request("rename_run", { run, name }));
@@ -112,15 +157,16 @@ export class Commands {
     );
   }
 
-  async #send(ids: string[], order: (run: Run) => Promise<unknown>): Promise<void> {
+  async #send(ids: string[], order: (run: Run) => Promise<unknown>): Promise<boolean> {
     this.#markSent(ids, true);
     const taken = await this.#sendForRun(order);
     if (!taken) {
       this.#markSent(ids, false);
-      return;
+      return false;
     }
     for (const id of ids) this.#model.draft(id).value = null;
     this.#model.followHalts();
+    return true;
   }
 
   #haltPointRef(row: TimelineRow): HaltPointRef {

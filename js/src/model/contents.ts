@@ -8,6 +8,7 @@ import type {
   RowNote,
   Run,
   RunOpened,
+  RunOverview,
   SearchResults,
   TimelineRow,
   ToUi,
@@ -147,6 +148,11 @@ export class Reader {
   /** Where words stand in a run, newest first. */
   search(run: string, query: string): Promise<SearchResults> {
     return this.#client.request("search", { query, run, limit: MAX_SEARCH_HITS });
+  }
+
+  /** A run at a glance, as it stands now; it isn't kept. */
+  overview(run: string): Promise<RunOverview> {
+    return this.#client.request("get_overview", { run });
   }
 
   /** A run whole, as it stands now; it isn't kept. */

@@ -4,6 +4,7 @@ import { effect, type ReadonlySignal } from "@preact/signals";
 import type { RunState } from "../protocol/types.gen";
 import type { Debugger } from "./debugger";
 import type { Connection, Run, TimelineRow } from "./model";
+import { INTO, type StepGoal } from "./steps";
 
 export interface Control {
   /** Why it is impossible now; null where it is possible. */
@@ -15,7 +16,10 @@ export interface Control {
 }
 
 export interface Controls {
+  /** Into, over and out. */
   step: Control;
+  /** To the next halt point of some kind: also of a run that isn't halted. */
+  to: Control;
   resume: Control;
   halt: Control;
   /** Null where the agent can't be stopped from here at all. */
@@ -37,7 +41,13 @@ export function controls({ connection, run, draftError, asksApproval }: Controls
   if (shut !== null || !run) {
     const disabled = { disabledReason: shut };
     // An ended run has no next step: nothing is filled.
-    return { step: disabled, resume: disabled, halt: disabled, stop: stop ? disabled : null };
+    return {
+      step: disabled,
+      to: disabled,
+      resume: disabled,
+      halt: disabled,
+      stop: stop ? disabled : null,
+    };
   }
   return {
     ...runningControls(run, draftError, asksApproval),
@@ -57,10 +67,11 @@ function runningControls(
   asksApproval: boolean,
 ): Omit<Controls, "stop"> {
   if (stateIfAttached(run) === "halted") {
-    const disabledReason = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
+    const disabledReason = draftError === null ? null : draftProblemText(draftError);
     // In CONTINUE nothing waits but what asks for an approval.
     const goesOn = run.mode === "continue";
     return {
+      to: asksApproval ? { disabledReason: ASKS_APPROVAL } : { disabledReason },
       step: asksApproval
         ? { disabledReason: ASKS_APPROVAL, focusesCause: true }
         : { disabledReason, primary: true },
@@ -76,17 +87,29 @@ function runningControls(
     const disabledReason = "The agent isn’t halted";
     return {
       step: { disabledReason },
+      to: { disabledReason: null },
       resume: { disabledReason: "Already running on" },
       halt: { disabledReason: null, primary: true },
     };
   }
   const away = run.state === "detached";
+  const isFar = run.step !== undefined;
   return {
-    step: { disabledReason: away ? "The agent is away" : NOT_HALTED_YET, primary: !away },
+    step: { disabledReason: away ? "The agent is away" : NOT_HALTED_YET, primary: !away && !isFar },
+    to: { disabledReason: null },
     resume: { disabledReason: null },
-    halt: { disabledReason: "The agent halts at its next event anyway" },
+    halt: isFar
+      ? { disabledReason: null, primary: true }
+      : { disabledReason: "The agent halts at its next event anyway" },
   };
 }
+
+/** How a draft's problem begins that isn't its JSON's. */
+export const SCHEMA_MISFIT = "The edit doesn’t fit the tool’s schema: ";
+
+/** Why a draft can't be sent, in a sentence. */
+export const draftProblemText = (why: string): string =>
+  why.startsWith(SCHEMA_MISFIT) ? why : `The edit isn’t valid JSON: ${why}`;
 
 const NOT_HALTED_YET = "The agent hasn’t reached its next event yet";
 
@@ -94,6 +117,12 @@ const NOT_HALTED_YET = "The agent hasn’t reached its next event yet";
 export function stateIfAttached({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
   if (state !== "detached") return state;
   return pending.length > 0 ? "halted" : mode;
+}
+
+/** Whether a run is halted, or steps and halts soon: not one that goes on. */
+export function isStepping(run: Run | null): boolean {
+  if (!run || run.state === "idle") return false;
+  return stateIfAttached(run) === "halted" || run.mode === "step";
 }
 
 /** Whether a row waits before something that a person may still forbid. */
@@ -147,8 +176,10 @@ export interface RunControl {
    * @returns Ends it.
    */
   watch(changed: (controlStates: Controls) => void): () => void;
-  /** These do nothing where they are impossible; step leads to what asks for an approval. */
-  step(): void;
+  /** Whether it is halted or steps: then the keys that step are ours. */
+  isStepping(): boolean;
+  /** These do nothing where they are impossible; a step leads to what asks for an approval. */
+  step(goal?: StepGoal): void;
   resume(): void;
   halt(): void;
   stop(): void;
@@ -157,7 +188,7 @@ export interface RunControl {
 /** The controls of the run that a model shows. */
 export function runControl(model: Debugger): RunControl {
   const { controlStates } = model;
-  const order = (name: keyof Controls) => () => {
+  const order = (name: "resume" | "halt" | "stop") => () => {
     if (isUsable(controlStates.peek()[name])) void model[name]();
   };
   return {
@@ -169,7 +200,11 @@ export function runControl(model: Debugger): RunControl {
       effect(() => {
         changed(controlStates.value);
       }),
-    step: order("step"),
+    isStepping: () => isStepping(model.run.peek()),
+    step: (goal = INTO) => {
+      const { step, to } = controlStates.peek();
+      if (isUsable(goal.kind === "to" ? to : step)) void model.step(goal);
+    },
     resume: order("resume"),
     halt: order("halt"),
     stop: order("stop"),

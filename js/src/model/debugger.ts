@@ -11,9 +11,13 @@ import { type ContentPush, Contents, Reader, runOf } from "./contents";
 import { controls } from "./controls";
 import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
+import { CoreInspection, type Inspection } from "./inspection";
+import { laneKey, MAIN_LANE } from "./lanes";
 import type { ApprovalOptions, Comparison, Draft, Model, Problem, Run, TimelineRow } from "./model";
 import { Notes } from "./notes";
+import { contextWindow } from "./prices";
 import { RunList } from "./run_list";
+import type { StepGoal } from "./steps";
 import { browserStorage, Drafts, type KeyValueStorage } from "./storage";
 import { ViewState } from "./view_state";
 
@@ -29,6 +33,10 @@ export interface DebuggerOptions {
   schedule?: Schedule;
   timers?: Timers;
 }
+
+/** The program's start says nothing of what goes on beside the agents. */
+const isOfMainProgram = (row: TimelineRow): boolean =>
+  row.kind !== "program_started" && laneKey(row) === MAIN_LANE;
 
 type Push = { [P in PushName]: { type: P; body: ToUi[P] } }[PushName];
 
@@ -63,6 +71,7 @@ export class Debugger extends ViewState implements Model, Listener {
 
   /** What the Runs tab works on. */
   readonly historyOptions: HistoryOptions;
+  readonly inspection: Inspection;
   /** Where runs halt by themselves. */
   readonly breakpoints: Breakpoints;
 
@@ -111,6 +120,11 @@ export class Debugger extends ViewState implements Model, Listener {
       ({ id, approval }) => !approval && !this.sent.value.has(id) && this.draft(id).value !== null,
     ),
   );
+  /** Whether the run has several lanes, so that others may wait while one steps. */
+  readonly hasParallelLanes = computed(() => {
+    const { all } = this.lanes.value;
+    return all.length > 1 || (all.length > 0 && this.rows.value.some(isOfMainProgram));
+  });
   /** What is wrong with the edit that Step would send, as far as the editor has said. */
   readonly targetDraftError = computed(() =>
     this.target.value?.id === this.selectedRow.value ? this.draftError.value : null,
@@ -155,6 +169,7 @@ export class Debugger extends ViewState implements Model, Listener {
     this.allCommits = commits.complete;
     this.#commands = new Commands(this, this.#client);
     this.#reader = new Reader(this.#client);
+    this.inspection = new CoreInspection(this.#client, () => this.#shownRun.peek() ?? "");
     this.historyOptions = {
       client: this.#client,
       memory: options.memory ?? browserStorage(),
@@ -197,21 +212,31 @@ export class Debugger extends ViewState implements Model, Listener {
     if (id !== this.#shownRun.peek()) await this.#open(id);
   }
 
-  step = () => this.#commands.step();
+  step = (goal?: StepGoal) => this.#commands.step(goal);
   resume = () => this.#commands.resume();
   halt = () => this.#commands.halt();
   stop = () => this.#commands.stop();
   approve = (row: TimelineRow, how: ApprovalOptions) => this.#commands.approve(row, how);
   deny = (row: TimelineRow, reason: string) => this.#commands.deny(row, reason);
+  skip: Model["skip"] = (row, result) => this.#commands.skip(row, result);
+  raise: Model["raise"] = (row, message, type) => this.#commands.raise(row, message, type);
+  guide: Model["guide"] = (row, text) => this.#commands.guide(row, text);
+  takeBack: Model["takeBack"] = (row) => this.#commands.takeBack(row);
   rename = (name: string, id?: string) => this.#commands.rename(name, id);
   remove = (id?: string) => this.#commands.remove(id);
+  startAgain: Model["startAgain"] = (how) => this.#commands.startAgain(how);
   retry = () => this.#client.retry();
 
   body = (row: TimelineRow, run = this.#shownRun.peek() ?? "") => this.#reader.body(run, row);
   change = (commit: string, path: string) =>
     this.#reader.change(this.#shownRun.peek() ?? "", commit, path);
+  overview = () => this.#reader.overview(this.#shownRun.peek() ?? "");
   readRun = (id: string) => this.#reader.run(id);
   searchRun = (query: string) => this.#reader.search(this.#shownRun.peek() ?? "", query);
+  profile = (run: string) => this.#client.request("get_profile", { run });
+  modelInfo = (models: readonly string[]) =>
+    this.#client.request("get_model_info", { models: [...models] });
+  contextWindow = (model: string | null) => contextWindow(this.breakpoints.prices.value, model);
   moreCommits = () => this.#contents.commits.loadMore();
   rowsBefore: Model["rowsBefore"] = (row, enough) => this.window.before(row, enough);
 

@@ -13,6 +13,7 @@
  *   belong to the folders of those names.
  * - CodeMirror is only reached by `import("../editor/editor")`: that module is the editor chunk.
  */
+
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import type {
   Commit,
@@ -20,11 +21,16 @@ import type {
   MessageBody,
   Run,
   RunOpened,
+  RunOverview,
+  RunStartedAgain,
+  StartAgain,
   TimelineRow,
 } from "../protocol/types.gen";
+import type { EditRules } from "./edit_rules";
+import type { Inspection } from "./inspection";
 import type { Notes } from "./notes";
 
-export type { Commit, FileBody, MessageBody, Run, RunOpened, TimelineRow };
+export type { Commit, FileBody, MessageBody, Run, RunOpened, RunOverview, TimelineRow };
 
 /** How the view stands with the Core; `stalled` says why answers stay away. */
 export type Connection =
@@ -47,7 +53,14 @@ export interface Problem {
   message: string;
 }
 
-export type Tab = "timeline" | "changes" | "breakpoints" | "runs";
+export type Tab = "timeline" | "changes" | "breakpoints" | "runs" | "overview";
+
+/** A file as it was at a row, in the Overview tab. */
+export interface FileAtRow {
+  path: string;
+  /** The row's number; what ended by then is in the file. */
+  row: number;
+}
 
 /** A file under a row of the timeline; without a path the line that counts the rest. */
 export interface SelectedFile {
@@ -106,6 +119,8 @@ export interface Model {
   readonly selectedFile: Signal<SelectedFile | null>;
   readonly selectedCommit: Signal<string | null>;
   readonly selectedPath: Signal<string | null>;
+  /** The file that the Overview tab shows. */
+  readonly fileAtRow: Signal<FileAtRow | null>;
   /** Whether the timeline stays at its end. */
   readonly follow: Signal<boolean>;
   /** What the timeline is filtered by. */
@@ -137,8 +152,13 @@ export interface Model {
   readonly focusedQuestion: ReadonlySignal<{ row: string } | null>;
   /** Halt points that were answered from here; the Core has yet to say so. */
   readonly sent: ReadonlySignal<ReadonlySet<string>>;
+  /** Tokens that a model's prompt and answer may have together; null where nobody said so. */
+  contextWindow(model: string | null): number | null;
   /** Breakpoints in words, by their ids. */
-  readonly breakpoints: { describe(ids: readonly string[]): string };
+  readonly breakpoints: {
+    describe(ids: readonly string[]): string;
+    readonly editRules: Pick<EditRules, "describe">;
+  };
 
   /** The person picks a row. */
   select(rowId: string): void;
@@ -169,8 +189,13 @@ export interface Model {
   /** A changed file's contents; null where it is binary or too large. Cached. */
   change(commit: string, path: string): Promise<FileBody | null>;
 
+  /** The shown run at a glance, as it stands now. Rejects as `body` does. */
+  overview(): Promise<RunOverview>;
   /** A run whole, as it stands now, shown or not. Rejects as `body` does. */
   readRun(id: string): Promise<RunOpened>;
+
+  /** What the agent says of a halt point that it waits at: asked live, and kept nowhere. */
+  readonly inspection: Inspection;
 
   /** Show another run; resolves once it is shown, or the problem says why it can't be. */
   openRun(id: string): Promise<void>;
@@ -188,10 +213,22 @@ export interface Model {
    * @param reason For the agent to read.
    */
   deny(row: TimelineRow, reason: string): Promise<void>;
+  /** Give a call's result, as JSON text, in its place. Tells whether the Core took it; so the next two. */
+  skip(row: TimelineRow, result: string): Promise<boolean>;
+  /** Let the agent's code see an exception; a type of "" is InjectedError. */
+  raise(row: TimelineRow, message: string, type: string): Promise<boolean>;
+  /** Add a message to a pending prompt, without answering. */
+  guide(row: TimelineRow, text: string): Promise<boolean>;
+  /** Take the edit of a pending row back. */
+  takeBack(row: TimelineRow): Promise<void>;
   /** Name a run; without an id the shown one. */
   rename(name: string, id?: string): Promise<void>;
   /** Delete a run that has ended; without an id the shown one. */
   remove(id?: string): Promise<void>;
+  /** Start a run again: the new run, or the cell that is to be run; null where that was refused. */
+  startAgain(how: StartAgain): Promise<RunStartedAgain | null>;
+  /** Tell the person of something that went wrong. */
+  onError(code: string, message: string): void;
   /** Try to connect now instead of waiting for the next attempt. */
   retry(): void;
 }

@@ -3,6 +3,7 @@ import type { IconName } from "../icons/icon";
 import type { Run } from "../protocol/types.gen";
 import { formatDate } from "../view/format";
 import type { Connection, TimelineRow } from "./model";
+import { stepWords } from "./steps";
 
 // ---- How a run ended, as far as is known: what its agent said last, and what its process
 // left. Pure.
@@ -106,7 +107,15 @@ export function runStatus(
   if (run.state === "halted") return haltStatus(run, pending, breakpoints);
   if (run.agent_state === "waiting") return waitStatus(run);
   if (run.stopping) return busy("Stopping…", "at the agent’s next event", "agent");
-  switch (run.agent_state) {
+  const activity = activityStatus(run);
+  const step = stepWords(run);
+  if (!step) return activity;
+  const detail = activity.words.replace("…", "").replace(/^[AT]/, (first) => first.toLowerCase());
+  return { ...activity, words: step, detail };
+}
+
+function activityStatus({ agent_state }: Run): Status {
+  switch (agent_state) {
     case "llm_thinking":
       return busy("LLM thinking…", "the agent waits for it", "llm");
     case "tool_executing":
@@ -201,7 +210,9 @@ function endStatus(run: Run): Status {
     [cause || otherwise, lastOutput(run)].filter(Boolean).join("; ");
   switch (run.ending) {
     case "finished":
-      return { words: "Finished", detail: cause, icon: "check", tone: "good" };
+      return isDoubted(run)
+        ? DOUBTED
+        : { words: "Finished", detail: cause, icon: "check", tone: "good" };
     case "stopped":
       return { words: "Stopped", detail: "by a person", icon: "stop", tone: "off" };
     case "crashed":
@@ -211,6 +222,19 @@ function endStatus(run: Run): Status {
     case null:
       return { words: "Ended", detail: "", icon: "check", tone: "off" };
   }
+}
+
+/** A run of which something speaks against the end that its agent claims: no green tick then. */
+export const DOUBTED: Status = {
+  words: "Finished",
+  detail: "with doubts",
+  icon: "warn",
+  tone: "you",
+};
+
+/** Whether a run's own figures speak against its end: a check that failed, or a marked row. */
+function isDoubted({ checks, effects }: Run): boolean {
+  return (checks?.at(-1)?.exit_code ?? 0) !== 0 || (effects?.warnings ?? 0) > 0;
 }
 
 const NOT_BACK = "the agent did not come back";

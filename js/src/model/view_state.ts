@@ -1,6 +1,14 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Draft, PendingApproval, SelectedFile, Tab, TimelineRow } from "./model";
+import type {
+  Draft,
+  FileAtRow,
+  PendingApproval,
+  RunOverview,
+  SelectedFile,
+  Tab,
+  TimelineRow,
+} from "./model";
 import type { Notes } from "./notes";
 import type { RowWindow } from "./row_window";
 import { rowOf } from "./rows";
@@ -11,10 +19,15 @@ export abstract class ViewState {
   readonly selectedFile = signal<SelectedFile | null>(null);
   readonly selectedCommit = signal<string | null>(null);
   readonly selectedPath = signal<string | null>(null);
+  /** The shown run at a glance, once that was asked for; of a run that goes on it may be old. */
+  readonly glance = signal<RunOverview | null>(null);
+  readonly fileAtRow = signal<FileAtRow | null>(null);
   readonly follow = signal(true);
   readonly filter = signal("");
   /** The keys of the lanes that the timeline shows, in their order as texts; none: all. */
   readonly shownLanes = signal<readonly string[]>([]);
+  /** Whether the other agents wait while one steps. */
+  readonly freezesOthers = signal(false);
   readonly editing = signal(false);
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
@@ -161,6 +174,7 @@ export abstract class ViewState {
     this.notes.writing.value = null;
     this.searchRequest.value = null;
     this.pendingTarget.value = null;
+    this.fileAtRow.value = null;
   }
 
   /** After rows have changed: the selection goes where it may. */

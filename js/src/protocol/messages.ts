@@ -17,6 +17,8 @@ export type PushName =
   | "store"
   | "stop"
   | "stop_gone"
+  | "edit_rule"
+  | "edit_rule_gone"
   | "prices";
 
 /** The name of each command's answer, where it isn't an error. */
@@ -35,6 +37,9 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   continue: "ok";
   approve: "ok";
   deny: "ok";
+  skip: "ok";
+  raise: "ok";
+  guide: "ok";
   halt: "ok";
   stop: "ok";
   edit: "ok";
@@ -42,6 +47,10 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   delete_stop: "ok";
   try_stop: "stop_tried";
   set_prices: "ok";
+  set_edit_rule: "ok";
+  delete_edit_rule: "ok";
+  try_edit_rule: "edit_rule_tried";
+  export_edit_rule: "edit_rule_exported";
   rename_run: "ok";
   tag_run: "ok";
   note: "ok";
@@ -49,7 +58,18 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   export_run: "run_exported";
   import_run: "run_imported";
   search: "found";
+  get_profile: "profile";
+  get_model_info: "model_info";
   get_store: "store";
+  get_overview: "overview";
+  start_again: "started_again";
+  get_stack: "stack";
+  get_variables: "variables";
+  evaluate: "evaluated";
+  complete: "completions";
+  enter_pdb: "pdb_ready";
+  get_sampling: "sampling";
+  sample_query: "sampled";
 }
 export type AnswerTo<C extends CommandName> = ToUi[Answers[C]];
 

@@ -18,9 +18,18 @@ export type ParticipantRole = "member" | "observer" | "owner";
  */
 export type Delivery = "pull" | "push";
 /**
- * How far an action is.
+ * Whose posts a session hears: of people alone, or of the other sessions, too.
  */
-export type ActionStatus = "claimed" | "done" | "failed" | "queued";
+export type Hearing = "all" | "users";
+/**
+ * How a session stands, for who watches many: its `status`, told apart by what a person can do.
+ */
+export type FleetStatus =
+  "created" | "done" | "error" | "halted" | "paused" | "quarantined" | "retrying" | "running" | "stopped" | "stopping";
+/**
+ * How far an action is. A failed one is a dead letter until a person retries or discards it.
+ */
+export type ActionStatus = "claimed" | "discarded" | "done" | "failed" | "queued" | "retried";
 /**
  * How a session stands.
  */
@@ -38,9 +47,22 @@ export type ParticipantRole1 = "member" | "observer" | "owner";
  */
 export type Delivery1 = "pull" | "push";
 /**
+ * Whose posts a session hears: of people alone, or of the other sessions, too.
+ */
+export type Hearing1 = "all" | "users";
+/**
  * Who said something.
  */
 export type SenderType = "agent" | "system" | "user";
+/**
+ * What an event is.
+ */
+export type EventKind =
+  "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
+/**
+ * Which side of its event a halt point stands on.
+ */
+export type EventSide = "begin" | "end";
 
 export interface RuntimeProtocol {
   RuntimeRequestTypes: RuntimeRequestTypes;
@@ -52,6 +74,12 @@ export interface RuntimeRequestTypes {
   join: NewParticipant;
   leave: LeaveConversation;
   say: NewMessage;
+  retry: RetryAgentSession;
+  retry_action: RetryFailedAction;
+  discard_action: DiscardAction;
+  fleet: FleetQuery;
+  halt_runs: HaltRuns;
+  continue_runs: ContinueRuns;
   actions: ActionQuery;
   states: StateQuery;
   steps: StepQuery;
@@ -64,6 +92,10 @@ export interface RuntimeRequestTypes {
  * `POST actions`, and `act`: by `session_id`, or by `agent_id`, which means its latest session.
  *
  *     `agent_create` needs `agent_id`; a `session_id` of the client's makes it idempotent.
+ *
+ *     `not_before` delays it; `every` or `cron` makes it periodic: the first occurrence is at `not_before`,
+ *     or at once with `every`, and each further one is enqueued where the one before ends. A periodic
+ *     `agent_create` makes a session each time. Times are UTC.
  */
 export interface NewAction {
   kind: ActionKind;
@@ -77,6 +109,9 @@ export interface NewAction {
     [k: string]: unknown;
   };
   idem_key?: string | null;
+  not_before?: number | null;
+  every?: number | null;
+  cron?: string | null;
 }
 /**
  * `POST conversations`, and `create_conversation`.
@@ -101,6 +136,7 @@ export interface NewParticipant {
   session_id?: string | null;
   role?: ParticipantRole;
   delivery?: Delivery;
+  hears?: Hearing;
 }
 /**
  * `DELETE conversations/ID/participants/PID`, and `leave`: they stay listed, with when they left.
@@ -122,6 +158,52 @@ export interface NewMessage {
   idem_key?: string | null;
 }
 /**
+ * `POST agent-state/ID/retry`, and `retry`: a session that ended as an error goes on.
+ */
+export interface RetryAgentSession {
+  session_id: string;
+}
+/**
+ * `POST actions/ID/retry`, and `retry_action`: what an action asked for is asked for again.
+ */
+export interface RetryFailedAction {
+  id: string;
+}
+/**
+ * `discard_action`: a failed action is no dead letter any more; a delayed one is cancelled, and a
+ *     periodic one, named by any of its occurrences, comes no more.
+ */
+export interface DiscardAction {
+  id: string;
+  now?: number | null;
+}
+/**
+ * `fleet`: how all sessions stand, and a page of those that pass the filter, the newest first.
+ */
+export interface FleetQuery {
+  status?: FleetStatus[];
+  moniker?: string | null;
+  text?: string | null;
+  error?: string | null;
+  created_until?: number | null;
+  limit?: number;
+  offset?: number;
+  failed_action?: string | null;
+  halted_runs?: string[];
+}
+/**
+ * `halt_runs`: each live run halts at its next halt point.
+ */
+export interface HaltRuns {}
+/**
+ * `continue_runs`: halted runs go on, but for halt points that ask for an approval.
+ */
+export interface ContinueRuns {
+  runs?: string[] | null;
+  but?: string[];
+  halted_until?: number | null;
+}
+/**
  * `actions`, the oldest first.
  */
 export interface ActionQuery {
@@ -133,6 +215,7 @@ export interface ActionQuery {
   status?: ActionStatus | null;
   limit?: number;
   offset?: number;
+  series_id?: string | null;
 }
 /**
  * `states`, the newest first.
@@ -170,10 +253,10 @@ export interface ConversationQuery {
   offset?: number;
 }
 /**
- * `participants`, in the order in which they joined.
+ * `participants`, in the order in which they joined; of a conversation or, in the store, of all.
  */
 export interface ParticipantQuery {
-  conversation_id: string;
+  conversation_id?: string | null;
   here?: boolean;
   session_id?: string | null;
 }
@@ -199,6 +282,12 @@ export interface RuntimeResultTypes {
   join: Participant;
   leave: Participant;
   say: ConversationMessage;
+  retry: AgentState;
+  retry_action: ActionList;
+  discard_action: ActionList;
+  fleet: FleetSummary;
+  halt_runs: RunsChanged;
+  continue_runs: RunsChanged;
   actions: ActionList;
   states: AgentStateList;
   steps: AgentStepList;
@@ -234,6 +323,11 @@ export interface Action {
   idem_key: string | null;
   error: string | null;
   processed_at: number | null;
+  retry_of: string | null;
+  not_before: number | null;
+  every: number | null;
+  cron: string | null;
+  series_id: string | null;
 }
 /**
  * A thread that users and sessions share.
@@ -258,6 +352,7 @@ export interface Participant {
   session_id: string | null;
   role: ParticipantRole1;
   delivery: Delivery1;
+  hears: Hearing1;
   joined_at: number;
   left_at: number | null;
 }
@@ -282,18 +377,6 @@ export interface ConversationMessage {
   notes: string | null;
 }
 /**
- * Actions, in the order asked for.
- */
-export interface ActionList {
-  actions: Action[];
-}
-/**
- * Snapshots.
- */
-export interface AgentStateList {
-  states: AgentState[];
-}
-/**
  * The snapshot of a session, one row a (agent_id, session_id).
  *
  *     `owner` and `lease_until` are the store's alone; all else is written by the owner, whose epoch is the
@@ -312,6 +395,11 @@ export interface AgentState {
   guidance: unknown;
   last_error: string | null;
   moniker: string;
+  moniker_version: string | null;
+  /**
+   * @maxItems 100
+   */
+  requires: string[];
   config: unknown;
   limits: AgentLimits;
   conversation_id: string | null;
@@ -319,6 +407,11 @@ export interface AgentState {
   step: boolean;
   ran_s: number;
   epoch: number;
+  attempt: number;
+  next_try_at: number | null;
+  losses: StepLoss[];
+  is_sharing: boolean;
+  is_pausing: boolean;
   owner: string | null;
   lease_until: number | null;
   created_at: number;
@@ -333,12 +426,143 @@ export interface AgentLimits {
   max_runtime_s: number | null;
   retries: number;
   backoff_s: number;
+  max_attempts: number;
+  step_timeout_s: number | null;
+}
+/**
+ * A step was begun and never ended, because its worker did.
+ */
+export interface StepLoss {
+  worker: string;
+  at: number;
+  ending: string | null;
+  is_shared: boolean;
+}
+/**
+ * Actions, in the order asked for.
+ */
+export interface ActionList {
+  actions: Action[];
+  more: boolean;
+}
+/**
+ * How a Core's agents stand.
+ */
+export interface FleetSummary {
+  at: number;
+  report: FleetReport;
+  inbox: HaltedRun[];
+  halted: number;
+  going: number;
+  steps_per_minute: number;
+  usage: Usage;
+  workers: number;
+}
+/**
+ * What the store answers to a `FleetQuery`: all of it as it stood at one moment.
+ */
+export interface FleetReport {
+  counts: FleetCount[];
+  errors: ErrorGroup[];
+  failed_actions: ErrorGroup[];
+  sessions: FleetSession[];
+  matching: number;
+  actions: FailedAction[];
+  halted: FleetSession[];
+}
+/**
+ * How many sessions of a moniker stand so.
+ */
+export interface FleetCount {
+  status: FleetStatus;
+  moniker: string;
+  count: number;
+}
+/**
+ * Errors that differ only in numbers and ids.
+ */
+export interface ErrorGroup {
+  key: string;
+  message: string;
+  count: number;
+}
+/**
+ * A session in a list.
+ */
+export interface FleetSession {
+  agent_id: string;
+  session_id: string;
+  status: FleetStatus;
+  moniker: string;
+  iteration: number;
+  run_id: string | null;
+  words: string;
+  last_error: string | null;
+  attempt: number;
+  next_try_at: number | null;
+  losses: StepLoss[];
+  is_pausing: boolean;
+  created_at: number;
+  updated_at: number;
+}
+/**
+ * A dead letter, without its payload.
+ */
+export interface FailedAction {
+  id: string;
+  kind: ActionKind;
+  agent_id: string;
+  session_id: string;
+  error: string;
+  created_at: number;
+}
+/**
+ * A run that waits for a person, of a background session or of any other agent.
+ */
+export interface HaltedRun {
+  run_id: string;
+  name: string;
+  program: string;
+  halted_at: number | null;
+  kind: EventKind;
+  side: EventSide;
+  where: string;
+  summary: string;
+  pending: number;
+  is_approval: boolean;
+  breakpoints: number;
+  agent_id: string | null;
+  session_id: string | null;
+}
+/**
+ * What a query cost, in tokens.
+ */
+export interface Usage {
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cost: number | null;
+  estimated: boolean;
+}
+/**
+ * What became of the runs.
+ */
+export interface RunsChanged {
+  changed: number;
+  approvals: number;
+}
+/**
+ * Snapshots.
+ */
+export interface AgentStateList {
+  states: AgentState[];
+  more: boolean;
 }
 /**
  * Steps.
  */
 export interface AgentStepList {
   steps: AgentStep[];
+  more: boolean;
 }
 /**
  * One iteration of a session, or a part of it; append-only, one row a (session, iteration, seq).
@@ -366,6 +590,7 @@ export interface AgentStep {
  */
 export interface ConversationList {
   conversations: Conversation[];
+  more: boolean;
 }
 /**
  * Participants.
@@ -378,6 +603,7 @@ export interface ParticipantList {
  */
 export interface ConversationMessageList {
   messages: ConversationMessage[];
+  more: boolean;
 }
 /**
  * Something that happened, with a number that grows by one in its topic.

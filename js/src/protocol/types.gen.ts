@@ -1,6 +1,10 @@
 // Made from schema/protocol.json by `npm run gen`; do not edit.
 
 /**
+ * How far a step goes.
+ */
+export type StepKind = "into" | "out" | "over" | "to";
+/**
  * What an event is.
  */
 export type EventKind =
@@ -55,6 +59,14 @@ export type AnswerKind = "deny" | "raise" | "resume" | "skip" | "stop" | "withdr
  */
 export type EventOutcome = "error" | "ok" | "stopped";
 /**
+ * How an event relates to the recording.
+ */
+export type ReplayRole = "diverged" | "entered" | "forked" | "live" | "served";
+/**
+ * How much a mark says.
+ */
+export type MarkSeverity = "note" | "warning";
+/**
  * What happened to a file between two commits.
  */
 export type ChangeKind = "added" | "changed" | "deleted" | "renamed";
@@ -66,6 +78,10 @@ export type Risk = "high" | "low" | "medium";
  * Where a search found something.
  */
 export type SearchHitPlace = "commit" | "note" | "row" | "run";
+/**
+ * How a run came out, as far as its record tells.
+ */
+export type RunOutcome = "crashed" | "finished" | "gave_up" | "lost" | "running" | "stopped";
 
 export interface Protocol {
   FromUi: FromUi;
@@ -84,8 +100,11 @@ export interface FromUi {
   get_change: GetChange;
   step: StepRun;
   continue: ContinueRun;
+  raise: RaiseError;
   approve: ApproveCall;
   deny: DenyCall;
+  skip: SkipCall;
+  guide: GuidePrompt;
   halt: HaltRun;
   stop: StopRun;
   edit: SetEdit;
@@ -93,6 +112,10 @@ export interface FromUi {
   delete_stop: DeleteBreakpoint;
   try_stop: DryRunBreakpoint;
   set_prices: SetPrices;
+  set_edit_rule: SetEditRule;
+  delete_edit_rule: DeleteEditRule;
+  try_edit_rule: DryRunEditRule;
+  export_edit_rule: ExportEditRule;
   rename_run: RenameRun;
   tag_run: TagRun;
   note: WriteNote;
@@ -101,6 +124,17 @@ export interface FromUi {
   import_run: ImportRun;
   search: SearchRuns;
   get_store: GetStore;
+  get_profile: GetProfile;
+  get_model_info: GetModelInfo;
+  get_overview: GetOverview;
+  start_again: StartAgain;
+  get_stack: GetStack;
+  get_variables: GetVariables;
+  evaluate: EvaluateExpression;
+  complete: CompleteExpression;
+  enter_pdb: EnterPdb;
+  get_sampling: GetSampling;
+  sample_query: SampleQuery;
 }
 /**
  * Opens a connection; answered by the Core's hello.
@@ -189,6 +223,27 @@ export interface StepRun {
   breakpoint?: string | null;
   revision?: number | null;
   edit?: string | null;
+  target?: StepTarget;
+}
+/**
+ * Where a step halts.
+ *
+ *     A person gives `kind`, `freeze_others` and, of a step to a halt point, `event_kind`, `side`, `name`
+ *     and `scope`. The Core sets all else by the halt point that the run goes on from.
+ */
+export interface StepTarget {
+  kind: StepKind;
+  /**
+   * @maxItems 100
+   */
+  scope?: string[];
+  freeze_others: boolean;
+  event: string | null;
+  depth: number | null;
+  event_kind: EventKind | null;
+  side: EventSide | null;
+  name: string | null;
+  point: string | null;
 }
 /**
  * Answer all pending halt points in order and go on without halting. Fields as in `StepRun`.
@@ -200,6 +255,18 @@ export interface ContinueRun {
   breakpoint?: string | null;
   revision?: number | null;
   edit?: string | null;
+}
+/**
+ * Let the agent's code see an exception: in the call's place, or at its end in the result's.
+ *
+ *     The run's mode stays. A call that asks for an approval is answered by it, too: it isn't made.
+ */
+export interface RaiseError {
+  run: string;
+  breakpoint: string;
+  revision: number;
+  message: string;
+  type?: string;
 }
 /**
  * Approve what a pending halt point asks; the run's mode stays.
@@ -222,6 +289,29 @@ export interface DenyCall {
   breakpoint: string;
   revision: number;
   reason: string;
+}
+/**
+ * Don't let the call happen that a pending halt point begins, and give its result.
+ *
+ *     The run's mode stays. A call that asks for an approval is answered by it, too: it isn't made.
+ */
+export interface SkipCall {
+  run: string;
+  breakpoint: string;
+  revision: number;
+  result: string;
+}
+/**
+ * Add a message to the prompt of a pending LLM query, without answering.
+ *
+ *     It becomes part of the halt point's edit, in the prompt's own form, and is recorded as a guide.
+ */
+export interface GuidePrompt {
+  run: string;
+  breakpoint: string;
+  revision: number;
+  text: string;
+  edit?: string | null;
 }
 /**
  * Halt at the next halt point.
@@ -327,6 +417,64 @@ export interface Price {
   model: string;
   input: number;
   output: number;
+  context_window?: number;
+}
+/**
+ * Set an edit rule, in place of the one with its id; agents that run get it at once.
+ */
+export interface SetEditRule {
+  rule: EditRuleDefinition;
+}
+/**
+ * An edit that is made wherever all patterns match; what is null matches everywhere.
+ *
+ *     Where the data has nothing at `path`, and where nothing would change, the rule doesn't match.
+ */
+export interface EditRuleDefinition {
+  id: string;
+  kind: EventKind;
+  side: EventSide;
+  path: string;
+  change: SetValue | ReplaceText;
+  program: string;
+  agent: string | null;
+  name: string | null;
+  once: boolean;
+  enabled: boolean;
+}
+/**
+ * Put a value in the place of the one that stands there.
+ */
+export interface SetValue {
+  kind: "set";
+  value: string;
+}
+/**
+ * Replace what a pattern matches, in the text that stands there, or in all texts below it.
+ */
+export interface ReplaceText {
+  kind: "replace";
+  pattern: string;
+  replacement: string;
+}
+/**
+ * Delete an edit rule.
+ */
+export interface DeleteEditRule {
+  rule: string;
+}
+/**
+ * Answered by `EditRuleDryRun`: what an edit rule, set or not, would have edited.
+ */
+export interface DryRunEditRule {
+  rule: EditRuleDefinition;
+  run?: string | null;
+}
+/**
+ * Answered by `EditRuleExported`: the edit rule as Python.
+ */
+export interface ExportEditRule {
+  rule: EditRuleDefinition;
 }
 /**
  * Give a run another name.
@@ -384,12 +532,108 @@ export interface SearchRuns {
  * Answered by `StoreChanged`.
  */
 export interface GetStore {}
+/**
+ * Answered by `RunProfile`.
+ */
+export interface GetProfile {
+  run: string;
+}
+/**
+ * Answered by `ModelInfoList`.
+ */
+export interface GetModelInfo {
+  /**
+   * @maxItems 200
+   */
+  models: string[];
+}
+/**
+ * Answered by `RunOverview`.
+ */
+export interface GetOverview {
+  run: string;
+}
+/**
+ * Start a run again; answered by `RunStartedAgain`, or refused by `cannot_start_again`.
+ */
+export interface StartAgain {
+  run: string;
+  row?: number;
+  is_replay?: boolean;
+}
+/**
+ * Answered by `StackSnapshot`; as all of these refused by `inspection_refused`.
+ */
+export interface GetStack {
+  run: string;
+  breakpoint: string;
+}
+/**
+ * Answered by `VariablesPage`. Fields as in `VariablesRequest`.
+ */
+export interface GetVariables {
+  run: string;
+  breakpoint: string;
+  frame: number;
+  result?: number;
+  /**
+   * @maxItems 100
+   */
+  path?: number[];
+  start?: number;
+  count?: number;
+}
+/**
+ * Answered by `Evaluation`. It runs in the agent's process, beside the thread that waits.
+ */
+export interface EvaluateExpression {
+  run: string;
+  breakpoint: string;
+  frame: number;
+  expression: string;
+}
+/**
+ * Answered by `CompletionList`.
+ */
+export interface CompleteExpression {
+  run: string;
+  breakpoint: string;
+  frame: number;
+  text: string;
+  cursor: number;
+}
+/**
+ * Answer the halt point as a step does, and let the agent enter pdb; answered by `PdbReady`.
+ */
+export interface EnterPdb {
+  run: string;
+  breakpoint: string;
+  revision: number;
+}
+/**
+ * Answered by `SamplingOffer`; as `SampleQuery` refused by `resample_refused`.
+ */
+export interface GetSampling {
+  run: string;
+  breakpoint: string;
+}
+/**
+ * Answered by `SampledAnswer`, whenever the model has answered. It costs what a query costs.
+ */
+export interface SampleQuery {
+  run: string;
+  breakpoint: string;
+}
 export interface ToUi {
   hello: CoreHello;
   stop: BreakpointChanged;
   stop_gone: BreakpointGone;
   prices: PricesChanged;
   stop_tried: DryRunAnswer;
+  edit_rule: EditRuleChanged;
+  edit_rule_gone: EditRuleGone;
+  edit_rule_tried: EditRuleDryRun;
+  edit_rule_exported: EditRuleExported;
   runs: RunsListed;
   rows: RowsPage;
   rows_found: RowsFound;
@@ -408,7 +652,18 @@ export interface ToUi {
   run_exported: RunExported;
   run_imported: RunImported;
   found: SearchResults;
+  profile: RunProfile;
+  model_info: ModelInfoList;
+  overview: RunOverview;
+  started_again: RunStartedAgain;
   error: UiError;
+  stack: StackSnapshot;
+  variables: VariablesPage;
+  evaluated: Evaluation;
+  completions: CompletionList;
+  pdb_ready: PdbReady;
+  sampling: SamplingOffer;
+  sampled: SampledAnswer;
 }
 /**
  * Answers hello with a snapshot.
@@ -422,6 +677,7 @@ export interface CoreHello {
   store: StoreInfo;
   stops: BreakpointRule[];
   prices: Price[];
+  edit_rules?: EditRuleDefinition[];
 }
 /**
  * The header of one execution of an agent program.
@@ -448,6 +704,7 @@ export interface Run {
   host: string | null;
   tags: string[];
   usage: Usage | null;
+  samples?: SampleTotals;
   query_bytes: number;
   halted_at: number | null;
   halted_s: number | null;
@@ -457,6 +714,10 @@ export interface Run {
   hits: BreakpointHits[];
   notice: string;
   seams?: RunSeams;
+  effects?: EffectCounts;
+  checks?: CheckRun[];
+  step?: StepTarget;
+  forked_from?: ForkOrigin;
 }
 /**
  * An exception, as far as it travels.
@@ -473,6 +734,13 @@ export interface Usage {
   output_tokens: number | null;
   cost: number | null;
   estimated: boolean;
+}
+/**
+ * What the queries cost that a person had asked again; `Run.usage` has this, too.
+ */
+export interface SampleTotals {
+  count: number;
+  usage: Usage | null;
 }
 /**
  * How often a breakpoint hit in a run, and where last.
@@ -507,6 +775,32 @@ export interface Seam {
 export interface FoundTool {
   name: string;
   found_by: FoundBy;
+}
+/**
+ * The marked rows of a run.
+ */
+export interface EffectCounts {
+  rows: number;
+  warnings: number;
+  first: number;
+}
+/**
+ * A command that a person ran on a run's workspace to see how the run came out.
+ */
+export interface CheckRun {
+  command: string;
+  exit_code: number;
+  at: number;
+  line: string;
+  rows: number;
+}
+/**
+ * The run that another was started again from: a fork, or without a row a strict replay.
+ */
+export interface ForkOrigin {
+  run: string;
+  row?: number;
+  is_live: boolean;
 }
 /**
  * How a Core keeps its runs.
@@ -553,6 +847,48 @@ export interface DryRunOutcome {
   error: string | null;
 }
 /**
+ * An edit rule is new or changed: it replaces the one of the same id.
+ */
+export interface EditRuleChanged {
+  rule: EditRuleDefinition;
+}
+/**
+ * An edit rule was deleted.
+ */
+export interface EditRuleGone {
+  rule: string;
+}
+/**
+ * Answers `DryRunEditRule`.
+ */
+export interface EditRuleDryRun {
+  outcomes: EditRuleOutcome[];
+}
+/**
+ * What an edit rule would have edited in a run that is recorded.
+ */
+export interface EditRuleOutcome {
+  run: string;
+  rows: number;
+  edits: RuleEdit[];
+  total: number;
+  error: string | null;
+}
+/**
+ * What an edit rule would have changed at one row.
+ */
+export interface RuleEdit {
+  seq: number;
+  before?: string;
+  after?: string;
+}
+/**
+ * Answers `ExportEditRule`: a Python function that makes the same edit.
+ */
+export interface EditRuleExported {
+  code: string;
+}
+/**
  * Answers `ListRuns`.
  */
 export interface RunsListed {
@@ -588,6 +924,7 @@ export interface TimelineRow {
    */
   scope?: string[];
   label?: AgentLabel;
+  location?: SourceLocation;
   pending: boolean;
   revision: number;
   edited: boolean;
@@ -599,7 +936,12 @@ export interface TimelineRow {
   stops: string[];
   stop_error: string | null;
   approval: boolean;
+  replay?: ReplayMark;
   reason: string | null;
+  effects?: EffectReport;
+  said?: string;
+  guided?: boolean;
+  edit_rules?: string[];
 }
 /**
  * Which agent of a program does something.
@@ -608,6 +950,49 @@ export interface AgentLabel {
   name: string;
   node: string | null;
   parent: string | null;
+}
+/**
+ * A line of the agent's code.
+ */
+export interface SourceLocation {
+  file: string;
+  line: number;
+  function: string;
+  cell?: number;
+}
+/**
+ * Stands at an event of a replay or a fork.
+ */
+export interface ReplayMark {
+  role: ReplayRole;
+  event?: string;
+  note: string;
+  halts: boolean;
+}
+/**
+ * What there is to say of one tool's end.
+ */
+export interface EffectReport {
+  marks: EffectMark[];
+  repetition?: Repetition;
+}
+/**
+ * What one check says of a tool's end.
+ */
+export interface EffectMark {
+  check: string;
+  message: string;
+  severity: MarkSeverity;
+}
+/**
+ * A call that was made before in the same run, with the same result.
+ */
+export interface Repetition {
+  count: number;
+  first: number;
+  last: number;
+  is_unchanged: boolean;
+  cycle?: number;
 }
 /**
  * What an agent changed in its workspace up to one moment.
@@ -759,6 +1144,11 @@ export interface MessageBody {
   reason: string | null;
   always: boolean;
   traceback: string;
+  supplied?: string;
+  raised?: Failure;
+  guides?: string[];
+  edit_rules?: string[];
+  schema?: string;
 }
 /**
  * A text in pieces: joined they are the text as it was.
@@ -817,10 +1207,246 @@ export interface SearchHit {
   snippet: string[];
 }
 /**
+ * Answers `GetProfile`.
+ */
+export interface RunProfile {
+  run: string;
+  events: ProfiledEvent[];
+  first_row: number;
+}
+/**
+ * When an event ran, and what it used.
+ */
+export interface ProfiledEvent {
+  seq: number;
+  kind: EventKind;
+  name: string | null;
+  /**
+   * @maxItems 100
+   */
+  scope: string[];
+  label: AgentLabel | null;
+  started_at: number;
+  duration_s: number | null;
+  outcome: EventOutcome | null;
+  usage: Usage | null;
+  prompt: PromptSizes | null;
+}
+/**
+ * What a prompt is made of, in bytes of JSON.
+ */
+export interface PromptSizes {
+  system: number;
+  tools: number;
+  history: number;
+  new: number;
+}
+/**
+ * Answers `GetModelInfo`.
+ */
+export interface ModelInfoList {
+  source: string | null;
+  models: ModelPricing[];
+}
+/**
+ * What is known of a model; None: nothing.
+ */
+export interface ModelPricing {
+  model: string;
+  input: number | null;
+  output: number | null;
+  context_window: number | null;
+}
+/**
+ * Answers `GetOverview`.
+ */
+export interface RunOverview {
+  run: string;
+  rows: number;
+  outcome: RunOutcome;
+  reason: string;
+  said: string;
+  said_row: number | null;
+  contradictions: Contradiction[];
+  tools: ToolUse[];
+  queries: number;
+  query_seconds: number;
+  files: FileUse[];
+  more_files: number;
+  repeated: RepeatedCall[];
+  errors: RunErrorGroup[];
+  marked: MarkedRow[];
+  checks: EffectCheckInfo[];
+  check_runs: CheckRun[];
+}
+/**
+ * What doesn't fit with how a run ended, or with its last words.
+ */
+export interface Contradiction {
+  text: string;
+  row: number | null;
+}
+/**
+ * The calls of one tool.
+ */
+export interface ToolUse {
+  name: string;
+  calls: number;
+  failures: number;
+  marked: number;
+  seconds: number;
+  first: number;
+  last: number;
+}
+/**
+ * One file that a run read or changed.
+ */
+export interface FileUse {
+  path: string;
+  reads: number;
+  changes: number;
+  added: number;
+  removed: number;
+  kind: ChangeKind | null;
+  first: number;
+  last: number;
+  commit: string | null;
+}
+/**
+ * A call that came again with the same result, or a cycle of calls.
+ */
+export interface RepeatedCall {
+  tool: string;
+  summary: string;
+  row: number;
+  repetition: Repetition;
+}
+/**
+ * Errors that say the same but for numbers, paths and quoted names.
+ */
+export interface RunErrorGroup {
+  text: string;
+  source: string;
+  count: number;
+  first: number;
+  last: number;
+}
+/**
+ * A tool's end that effect checks mark.
+ */
+export interface MarkedRow {
+  row: number;
+  tool: string;
+  marks: EffectMark[];
+}
+/**
+ * A check that the Core makes, and whether it does.
+ */
+export interface EffectCheckInfo {
+  name: string;
+  title: string;
+  enabled: boolean;
+}
+/**
+ * Answers `StartAgain`.
+ */
+export interface RunStartedAgain {
+  run?: string;
+  cell?: string;
+}
+/**
  * A command was refused; the frame's id says which.
  */
 export interface UiError {
   code: string;
   message: string;
   run: string | null;
+}
+/**
+ * The Python stack of what waits at a halt point.
+ */
+export interface StackSnapshot {
+  kind: "stack";
+  frames: StackFrame[];
+  thread: string;
+  is_task: boolean;
+  omitted: number;
+  pdb_refusal: string | null;
+}
+/**
+ * One frame of a thread or task that waits.
+ */
+export interface StackFrame {
+  location: SourceLocation;
+  is_own: boolean;
+  source?: SourceLines;
+}
+/**
+ * The lines of a file around one of them.
+ */
+export interface SourceLines {
+  first: number;
+  lines: string[];
+}
+/**
+ * Children, from `start` on.
+ */
+export interface VariablesPage {
+  kind: "variables";
+  variables: Variable[];
+  start: number;
+  total: number;
+}
+/**
+ * A name, an item or an attribute, and its value in short.
+ */
+export interface Variable {
+  name: string;
+  value: string;
+  type: string;
+  children: number;
+  masked: boolean;
+}
+/**
+ * What an expression came to.
+ */
+export interface Evaluation {
+  kind: "evaluation";
+  value: Variable | null;
+  result?: number;
+  error: string | null;
+  output: string;
+}
+/**
+ * What can stand in the place of a part of an expression.
+ */
+export interface CompletionList {
+  kind: "completions";
+  start: number;
+  end: number;
+  matches: string[];
+}
+/**
+ * The agent enters pdb at its own next line, once the halt point is answered.
+ */
+export interface PdbReady {
+  kind: "pdb_ready";
+  where: string;
+}
+/**
+ * The query can be asked again.
+ */
+export interface SamplingOffer {
+  left: number;
+}
+/**
+ * An answer of a query that was asked again.
+ */
+export interface SampledAnswer {
+  data: string;
+  action: string;
+  summary: string;
+  left: number;
+  usage: Usage | null;
+  failure: Failure | null;
 }

@@ -319,6 +319,8 @@ export class SessionsModel {
 /** Whether what an action changes is another thing by now. */
 function hasVisibleChange(before: AgentState, now: AgentState): boolean {
   return (
-    before.status !== now.status || JSON.stringify(before.guidance) !== JSON.stringify(now.guidance)
+    before.status !== now.status ||
+    before.is_pausing !== now.is_pausing ||
+    JSON.stringify(before.guidance) !== JSON.stringify(now.guidance)
   );
 }

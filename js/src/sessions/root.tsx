@@ -1,20 +1,18 @@
 /** The whole view: a header, the list of sessions, and what is looked at beside it. */
 import { useRef, useState } from "preact/hooks";
-import { connectionProblem } from "../model/status";
 import type { AgentState } from "../protocol/runtime.gen";
 import { openRun, type RunAccess } from "../shells/server";
-import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
-import { escapeInvisible } from "../view/format";
 import type { ViewPlacement } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
-import { CodeLine, CommandHint, Empty, NotConnected, NoticeBar } from "../view/notices";
+import { CommandHint, NotConnected } from "../view/notices";
 import { HeightHandle, ShellName, Split, useHeight, useNarrow } from "../view/split";
 import { ActionPanel } from "./action_panel";
 import { Header, openDisabledReason } from "./header";
 import type { SessionsModel } from "./model";
+import { ActionNoticeBar, awayReason, NoAgents, NoMatchingSessions } from "./notices";
 import { SidePanel } from "./side_panel";
-import { matchesSessionFilter, oneLine, type Sorting, sortSessions } from "./status";
+import { matchesSessionFilter, type Sorting, sortSessions } from "./status";
 import { FilterBar, SessionTable } from "./table";
 
 /** Up to this width the list has two lines a session; as widths.css has it. */
@@ -71,7 +69,7 @@ export function Root({ model, place, getRunAccess }: RootProps) {
                 onDismiss={() => setCommand(null)}
               />
             )}
-            <ActionNoticeBar model={model} />
+            <ActionNoticeBar notice={model.actions.notice} />
           </div>
         </div>
         {place.resizable && <HeightHandle height={height} onHeight={setHeight} />}
@@ -97,19 +95,6 @@ function SessionList({ model, onOpen }: SessionListProps) {
       {empty ?? <SessionTable model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
       <ActionPanel model={model} />
     </section>
-  );
-}
-
-function ActionNoticeBar({ model: { actions } }: { model: SessionsModel }) {
-  const notice = actions.notice.value;
-  if (!notice) return null;
-  const dismiss = () => {
-    actions.notice.value = null;
-  };
-  return (
-    <NoticeBar class={`as-SessNews as-mod-${notice.tone}`} onDismiss={dismiss}>
-      <span>{escapeInvisible(oneLine(notice.text))}</span>
-    </NoticeBar>
   );
 }
 
@@ -149,51 +134,29 @@ export function useSortedSessions(model: SessionsModel): readonly AgentState[] {
 
 // ---- Where there is no session to list: what this is, and what to do next.
 
-const CODE = `from agentstepper_nb import Agents
-
-agents = Agents.connect()
-agents.create_agent("joker", "joke", {"subject": "cats"})`;
-
 /** What stands in place of the list; null where sessions are listed, or may soon be. */
 export function emptyState(model: SessionsModel, listed: number) {
   const connection = model.client.connection.value;
   const all = model.states.value.size;
-  const apart = connectionProblem(connection);
+  const apart = awayReason(connection);
   if (all === 0 && apart) return <NotConnected link={model.client} why={apart} />;
-  if (all === 0 && connection.kind === "lost") {
-    return <NotConnected link={model.client} why={AWAY} />;
-  }
-  if (all === 0) return model.isLoaded.value ? <NoAgents /> : <div />;
-  return listed === 0 ? <NoMatchingSessions model={model} /> : null;
+  if (all === 0) return model.isLoaded.value ? <NoAgentsYet /> : <div />;
+  return listed === 0 ? <NoMatches model={model} /> : null;
 }
 
-const AWAY = "The Core doesn’t answer. The view continues when the Core is back.";
-
-function NoAgents() {
+function NoAgentsYet() {
   return (
-    <Empty title="No background agent yet">
-      <p>
-        An agent that is created does one step after the other in a worker, whatever this notebook
-        does meanwhile. It shows here at once:
-      </p>
-      <CodeLine code={CODE} label="Copy the code" />
-    </Empty>
+    <NoAgents>
+      An agent that is created does one step after the other in a worker, whatever this notebook
+      does meanwhile. It shows here at once:
+    </NoAgents>
   );
 }
 
-function NoMatchingSessions({ model }: { model: SessionsModel }) {
-  const all = (
-    <Button
-      outline
-      hint="Show all sessions"
-      onClick={() => model.updateFilter({ text: "", state: "" })}
-    >
-      Show all sessions
-    </Button>
-  );
+function NoMatches({ model }: { model: SessionsModel }) {
   return (
-    <Empty title="No session matches the filter" actions={all}>
-      <p>The filter looks at agents, sessions, monikers and last words.</p>
-    </Empty>
+    <NoMatchingSessions onShowAll={() => model.updateFilter({ text: "", state: "" })}>
+      The filter looks at agents, sessions, monikers and last words.
+    </NoMatchingSessions>
   );
 }

@@ -5,11 +5,12 @@ import { escapeInvisible, formatClock, formatCount, formatDate } from "../view/f
 import { StateMark } from "../view/notices";
 import {
   lastMessage,
+  oneLine,
   PENDING_ACTION_LABELS,
   type SessionActionKind,
-  STATUSES,
   shortDate,
   shortId,
+  statusOf,
 } from "./status";
 
 export interface RowProps {
@@ -105,10 +106,11 @@ function TwoLines({ state, pendingAction }: RowProps) {
   );
 }
 
-function nameTitle({ agent_id, session_id, moniker }: AgentState): string {
-  return [`Agent ${agent_id}`, `Session ${session_id}`, `Moniker ${moniker}`]
-    .map(escapeInvisible)
-    .join("\n");
+export function nameTitle({ agent_id, session_id, moniker, config }: AgentState): string {
+  const lines = [`Agent ${agent_id}`, `Session ${session_id}`, `Moniker ${moniker}`];
+  if (config !== null && config !== undefined)
+    lines.push(oneLine(`Config ${JSON.stringify(config)}`));
+  return lines.map(escapeInvisible).join("\n");
 }
 
 function sinceTitle({ created_at, updated_at }: AgentState): string {
@@ -133,7 +135,7 @@ export function SessionState({
   state: AgentState;
   pendingAction: SessionActionKind | undefined;
 }) {
-  const status = STATUSES[state.status];
+  const status = statusOf(state);
   const { words, explanation: means } = status;
   const told = pendingAction && PENDING_ACTION_LABELS[pendingAction];
   return (

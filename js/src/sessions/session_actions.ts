@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { LinkLost } from "../client/core_client";
 import type { Action, ActionKind, AgentState, TopicEvent } from "../protocol/runtime.gen";
 import { escapeInvisible, formatCount } from "../view/format";
-import { refusalReason, type SessionActionKind } from "./status";
+import { oneLine, refusalReason, type SessionActionKind } from "./status";
 import type { RuntimeClient } from "./topics";
 
 /** Lets what was sent, and never answered, be sent again without being done twice. */
@@ -113,7 +113,7 @@ export class SessionActions {
   }
 
   fail(text: string): void {
-    this.notice.value = { tone: "bad", text };
+    this.notice.value = { tone: "bad", text: oneLine(text) };
   }
 
   /** Gives back once it is taken; what becomes of it is told when it is known. */

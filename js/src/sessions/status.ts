@@ -3,7 +3,7 @@ import type { IconName } from "../icons/icon";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { formatDate } from "../view/format";
 
-interface Status {
+export interface Status {
   words: string;
   icon: IconName;
   tone: "you" | "agent" | "good" | "bad" | "off";
@@ -37,6 +37,22 @@ export const STATUSES: Record<SessionStatus, Status> = {
   stopped: { words: "Stopped", icon: "stop", tone: "off", explanation: "It was destroyed" },
 };
 
+/** A session that runs, and is paused once its step has ended. */
+export const PAUSING: Status = {
+  words: "Pausing",
+  icon: "pause",
+  tone: "agent",
+  explanation: "It is paused once the step that is under way has ended",
+};
+
+/** How a session stands. */
+export const statusOf = (state: AgentState): Status =>
+  isPausing(state) ? PAUSING : STATUSES[state.status];
+
+/** A Core of an earlier version says nothing of it. */
+const isPausing = ({ status, is_pausing }: AgentState): boolean =>
+  status === "running" && is_pausing === true;
+
 export type SessionActionKind = "pause" | "resume" | "interrupt" | "input" | "destroy";
 
 /** What is said of a session in the place of its state while an action is on its way to it. */
@@ -59,7 +75,9 @@ export function refusalReason(action: SessionActionKind, state: AgentState): str
   if (hasEnded(state)) return "This session has ended";
   if (status === "stopping") return "This session is ending";
   if (action === "pause" && status === "paused") return "This session is paused already";
-  if (action === "resume" && status !== "paused") return "Only a paused session can be resumed";
+  if (action === "pause" && isPausing(state)) return "This session is pausing already";
+  if (action === "resume" && status !== "paused" && !isPausing(state))
+    return "Only a paused session can be resumed";
   return null;
 }
 

@@ -8,6 +8,8 @@ declare const VERSION: string;
 export interface PageConfig {
   baseUrl?: string;
   token?: string;
+  /** The folder that the server shows, where our extension runs in it. */
+  agentstepperRoot?: string;
 }
 
 /** The shell that asks, as it is named where the server's version isn't its own. */
@@ -160,13 +162,15 @@ function style(element: HTMLElement, rules: Partial<CSSStyleDeclaration>): void 
 /** Asked of the page: JupyterLab's extension of ours takes it, and says so by `preventDefault`. */
 const OPEN_RUN = "agentstepper:open-run";
 
-/** Take each run that is asked to be opened on this page; for as long as the page lives. */
-export function onOpenRun(open: (run: string) => void): void {
-  document.addEventListener(OPEN_RUN, (event) => {
+/** Take each run that is asked to be opened on this page, until the returned function is called. */
+export function onOpenRun(open: (run: string) => void): () => void {
+  const take = (event: Event) => {
     const { run } = (event as CustomEvent<{ run: string }>).detail;
     event.preventDefault();
     open(run);
-  });
+  };
+  document.addEventListener(OPEN_RUN, take);
+  return () => document.removeEventListener(OPEN_RUN, take);
 }
 
 /** How a session's run is reached. */

@@ -5,6 +5,8 @@ import { controls, stateIfAttached } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
+import { doubtStatus } from "../overview/doubt";
+import { OverviewItem } from "../overview/header_item";
 import type { RunSeams } from "../protocol/types.gen";
 import { Button } from "./button";
 import { useRovingTabIndex } from "./focus";
@@ -14,6 +16,7 @@ import { lazy, withStyles } from "./lazy";
 import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
 import type { SeamsListProps } from "./seams";
+import { StepButtons } from "./step_buttons";
 
 // ---- Between two halts that are a blink apart the header stays as it is: a quick step doesn't
 // flicker.
@@ -81,7 +84,8 @@ function State({ model, run, pending }: PartProps) {
     opening: model.opening.value !== null,
     breakpoints: model.breakpoints.describe(pending[0]?.stops ?? []),
   });
-  const shown = { ...status, detail: escapeInvisible(status.detail) };
+  const known = run?.ending === "finished" ? doubtStatus(status, run, model.glance.value) : status;
+  const shown = { ...known, detail: escapeInvisible(known.detail) };
   return <StateLine status={shown} connection={connection} live="polite" />;
 }
 
@@ -93,24 +97,13 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
     draftError: model.targetDraftError.value,
     asksApproval: model.target.value?.approval ?? false,
   });
-  const drafted = model.hasDraft.value;
   const resumesDrafted = model.resumesWithDrafts.value;
   const waits = model.pending.value.some(({ approval }) => approval);
   const roving = useRovingTabIndex<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
       <RetryNow link={model} label="as-x-medium" />
-      <Button
-        {...(drafted ? {} : { icon: "step" })}
-        name={drafted ? "Step with edit" : "Step"}
-        hint={`${drafted ? "Step, sending your edit" : "Step to the next event"} (F10)`}
-        {...controlStates.step}
-        onClick={() => void model.step()}
-      >
-        {drafted && <Icon name="step" class="as-x-narrow" />}
-        {drafted && <Icon name="pencil" class="as-onlyNarrow" />}
-        Step{drafted && <span class="as-x-narrow"> with edit</span>}
-      </Button>
+      <StepButtons model={model} place={place} controlStates={controlStates} />
       <Button
         {...(resumesDrafted ? {} : { icon: "play" })}
         name={resumesDrafted ? "Continue with edit" : "Continue"}
@@ -120,15 +113,17 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       >
         {resumesDrafted && <Icon name="play" class="as-x-medium" />}
         {resumesDrafted && <Icon name="pencil" class="as-onlyMedium" />}
-        Continue{resumesDrafted && <span class="as-x-medium"> with edit</span>}
+        <span class="as-x-medium">Continue</span>
+        {resumesDrafted && <span class="as-x-medium"> with edit</span>}
       </Button>
       <Button
         icon="pause"
+        name="Halt"
         hint="Halt at the next event (F6)"
         {...controlStates.halt}
         onClick={() => void model.halt()}
       >
-        Halt
+        <span class="as-x-medium">Halt</span>
       </Button>
       {controlStates.stop && (
         <Button
@@ -142,6 +137,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         </Button>
       )}
       <span class="as-Rule as-x-medium" />
+      <OverviewItem model={model} />
       <SeamsItem run={run} place={place} />
       <More place={place} />
     </div>

@@ -6,7 +6,10 @@ import type { CoreRoute, ViewPlacement } from "./hooks";
 export { default as styles } from "../styles/help.css";
 
 const KEYS: [string, string[]][] = [
-  ["Step", ["F10"]],
+  ["Step into", ["F11"]],
+  ["Step over", ["F10"]],
+  ["Step out", ["Shift", "F11"]],
+  ["Run to the next event like this", ["t"]],
   ["Continue", ["F9"]],
   ["Halt", ["F6"]],
   ["Stop the agent", ["Shift", "F9"]],
@@ -23,7 +26,7 @@ const KEYS: [string, string[]][] = [
   ["First, last event", ["Home", "End"]],
   ["Filter the events, search all runs", ["/"]],
   ["Find in this run", ["Ctrl", "F"]],
-  ["Go to a tab", ["1", "2", "3", "4"]],
+  ["Go to a tab", ["1", "2", "3", "4", "5"]],
   ["Go to a run", ["r"]],
   ["Next, previous difference of runs", ["j", "k"]],
   ["This list", ["?"]],

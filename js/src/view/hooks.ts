@@ -70,5 +70,5 @@ export interface ViewPlacement {
   /** The height to begin with, in pixels. */
   height?: number;
   /** What lies over the view. */
-  readonly overlay: Signal<"keys" | "runs" | "seams" | null>;
+  readonly overlay: Signal<"keys" | "runs" | "seams" | "steps" | null>;
 }

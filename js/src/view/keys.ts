@@ -2,22 +2,36 @@
 
 import { useEffect } from "preact/hooks";
 import { addBreakpointLike } from "../model/breakpoints";
-import { canDeny, isUsable } from "../model/controls";
+import { canDeny, isStepping, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Tab, TimelineRow } from "../model/model";
 import { rowOf } from "../model/rows";
+import { INTO, OUT, OVER, type StepGoal } from "../model/steps";
 import { isInSight } from "./focus";
 import type { ViewPlacement } from "./hooks";
+import { runToSelected } from "./step_buttons";
 
 type Act = (model: Debugger, place: ViewPlacement, root: HTMLElement) => void;
 
 /** As in JupyterLab's debugger; in text fields too. */
 const FUNCTION_KEYS: Record<string, Act> = {
-  F10: (model) => isUsable(model.controlStates.peek().step) && void model.step(),
-  F9: (model) => isUsable(model.controlStates.peek().resume) && void model.resume(),
   F6: (model) => isUsable(model.controlStates.peek().halt) && void model.halt(),
   "Shift+F9": (model) => isUsable(model.controlStates.peek().stop) && void model.stop(),
 };
+
+/** The same, while the agent is halted or steps: else F11 is the browser's, say. */
+const STEP_KEYS: Record<string, Act> = {
+  F9: (model) => isUsable(model.controlStates.peek().resume) && void model.resume(),
+  F10: step(OVER),
+  F11: step(INTO),
+  "Shift+F11": step(OUT),
+};
+
+function step(goal: StepGoal): Act {
+  return (model) => {
+    if (isUsable(model.controlStates.peek().step)) void model.step(goal);
+  };
+}
 
 const LETTERS: Record<string, Act> = {
   "/": (model, _, root) => {
@@ -43,11 +57,13 @@ const LETTERS: Record<string, Act> = {
   "2": toTab("changes"),
   "3": toTab("breakpoints"),
   "4": toTab("runs"),
+  "5": toTab("overview"),
   s: (model) => {
     const row = rowOf(model.rows.peek(), model.selectedRow.peek());
     const controlStates = model.control.peek() && model.tab.peek() === "timeline";
     if (row?.side && controlStates) addBreakpointLike(model, row);
   },
+  t: (model) => runToSelected(model),
   n: (model) => editNote(model),
   "?": (_, place) => {
     place.overlay.value = place.overlay.value === "keys" ? null : "keys";
@@ -84,7 +100,7 @@ function actOf(
   if (event.ctrlKey || event.metaKey) return isFind(event) ? find : null;
   if (event.altKey) return chordOf(event);
   const name = event.shiftKey && event.key.length > 1 ? `Shift+${event.key}` : event.key;
-  const always = FUNCTION_KEYS[name];
+  const always = FUNCTION_KEYS[name] ?? (isStepping(model.run.peek()) && STEP_KEYS[name]);
   if (always) return always;
   if (event.key === "Escape") return back(event, model, place, root);
   if (isTextField(event.target)) return null;
@@ -94,7 +110,7 @@ function actOf(
 /** What Alt and a key do: the digits in text fields too, where the letters would write on a Mac. */
 function chordOf(event: KeyboardEvent): Act | null {
   // By its place on the keyboard: with Alt it may write another character.
-  const digit = /^Digit([1-4])$/.exec(event.code)?.[1];
+  const digit = /^Digit([1-5])$/.exec(event.code)?.[1];
   if (digit) return LETTERS[digit] ?? null;
   if (event.shiftKey || isTextField(event.target)) return null;
   const act = ANSWERS[letterOf(event)];

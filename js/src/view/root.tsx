@@ -1,5 +1,5 @@
 /** The whole view: header, strip, the tabs, what lies over them. */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Inspector } from "../inspector";
@@ -16,6 +16,7 @@ import { onKey, useSharedKeys } from "./keys";
 import { lazy, withStyles } from "./lazy";
 import { CodeLine, Empty, type EmptyProps } from "./notices";
 import { HeightHandle, ShellName, Split, useHeight } from "./split";
+import { RowMenu } from "./step_buttons";
 import { Strip } from "./strip";
 import { Panel } from "./tabs";
 import { Timeline } from "./timeline/timeline";
@@ -57,6 +58,7 @@ export function Root({ model, place }: RootProps) {
               </div>
             </>
           )}
+          <RowMenu model={model} />
           {place.overlay.value === "keys" && <Help place={place} />}
         </div>
         {place.resizable && <HeightHandle height={height} onHeight={setHeight} />}
@@ -101,6 +103,15 @@ function Tabs({ model, empty }: TabsProps) {
           <BreakpointsTab model={model} />
         </Panel>
       )}
+      {openedTabs.has("overview") && (
+        <Panel shown={tab === "overview"} label="Overview">
+          {empty ?? (
+            <OverviewTab model={model}>
+              <UsageSections model={model} />
+            </OverviewTab>
+          )}
+        </Panel>
+      )}
       {openedTabs.has("runs") && (
         <Panel shown={tab === "runs" && !compared} label="Runs">
           <RunsTab model={model} />
@@ -141,6 +152,16 @@ export const CompareTab = lazy<{ model: Model; ids: Comparison }>(async () => {
   return withStyles(Compare, "compare", styles);
 });
 
+export const UsageSections = lazy<{ model: Debugger }>(async () => {
+  const { Usage, styles } = await import("../usage");
+  return withStyles(Usage, "usage", styles);
+});
+
+export const OverviewTab = lazy<{ model: Model; children?: ComponentChildren }>(async () => {
+  const { Overview, styles } = await import("../overview");
+  return withStyles(Overview, "overview", styles);
+});
+
 export const RunsTab = lazy<{ model: Debugger }>(async () => {
   const { Runs, styles } = await import("../history");
   return withStyles(Runs, "history", styles);
@@ -166,6 +187,7 @@ export const ChangesTab = lazy<{ model: Model }>(async () => {
 /** How the run ended. */
 export function Banner({ model }: { model: Debugger }) {
   const run = model.run.value;
+  if (model.tab.value === "overview") return null; // which says all of it
   return run?.ending ? <Ended key={run.id} model={model} run={run} /> : null;
 }
 

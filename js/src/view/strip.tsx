@@ -32,12 +32,14 @@ const TABS: { id: Tab; label: string; key: string }[] = [
   { id: "changes", label: "Changes", key: "2" },
   { id: "breakpoints", label: "Breakpoints", key: "3" },
   { id: "runs", label: "Runs", key: "4" },
+  { id: "overview", label: "Overview", key: "5" },
 ];
 
 function Tabs({ model }: { model: Debugger }) {
   const marks: Partial<Record<Tab, VNode>> = {
     changes: <Counted n={model.commitCount.value} />,
     breakpoints: <Counted n={model.breakpoints.enabledCount.value} />,
+    overview: <Icon name="bars" small class="as-Tab-glyph" />,
   };
   return (
     <TabList
@@ -49,6 +51,7 @@ function Tabs({ model }: { model: Debugger }) {
       }))}
       selected={model.tab.value}
       onSelect={(id) => {
+        model.fileAtRow.value = null; // the overview shows itself again
         model.tab.value = id;
       }}
     />
@@ -84,7 +87,10 @@ function Figures({ model, coreRoute }: StripEndProps) {
       )}
       {connection.kind === "open" && !connection.control && (
         <span class="as-Tag as-Watching" title="This login may watch, not control">
-          Watching<span class="as-x-slim"> only</span>
+          <Icon name="eye" small class="as-Tab-glyph" />
+          <span class="as-Tab-label">
+            Watching<span class="as-x-slim"> only</span>
+          </span>
         </span>
       )}
       <span class="as-Events">

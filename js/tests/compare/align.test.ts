@@ -3,11 +3,13 @@ import {
   align,
   compare,
   differenceOf,
+  forkLinks,
   idOf,
   nextDifference,
   type Pair,
 } from "../../src/compare/align";
 import type { MessageBody, TimelineRow } from "../../src/model/model";
+import type { ReplayRole } from "../../src/protocol/types.gen";
 import { aBody, aRow } from "../helpers/values";
 import { seeded } from "../inspector/random_json";
 
@@ -166,4 +168,66 @@ test("from difference to difference, and no further than the last", () => {
   expect(nextDifference(differences, 4, 1)).toBeNull();
   expect(nextDifference(differences, 5, -1)).toBe(4);
   expect(nextDifference(differences, 1, -1)).toBeNull();
+});
+
+// ---- A fork beside the run that it is a fork of.
+
+/** The rows of an event of a fork: its begin with a mark, and its end. */
+function forked(
+  seq: number,
+  event: string,
+  role: ReplayRole,
+  of: string,
+  end = "x",
+): TimelineRow[] {
+  const replay = { role, event: of, note: "", halts: false };
+  const shared = { kind: "tool_invocation", name: "ls", event } as const;
+  return [
+    aRow(seq, { ...shared, summary: "ls(a)", replay }),
+    aRow(seq + 1, { ...shared, side: "end", summary: end }),
+  ];
+}
+
+/** The same of a run that is no fork. */
+const recorded = (seq: number, event: string, end = "x", more: Partial<TimelineRow> = {}) =>
+  forked(seq, event, "live", "", end).map(({ replay: _, ...row }) => ({ ...row, ...more }));
+
+test.each([false, true])(
+  "a fork's rows stand beside those that they are: mirrored %s",
+  (mirrored) => {
+    // Equal calls, of which the first was made by another task and is served later.
+    const parent = [...recorded(1, "p1"), ...recorded(3, "p2"), ...recorded(5, "p3")];
+    const fork = [...forked(1, "f2", "served", "p2"), ...forked(3, "f3", "forked", "p3", "y")];
+    const [left, right] = mirrored ? [fork, parent] : [parent, fork];
+    const events = (row: TimelineRow | null) => row?.event ?? ".";
+    const pairs = align(left, right).map((pair) => `${events(pair.left)}|${events(pair.right)}`);
+    const expected = ["p1|.", "p1|.", "p2|f2", "p2|f2", "p3|f3", "p3|f3"];
+    const swap = (pair: string) => pair.split("|").reverse().join("|");
+    expect(pairs).toEqual(mirrored ? expected.map(swap) : expected);
+  },
+);
+
+test("the first difference of a fork is where it was forked", () => {
+  // A person had edited the first outcome of the parent: the fork's is the same, unedited.
+  const parent = [...recorded(1, "p1", "x", { edited: true, size: 7 }), ...recorded(3, "p2")];
+  const fork = [...forked(1, "f1", "served", "p1"), ...forked(3, "f2", "forked", "p2", "y")];
+  const { served } = forkLinks(parent, fork);
+  const differences = align(parent, fork).map((pair) => differenceOf(pair, new Map(), served));
+  expect(differences).toEqual(["same", "same", "same", "changed"]);
+  expect(nextDifference(differences, -1, 1)).toBe(3);
+});
+
+test("an end at which a run was forked is none that was served", () => {
+  const [begin, end] = forked(1, "f1", "served", "p1");
+  const replay = { role: "forked", event: "p1", note: "", halts: false } as const;
+  const fork = [begin, { ...end, replay, summary: "y" }] as TimelineRow[];
+  const parent = recorded(1, "p1");
+  const { served } = forkLinks(parent, fork);
+  const differences = align(parent, fork).map((pair) => differenceOf(pair, new Map(), served));
+  expect(differences).toEqual(["same", "changed"]);
+});
+
+test("marks that name no event of the other run link nothing", () => {
+  const { events } = forkLinks(recorded(1, "p1"), forked(1, "f1", "served", "elsewhere"));
+  expect(events.size).toBe(0);
 });

@@ -4,17 +4,30 @@ import type { CommandName, PushName } from "../../src/protocol/messages";
 import type {
   BreakpointRule,
   DryRunOutcome,
+  EditRuleDefinition,
+  EditRuleOutcome,
   FromUi,
   Run,
+  SampledAnswer,
   StoreInfo,
   ToUi,
 } from "../../src/protocol/types.gen";
-import { aHello, opened } from "../helpers/values";
+import { aHello, anOverview, opened } from "../helpers/values";
 import type { Story } from "./story";
 
 export type Push = { [P in PushName]: [P, ToUi[P]] }[PushName];
 
+/** What the agent of a scene answers about its stack. */
+export interface InspectionScript {
+  stack: ToUi["stack"];
+  variables(asked: FromUi["get_variables"]): ToUi["variables"];
+  evaluate(asked: FromUi["evaluate"]): ToUi["evaluated"];
+  completions: ToUi["completions"];
+}
+
 export interface Script {
+  /** What a query is answered that is asked again, in turn. */
+  samples?: SampledAnswer[];
   /** The run that is shown; none where the Core knows of none. */
   story?: Story;
   /** Other runs in the list, older ones first. */
@@ -29,14 +42,23 @@ export interface Script {
   store?: Partial<StoreInfo>;
   /** Other runs whose contents can be read, beside those of the shown one. */
   read?: Story[];
+  /** What the Core says of the run at a glance; that all went well, unless told otherwise. */
+  overview?: ToUi["overview"];
   /** What every search finds. */
   found?: ToUi["found"];
   /** The breakpoints that are set. */
   breakpoints?: BreakpointRule[];
   /** Where a breakpoint would have hit: in the shown run, then in others. */
   dryRuns?: DryRunOutcome[];
+  /** The edit rules that are set, what one would have edited, and one as Python. */
+  editRules?: EditRuleDefinition[];
+  editRuleDryRuns?: EditRuleOutcome[];
+  editRuleCode?: string;
   /** Why no dry run is possible. */
   dryRunProblem?: string;
+  inspection?: InspectionScript;
+  /** What becomes of a run that is started again. */
+  startedAgain?: ToUi["started_again"];
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -46,6 +68,7 @@ export class ScriptedCore implements Transport {
   readonly #steps: Push[][];
   #events: LinkEvents | null = null;
   #sent = 0;
+  #sampled = 0;
   #links = 0;
 
   constructor(script: Script) {
@@ -93,19 +116,40 @@ export class ScriptedCore implements Transport {
   }
 
   #answer({ id, type, body }: { id: string; type: CommandName; body: never }): void {
-    const { refuses } = this.#script;
+    const { refuses, inspection, samples } = this.#script;
     const asks: Partial<Record<CommandName, () => [keyof ToUi, unknown]>> = {
       hello: () => ["hello", this.#hello()],
       open_run: () => ["run_opened", this.#opened(body)],
       read_run: () => ["run_opened", this.#opened(body)],
       get_message: () => ["message", this.#message(body)],
       get_change: () => ["change", this.#change(body)],
+      get_overview: () => ["overview", this.#overview(body)],
+      get_profile: () => ["profile", this.#profile(body)],
+      get_model_info: () => ["model_info", { source: "genai-prices 0.2.3", models: [] }],
+      start_again: () => ["started_again", this.#script.startedAgain ?? {}],
       get_store: () => ["store", { store: this.#store() }],
       try_stop: () => this.#dryRun(body),
+      try_edit_rule: () => this.#dryRunEditRule(body),
+      export_edit_rule: () => [
+        "edit_rule_exported",
+        { code: this.#script.editRuleCode ?? "pass\n" },
+      ],
       // The view finds what its rows say; inside what they hold there is nothing more.
       find_rows: () => ["rows_found", { run: "a", seqs: [], total: 0 }],
       search: () => ["found", this.#script.found ?? { hits: [], more: false }],
     };
+    if (inspection)
+      Object.assign(asks, {
+        get_stack: () => ["stack", inspection.stack],
+        get_variables: () => ["variables", inspection.variables(body)],
+        evaluate: () => ["evaluated", inspection.evaluate(body)],
+        complete: () => ["completions", inspection.completions],
+      });
+    if (samples)
+      Object.assign(asks, {
+        get_sampling: () => ["sampling", { left: 20 - this.#sampled }],
+        sample_query: () => ["sampled", samples[this.#sampled++ % samples.length]],
+      });
     const answer = asks[type];
     if (answer) {
       const [kind, content] = answer();
@@ -125,8 +169,40 @@ export class ScriptedCore implements Transport {
       core: "agentstepper_nb 0.1",
       control,
       stops: breakpoints,
+      ...(this.#script.editRules && { edit_rules: this.#script.editRules }),
       store: this.#store(),
     });
+  }
+
+  #overview({ run: id }: FromUi["get_overview"]): ToUi["overview"] {
+    const run = this.#storyOf(id)?.run;
+    const outcome = run?.ending ?? "running";
+    return this.#script.overview ?? anOverview({ run: id, rows: run?.rows ?? 0, outcome });
+  }
+
+  /** When the events of the story ran, with prompts that grow. */
+  #profile({ run }: FromUi["get_profile"]): ToUi["profile"] {
+    const rows = this.#storyOf(run)?.rows ?? [];
+    const begins = rows.filter(({ side, kind }) => side === "begin" && !kind.startsWith("program"));
+    const events = begins.map((row, at) => {
+      const end = rows.find(({ event, side }) => event === row.event && side === "end");
+      return {
+        seq: row.seq,
+        kind: row.kind,
+        name: row.name,
+        scope: row.scope ?? [],
+        label: row.label ?? null,
+        started_at: row.at,
+        duration_s: end?.duration ?? null,
+        outcome: end?.outcome ?? null,
+        usage: end?.usage ?? null,
+        prompt:
+          row.kind === "llm_query"
+            ? { system: 1800, tools: 2400, history: 700 * at, new: 900 }
+            : null,
+      };
+    });
+    return { run, events, first_row: 1 };
   }
 
   #dryRun({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {
@@ -134,6 +210,11 @@ export class ScriptedCore implements Transport {
     if (dryRunProblem)
       return ["error", { code: "invalid_stop", message: dryRunProblem, run: null }];
     return ["stop_tried", { trials: run === null ? dryRuns : dryRuns.slice(0, 1) }];
+  }
+
+  #dryRunEditRule({ run }: FromUi["try_edit_rule"]): [keyof ToUi, unknown] {
+    const { editRuleDryRuns: outcomes = [] } = this.#script;
+    return ["edit_rule_tried", { outcomes: run === null ? outcomes : outcomes.slice(0, 1) }];
   }
 
   #store(): StoreInfo {

@@ -5,6 +5,7 @@
  * lists them. `height` and `shell` may be given too. Once a scene stands, `body` has `data-ready`.
  */
 import { mountChat } from "../../src/chat/mount";
+import { mountFleet } from "../../src/fleet/mount";
 import { elementsOf } from "../../src/inspector/markdown";
 import { browserStorage } from "../../src/model/storage";
 import { mount } from "../../src/mount";
@@ -13,10 +14,12 @@ import { putStyle } from "../../src/styles";
 import pageStyles from "../../src/styles/page.css";
 import standIns from "../../src/styles/stand_ins.css";
 import type { FakeChat } from "../helpers/chat";
+import { FakeFleet } from "../helpers/fleet";
 import { FakeRuntime } from "../helpers/runtime";
 import { MOVING } from "./animated";
 import { CHAT_SCENES, type ChatMade } from "./chat";
 import { ScriptedCore } from "./core";
+import { FLEET_SCENES, type FleetMade } from "./fleet";
 import type { Scene } from "./scene";
 import { SCENES } from "./scenes";
 import { SESSION_SCENES, type SessionsMade } from "./sessions";
@@ -39,7 +42,9 @@ declare global {
 }
 
 const asked = new URLSearchParams(location.search);
-const NAMES = [SCENES, SESSION_SCENES, CHAT_SCENES].flatMap((scenes) => Object.keys(scenes));
+const NAMES = [SCENES, SESSION_SCENES, FLEET_SCENES, CHAT_SCENES].flatMap((scenes) =>
+  Object.keys(scenes),
+);
 
 async function main(): Promise<void> {
   Date.now = () => (BEGIN + 41) * 1000; // the clock stands: so do the figures
@@ -49,8 +54,10 @@ async function main(): Promise<void> {
   window.gallery = { scenes: NAMES, moving: Object.keys(MOVING), elementsOf };
   const name = asked.get("scene") ?? "";
   const [scene, sessions, chat] = [SCENES[name], SESSION_SCENES[name], CHAT_SCENES[name]];
+  const fleet = FLEET_SCENES[name];
   if (scene) await play(scene);
   else if (sessions) await playSessions(sessions());
+  else if (fleet) await playFleet(fleet());
   else if (chat) await playChat(chat());
   else list();
   document.body.dataset.ready = "true";
@@ -77,6 +84,19 @@ async function playSessions({ kept, act }: SessionsMade): Promise<void> {
   await act?.(user);
   if (kept.link === "breaks") {
     await runtime.drop();
+    await user.still();
+  }
+}
+
+async function playFleet({ kept, act }: FleetMade): Promise<void> {
+  const box = emptyBox();
+  const core = new FakeFleet(kept);
+  mountFleet(box, core, { height: Number(asked.get("height") ?? 520), pageUrl: () => "#" });
+  const user = new User(box);
+  await user.still();
+  await act?.(user);
+  if (kept.link === "breaks") {
+    await core.drop();
     await user.still();
   }
 }

@@ -1,4 +1,5 @@
 /** A run of which two researchers do a part each, at the same time. */
+import { stepTarget } from "../../src/model/steps";
 import type { TimelineRow } from "../../src/protocol/types.gen";
 import { aBreakpoint, aDryRun, aLabel } from "../helpers/values";
 import { dryRunShown } from "./breakpoints";
@@ -62,12 +63,37 @@ const filtered = async (user: User) => {
 
 export const LANE_SCENES: Record<string, Scene> = {
   lanes: () => shows(parallel()),
+  usage: () =>
+    shows(parallel(), async (user) => {
+      await user.key("5");
+      await user.type(".as-Prices input", "0.25");
+    }),
   "lanes-filter": () => shows(parallel(), (user) => user.press("Filter by agent")),
   "lanes-filtered": () =>
     shows(parallel(), async (user) => {
       await filtered(user);
       await user.key("Escape");
     }),
+  "step-menu": () =>
+    shows(parallel(), async (user) => {
+      await user.pick('.as-Row[data-row="r9"]');
+      await user.press("Run to an event");
+      await user.pick(".as-StepMenu-switch");
+    }),
+  "step-over": () =>
+    shows(
+      parallel().is({
+        state: "step",
+        agent_state: "tool_executing",
+        pending: [],
+        step: {
+          ...stepTarget({ kind: "over" }, false),
+          scope: [],
+          event: "e9",
+          name: "search",
+        },
+      }),
+    ),
   "lanes-breakpoint": () =>
     shows(
       parallel(),

@@ -2,12 +2,16 @@
 import type { RunSeams } from "../../src/protocol/types.gen";
 import { aRun, aSeam } from "../helpers/values";
 import { MOVING } from "./animated";
+import { ANSWER_SCENES } from "./answers";
 import { APPROVALS } from "./approvals";
 import { BREAKPOINT_SCENES } from "./breakpoints";
+import { FORK_SCENES } from "./forks";
 import { HISTORY } from "./history";
 import { LANE_SCENES } from "./lanes";
+import { OVERVIEW_SCENES } from "./overview";
 import { KEEPING } from "./recorded_runs";
 import { type Scene, shows } from "./scene";
+import { STACK_SCENES } from "./stack";
 import { beginning, CART, changing, finished, TESTS } from "./stories";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
@@ -281,7 +285,11 @@ export const SCENES: Record<string, Scene> = {
   ...KEEPING,
   ...MOVING,
   ...BREAKPOINT_SCENES,
+  ...ANSWER_SCENES,
   ...LANE_SCENES,
+  ...OVERVIEW_SCENES,
+  ...FORK_SCENES,
+  ...STACK_SCENES,
 };
 
 function longStory(): Story {

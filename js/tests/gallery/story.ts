@@ -142,7 +142,7 @@ export class Story {
       result,
       edit,
     );
-    this.#said({ traceback });
+    this.said({ traceback });
     return this;
   }
 
@@ -171,7 +171,7 @@ export class Story {
 
   /** The last row is an agent's, of an event of its own where others run at the same time. */
   by(whose: Pick<TimelineRow, "scope" | "label">, event?: string): this {
-    return this.#changed(event === undefined ? whose : { ...whose, event });
+    return this.changed(event === undefined ? whose : { ...whose, event });
   }
 
   /** A person wrote beside the last row. */
@@ -183,31 +183,41 @@ export class Story {
   /** The last row asks for an approval. */
   wants(risk: ApprovalPrompt["risk"], why: string, rule: string | null = null): this {
     const last = this.rows.at(-1);
-    this.#said({ approval: { risk, why, rule } });
-    return this.#changed({ approval: true, summary: `Asks: ${last?.summary}` });
+    this.said({ approval: { risk, why, rule } });
+    return this.changed({ approval: true, summary: `Asks: ${last?.summary}` });
   }
 
   /** A person approved what the last row asks. */
   approved(always = false): this {
     const last = this.rows.at(-1);
-    this.#said({ always });
-    return this.#changed({ answer: "resume", summary: last?.summary.replace("Asks: ", "") ?? "" });
+    this.said({ always });
+    return this.changed({ answer: "resume", summary: last?.summary.replace("Asks: ", "") ?? "" });
   }
 
   /** A person denied the last row. */
   denied(reason: string): this {
-    this.#said({ reason });
-    return this.#changed({ answer: "deny", reason, summary: `Denied: ${reason}` });
+    this.said({ reason });
+    return this.changed({ answer: "deny", reason, summary: `Denied: ${reason}` });
+  }
+
+  /** What effect checks say of the last row. */
+  marked(effects: NonNullable<TimelineRow["effects"]>): this {
+    return this.changed({ effects });
+  }
+
+  /** What the model said beside the calls of the last row. */
+  beside(said: string): this {
+    return this.changed({ said });
   }
 
   /** Breakpoints hit at the last row. */
   hit(...breakpoints: string[]): this {
-    return this.#changed({ stops: breakpoints });
+    return this.changed({ stops: breakpoints });
   }
 
   /** The condition of a breakpoint failed at the last row. */
   stumbled(stop_error: string): this {
-    return this.#changed({ stop_error });
+    return this.changed({ stop_error });
   }
 
   /** The agent waits at the last row, and maybe at some before it. */
@@ -230,16 +240,18 @@ export class Story {
     return this;
   }
 
-  #changed(fields: Partial<TimelineRow>): this {
+  /** The last row is otherwise. */
+  changed(fields: Partial<TimelineRow>): this {
     const last = this.rows.at(-1);
     if (last) this.rows[this.rows.length - 1] = { ...last, ...fields };
     return this;
   }
 
   /** What is told of the last row with its contents. */
-  #said(fields: Partial<MessageBody>): void {
+  said(fields: Partial<MessageBody>): this {
     const id = this.rows.at(-1)?.id ?? "";
     this.bodies.set(id, { ...(this.bodies.get(id) ?? aBody(id)), ...fields });
+    return this;
   }
 
   /** The tokens of a query, at prices that a person set; they count for the run. */

@@ -45,7 +45,7 @@ interface Said {
   [more: string]: unknown;
 }
 
-const call = (id: string, name: string, args: unknown) => ({
+export const call = (id: string, name: string, args: unknown) => ({
   id,
   type: "function",
   function: { name, arguments: JSON.stringify(args) },
@@ -85,7 +85,7 @@ export function prompt(messages: number): unknown {
   };
 }
 
-function answer(message: Said): unknown {
+export function answer(message: Said): unknown {
   return {
     model: "gpt-5-mini",
     choices: [{ index: 0, finish_reason: "tool_calls", message }],

@@ -9,12 +9,16 @@ const disabled = (why: string) => ({ disabledReason: why });
 
 export const HALTED: Controls = {
   step: enabled,
+  to: enabled,
   resume: enabled,
   halt: disabled("Halted"),
   stop: enabled,
 };
+/** It goes on. */
+export const RUNNING: Controls = { ...HALTED, step: disabled("It runs"), halt: enabled };
 export const ENDED: Controls = {
   step: disabled("Ended"),
+  to: disabled("Ended"),
   resume: disabled("Ended"),
   halt: disabled("Ended"),
   stop: null,
@@ -57,6 +61,7 @@ function fakeView(element: HTMLElement, run: string, options?: MountOptions): Fa
     run: () => run,
     isHalted: () => now === HALTED,
     isLive: () => now !== ENDED,
+    isStepping: () => now === HALTED,
     controlStates: () => now,
     watch(changed) {
       changed(now);

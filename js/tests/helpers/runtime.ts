@@ -29,13 +29,28 @@ export function aState(session: string, fields: Partial<AgentState> = {}): Agent
     guidance: null,
     last_error: null,
     moniker: "joke",
+    moniker_version: null,
+    requires: [],
     config: null,
-    limits: { stop_on_done: null, max_steps: null, max_runtime_s: null, retries: 0, backoff_s: 1 },
+    limits: {
+      stop_on_done: null,
+      max_steps: null,
+      max_runtime_s: null,
+      retries: 0,
+      backoff_s: 1,
+      max_attempts: 3,
+      step_timeout_s: null,
+    },
     conversation_id: null,
     run_id: `run-${session}`,
     step: false,
     ran_s: 9,
     epoch: 1,
+    attempt: 0,
+    next_try_at: null,
+    losses: [],
+    is_sharing: false,
+    is_pausing: false,
     owner: "w1",
     lease_until: BEGAN + 20,
     created_at: BEGAN,
@@ -87,6 +102,11 @@ export function anAction(id: string, session: string, fields: Partial<Action> = 
     idem_key: null,
     error: null,
     processed_at: null,
+    retry_of: null,
+    not_before: null,
+    every: null,
+    cron: null,
+    series_id: null,
     ...fields,
   };
 }
@@ -117,6 +137,7 @@ export function aParticipant(
     session_id: session,
     role: "member",
     delivery: "push",
+    hears: "users",
     joined_at: BEGAN,
     left_at: null,
     ...fields,
@@ -252,7 +273,7 @@ export class FakeRuntime extends FakeService {
       this.say("item", { value: this.#notice(topic, "begin", this.#begin(topic)) }, id);
       return;
     }
-    const answer = ANSWERS[method as Exclude<keyof RuntimeRequestTypes, "watch">];
+    const answer = ANSWERS[method as Played];
     if (!answer) throw new Error(`nobody plays ${method}`);
     const changes = !READS.has(method);
     const refusal = this.refusesOf[method] ?? this.refuses;
@@ -296,7 +317,13 @@ const READS = new Set(["states", "steps", "actions", "conversations", "participa
 
 type Answer = (kept: FakeRuntime["kept"], asked: Record<string, unknown>) => unknown;
 
-const ANSWERS: Record<Exclude<keyof RuntimeRequestTypes, "watch">, Answer> = {
+/** What the view of all agents asks for is played in `fleet.ts`. */
+type Played = Exclude<
+  keyof RuntimeRequestTypes,
+  "watch" | "fleet" | "halt_runs" | "continue_runs" | "retry" | "retry_action" | "discard_action"
+>;
+
+const ANSWERS: Record<Played, Answer> = {
   states: ({ states }, { limit = 100, offset = 0 }) => ({
     states: states.slice(Number(offset), Number(offset) + Number(limit)),
   }),

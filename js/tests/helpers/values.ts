@@ -11,11 +11,45 @@ import type {
   RowNote,
   Run,
   RunOpened,
+  RunOverview,
   Seam,
   StoreInfo,
   TimelineRow,
   Usage,
 } from "../../src/protocol/types.gen";
+
+export const EFFECT_CHECKS = [
+  {
+    name: "dropped_edit",
+    title: "An edit nearly the same as one before had no effect",
+    enabled: true,
+  },
+  { name: "no_effect", title: "A tool says it wrote, and no file changed", enabled: true },
+  { name: "failed_effect", title: "A failure is reported, and its effect happened", enabled: true },
+];
+
+export function anOverview(fields: Partial<RunOverview> = {}): RunOverview {
+  return {
+    run: "a",
+    rows: 0,
+    outcome: "finished",
+    reason: "",
+    said: "",
+    said_row: null,
+    contradictions: [],
+    tools: [],
+    queries: 0,
+    query_seconds: 0,
+    files: [],
+    more_files: 0,
+    repeated: [],
+    errors: [],
+    marked: [],
+    checks: EFFECT_CHECKS,
+    check_runs: [],
+    ...fields,
+  };
+}
 
 export function aRun(id: string, fields: Partial<Run> = {}): Run {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { contextShares, sizesOf } from "../../src/inspector/context";
+import { contextShares, fitOf, sizesOf } from "../../src/inspector/context";
 import {
   countLines,
   foldEnd,
@@ -35,7 +35,7 @@ test("what a prompt is made of", () => {
   const groups = promptDelta(now.messages, prompt({ messages: before }).messages);
   const sizes = { system: bytes(before[0]), tools: bytes(tool), history: bytes(said("one")) };
   expect(sizesOf(now, { groups, seq: 1 })).toEqual({ ...sizes, new: bytes(said("two")) });
-  expect(sizesOf(now, undefined)).toEqual({ ...sizes, history: 2 * sizes.history, new: 0 });
+  expect(sizesOf(now, undefined)).toEqual({ ...sizes, history: 0, new: 2 * sizes.history });
 });
 
 test("the shares are a hundred percent together, and none that isn't there is told", () => {
@@ -193,4 +193,13 @@ describe("what is new", () => {
     expect(ids("answer")).toEqual([]);
     expect(ids("large")).toEqual([]);
   });
+});
+
+test("how a prompt fits into its model's window", () => {
+  expect(fitOf(32_000, 128_000)).toMatchObject({ used: 0.25, isOver: false, text: "25% used" });
+  expect(fitOf(127_999, 128_000).text).toBe("99% used");
+  expect(fitOf(128_000, 128_000)).toMatchObject({ isOver: false, text: "100% used" });
+  const over = fitOf(130_100, 128_000);
+  expect(over).toMatchObject({ isOver: true, text: "2.1k too long" });
+  expect(over.title).toContain("cuts its oldest messages");
 });

@@ -13,7 +13,7 @@ import type {
 } from "../../src/model/model";
 import { Notes } from "../../src/model/notes";
 import type { RowNote } from "../../src/protocol/types.gen";
-import { aBody, aRow, aRun, opened } from "../helpers/values";
+import { aBody, anOverview, aRow, aRun, opened } from "../helpers/values";
 
 /** A row that nobody has answered; its event is its own. */
 export const row = (more: Partial<TimelineRow> & Pick<TimelineRow, "id">): TimelineRow =>
@@ -48,10 +48,14 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
   const revealed: string[] = [];
   const files = new Map<string, FileBody | null>();
   const nothing = async () => {};
+  const taken = async () => true;
   const run = signal<Run | null>(null);
   const commits = signal<readonly Commit[]>([]);
   const kept = signal<ReadonlyMap<string, RowNote>>(new Map());
   return {
+    contextWindow: () => null,
+    startAgain: async () => null,
+    onError: () => {},
     connection: signal({ kind: "open", control: true, core: "test" } as const),
     control: signal(true),
     runs: signal([]),
@@ -67,6 +71,7 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     selectedFile: signal<SelectedFile | null>(null),
     selectedCommit: signal<string | null>(null),
     selectedPath: signal<string | null>(null),
+    fileAtRow: signal(null),
     follow: signal(true),
     filter: signal(""),
     editing: signal(false),
@@ -78,7 +83,14 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     denying: signal<string | null>(null),
     confirming: signal(null),
     focusedQuestion: signal(null),
-    breakpoints: { describe: (ids) => ids.map((id) => `“${id}”`).join(", ") },
+    breakpoints: {
+      describe: (ids) => ids.map((id) => `“${id}”`).join(", "),
+      editRules: { describe: (ids) => ids.join(", ") },
+    },
+    skip: taken,
+    raise: taken,
+    guide: taken,
+    takeBack: nothing,
     sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);
@@ -106,6 +118,8 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     },
     change: async (commit, path) => files.get(`${commit} ${path}`) ?? null,
     readRun: async (id) => opened(aRun(id), { rows: [...rows.peek()] }),
+    overview: async () => anOverview(),
+    inspection: {} as Model["inspection"],
     openRun: nothing,
     step: nothing,
     resume: nothing,

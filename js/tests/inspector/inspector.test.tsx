@@ -279,6 +279,7 @@ describe("an edit that was sent", () => {
       "Messages",
       "Diff",
       "Raw",
+      "Stack",
     ]);
     expect(button("Diff").getAttribute("aria-disabled")).toBe("true");
     expect(button("Diff").title).toBe("Nothing was edited here");

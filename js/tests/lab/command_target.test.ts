@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { CommandTarget, LIVE_CLASS } from "../../src/lab/commands";
+import { CommandTarget, LIVE_CLASS, STEPPING_CLASS } from "../../src/lab/commands";
 import type { RunControl } from "../../src/model/controls";
 import { announceView, shownViews } from "../../src/shells/views";
-import { ENDED, type FakeView, fakeApp, HALTED } from "../helpers/fake_app";
+import { ENDED, type FakeView, fakeApp, HALTED, RUNNING } from "../helpers/fake_app";
 
 const leave: (() => void)[] = [];
 afterEach(() => {
@@ -48,6 +48,18 @@ test("a run that is halted under a cell is the one, while the panel has none tha
   expect(run.control).toBe(view.control);
   view.becomes(ENDED);
   expect([run.control, live()]).toEqual([null, false]);
+});
+
+test("the keys that step are ours only while the run is halted or steps", () => {
+  new CommandTarget({ control: null }, () => {}).start();
+  const view = inline("r1");
+  const stepping = () => document.body.classList.contains(STEPPING_CLASS);
+  view.becomes(HALTED);
+  expect([live(), stepping()]).toEqual([true, true]);
+  view.becomes(RUNNING);
+  expect([live(), stepping()]).toEqual([true, false]);
+  view.becomes(ENDED);
+  expect([live(), stepping()]).toEqual([false, false]);
 });
 
 test("a view in a hidden tab has no keys, and one that is gone none either", () => {

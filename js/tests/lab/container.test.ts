@@ -42,13 +42,17 @@ test("a page that lacks a package is told which", async () => {
   await expect(container().get("./extension")).rejects.toThrow("no @jupyterlab/apputils");
 });
 
-test("each key is bound where the panel shows a live run and no kernel stands at a breakpoint", () => {
-  for (const { selector } of panelSchema["jupyter.lab.shortcuts"]) {
+const OF_A_LIVE_RUN = ["agentstepper:halt", "agentstepper:stop"];
+
+test("each key is bound where a run lives, or steps, and no kernel stands at a breakpoint", () => {
+  for (const { command, selector } of panelSchema["jupyter.lab.shortcuts"]) {
     document.body.innerHTML = "";
     document.body.className = "";
     delete document.body.dataset.jpDebuggerStoppedThreads;
     expect(document.body.matches(selector)).toBe(false);
     document.body.className = "as-mod-live";
+    expect(document.body.matches(selector)).toBe(OF_A_LIVE_RUN.includes(command));
+    document.body.className = "as-mod-live as-mod-stepping";
     expect(document.body.matches(selector)).toBe(true);
     document.body.dataset.jpDebuggerStoppedThreads = "true";
     expect(document.body.matches(selector)).toBe(false);

@@ -3,6 +3,7 @@ import { addCommands, notify } from "../../src/lab/commands";
 import { reopen } from "../../src/lab/extension";
 import type { Command, Shell } from "../../src/lab/jupyterlab";
 import { makePanel, type Panel } from "../../src/lab/panel";
+import { INTO, OUT, OVER, TO_QUERY, TO_TOOL } from "../../src/model/steps";
 import { fakeApp, HALTED } from "../helpers/fake_app";
 import { type Played, Widget } from "../helpers/lumino";
 import { settled } from "../helpers/peer";
@@ -92,6 +93,9 @@ function commandsOf(panel: Panel) {
   const registry = {
     addCommand: (id: string, command: Command) => all.set(id, command),
     notifyCommandChanged: vi.fn(),
+    hasCommand: vi.fn(),
+    isEnabled: vi.fn(() => false),
+    execute: vi.fn(),
   };
   const sides = { left: [] as unknown[], right: [panel] as unknown[] };
   const shell = {
@@ -143,9 +147,11 @@ test("a command is passed to the shown run", async () => {
   const { panel, view } = await shownPanel();
   const { command } = commandsOf(panel);
   view.becomes(HALTED);
-  command("step").execute();
+  for (const id of ["step", "step-over", "step-out", "next-query", "next-tool"])
+    command(id).execute();
   command("continue").execute();
-  expect(view.control.step).toHaveBeenCalledOnce();
+  const goals = vi.mocked(view.control.step).mock.calls.flat();
+  expect(goals).toEqual([INTO, OVER, OUT, TO_QUERY, TO_TOOL]);
   expect(view.control.resume).toHaveBeenCalledOnce();
 });
 
@@ -173,9 +179,18 @@ test("the page of its own shows the panel's run", async () => {
 
 test("JupyterLab is told of each command that changed", () => {
   const told = vi.fn();
-  notify({ addCommand: vi.fn(), notifyCommandChanged: told });
+  notify({
+    addCommand: vi.fn(),
+    notifyCommandChanged: told,
+    hasCommand: vi.fn(),
+    isEnabled: vi.fn(() => false),
+    execute: vi.fn(),
+  });
   expect(told.mock.calls.flat()).toEqual(
-    ["toggle-panel", "step", "continue", "halt", "stop"].map((id) => `agentstepper:${id}`),
+    [
+      ...["toggle-panel", "step", "step-over", "step-out", "next-query", "next-tool"],
+      ...["continue", "halt", "stop"],
+    ].map((id) => `agentstepper:${id}`),
   );
 });
 

@@ -97,6 +97,16 @@ test("an order goes to those chosen that can take it, and is on its way until it
   expect(model.actions.pending.value.size).toBe(0);
 });
 
+test("a pause is no longer on its way once the session is pausing", async () => {
+  const { core, model, pass } = await begun({ states: [aState("a")] });
+  model.setChosen(["a"]);
+  model.sendAction("pause");
+  await settled();
+  await core.change(aState("a", { is_pausing: true }));
+  await pass();
+  expect(model.actions.pending.value.size).toBe(0);
+});
+
 test("without a choice an order is for the session that is selected", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
   expect(model.actionDisabledReason("pause")).toBe("Select a session first");

@@ -1,5 +1,7 @@
 /** Sorting, filtering, keys and words of the list of sessions. */
 import { expect, test } from "vitest";
+import type { AgentState } from "../../src/protocol/runtime.gen";
+import { nameTitle } from "../../src/sessions/row";
 import {
   type Column,
   DEFAULT_SORTING,
@@ -10,6 +12,7 @@ import {
   refusalReason,
   shortId,
   sortSessions,
+  statusOf,
   toggleSorting,
 } from "../../src/sessions/status";
 import { keyAction } from "../../src/sessions/table";
@@ -83,6 +86,13 @@ test("last words are one line of what the last step gave, or why it failed", () 
   expect(shortId("0198f1c2-7d10-7000")).toBe("0198f1c2…");
 });
 
+test("a session's tooltip says what it was created with", () => {
+  const named = nameTitle(aState("a", { agent_id: "ann", config: { subject: "otters" } }));
+  expect(named).toContain("Agent ann\nSession a\n");
+  expect(named.split("\n").at(-1)).toBe('Config {"subject":"otters"}');
+  expect(nameTitle(aState("a", { config: null }))).not.toContain("Config");
+});
+
 test("guidance is shown as it is, whatever it is made of", () => {
   expect(guidanceOf(aState("a", { guidance: "lions" }))).toBe("lions");
   expect(guidanceOf(aState("a", { guidance: ["x", 1] }))).toBe('["x",1]');
@@ -96,4 +106,14 @@ test("actions that a session can't take say why", () => {
   expect(by("interrupt", "paused")).toBe(null);
   expect(by("destroy", "stopping")).toBe("This session is ending");
   expect(by("destroy", "done")).toBe("This session has ended");
+});
+
+test("a session whose step is to end before it is paused says so, and may go on", () => {
+  const pausing = aState("a", { is_pausing: true });
+  expect(statusOf(pausing).words).toBe("Pausing");
+  expect(refusalReason("pause", pausing)).toBe("This session is pausing already");
+  expect(refusalReason("resume", pausing)).toBe(null);
+  const { is_pausing: _, ...older } = aState("a"); // as a Core of an earlier version says it
+  expect(statusOf(older as AgentState).words).toBe("Running");
+  expect(refusalReason("pause", older as AgentState)).toBe(null);
 });

@@ -1,5 +1,5 @@
 /** The view of sessions as a person and a screen reader find it. */
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { mountSessions } from "../../src/sessions/mount";
 import { onOpenRun } from "../../src/shells/server";
 import { drawn, press, useLayout } from "../helpers/dom";
@@ -328,7 +328,7 @@ test("a run is opened on this page where somebody takes it, else in a tab, else 
   away.leave();
   document.body.replaceChildren();
   const runs: string[] = [];
-  onOpenRun((run) => runs.push(run));
+  onTestFinished(onOpenRun((run) => runs.push(run)));
   const lab = await shown({ states }, { pageUrl: (run) => `/app?run=${run}` });
   lab.row("a").focus();
   await press("o");

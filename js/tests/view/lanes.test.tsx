@@ -1,6 +1,6 @@
 /** Whose a row is, and the filter by agents. */
 import { render } from "preact";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Run, TimelineRow } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { aModel, showing } from "../helpers/debugger";
@@ -44,7 +44,7 @@ const item = (title: string) =>
     ?.querySelector("input");
 const open = async () => {
   filterButton()?.click();
-  await drawn();
+  await vi.waitFor(() => expect(box.querySelector(".as-LaneList")).not.toBeNull());
 };
 const choose = async (title: string) => {
   item(title)?.click();

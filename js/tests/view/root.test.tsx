@@ -49,16 +49,64 @@ async function focusRow(id: string): Promise<void> {
 }
 
 describe("keys", () => {
-  test("F10, F9, F6 and Shift+F9 step, continue, halt and stop", async () => {
+  test.each([
+    ["F10", {}, "over"],
+    ["F11", {}, "into"],
+    ["F11", { shiftKey: true }, "out"],
+  ])("%s %o steps %s", async (key, held, kind) => {
     const { peer } = await draw(await halted());
     await focusRow("r2");
     peer.inbox.length = 0;
-    await press("F10");
-    await peer.answer(peer.take("step"), "ok", {});
+    await press(key, held);
+    const sent = peer.take("step");
+    expect(sent.body).toMatchObject({ breakpoint: "r2", target: { kind } });
+    await peer.answer(sent, "ok", {});
+  });
+
+  test("F9 continues, F6 halts, Shift+F9 stops", async () => {
+    const { peer } = await draw(await halted());
+    await focusRow("r2");
+    peer.inbox.length = 0;
     await press("F9", { shiftKey: true });
     await peer.answer(peer.take("stop"), "ok", {});
     await press("F6");
     expect(peer.inbox).toEqual([]); // halted already
+    await press("F9");
+    peer.take("continue");
+  });
+
+  test("the keys that step are the browser's where the agent isn't halted and doesn't step", async () => {
+    const { peer } = await draw(
+      await showing(aRun("a", { mode: "continue", state: "continue" }), []),
+    );
+    const view = box.querySelector<HTMLElement>(".as-View");
+    view?.focus();
+    peer.inbox.length = 0;
+    for (const [key, ours] of [
+      ["F11", false],
+      ["F10", false],
+      ["F9", false],
+      ["F6", true],
+    ] as const) {
+      const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+      document.activeElement?.dispatchEvent(event);
+      expect([key, event.defaultPrevented]).toEqual([key, ours]);
+    }
+    peer.take("halt");
+    expect(peer.inbox).toEqual([]);
+  });
+
+  test("t runs to the next event like the selected one", async () => {
+    const { model, peer } = await draw(await halted());
+    model.select("r1");
+    await focusRow("r1");
+    peer.inbox.length = 0;
+    await press("t");
+    const { kind, side, name } = aRow(1);
+    expect(peer.take("step").body).toMatchObject({
+      breakpoint: "r2",
+      target: { kind: "to", scope: [], event_kind: kind, side, name },
+    });
   });
 
   test("letters act, but not in a text field; F keys act there too", async () => {
@@ -193,8 +241,8 @@ describe("controls", () => {
     expect(stops()).toEqual([button("Step")]);
     button("Step").focus();
     await press("ArrowRight");
-    expect(document.activeElement).toBe(button("Continue"));
-    expect(stops()).toEqual([button("Continue")]);
+    expect(document.activeElement).toBe(button("Step over"));
+    expect(stops()).toEqual([button("Step over")]);
     await press("ArrowLeft");
     await press("ArrowLeft");
     expect(document.activeElement?.getAttribute("aria-label")).toBe("Keys (?)");

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,24 +21,18 @@ from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import make_default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import PolicyRulesError
+from tests.coding.named_files import SECRET, NamedFiles
 
 from .tools import AllRecoverable
 
-SECRET = "KEY=canary-51d0"
 
-
-class DeniedFilesWorkspace:
-    """A workspace with a file `.env` of many names, and tools that the rules hold for."""
+class DeniedFilesWorkspace(NamedFiles):
+    """A file of many names, and tools that the rules hold for."""
 
     def __init__(self, folder: Path, book: PolicyRulesFile) -> None:
-        self.root = folder / "repo"
-        (self.root / "src").mkdir(parents=True)
+        super().__init__(folder, book)
         (self.root / "src" / "a.py").write_text("KEY=a\n")
-        (self.root / ".env").write_text(f"{SECRET}\n")
-        (self.root / "link").symlink_to(".env")
         (self.root / "folder").symlink_to("src")
-        os.link(self.root / ".env", self.root / "src" / "hard.txt")
-        self.book = book
         self.workspace = LocalWorkspace(self.root, FileDenials(book, self.root))
         self.engine = DefaultPolicyEngine(book, self.workspace, recoverable_files=AllRecoverable())
         self.tools = make_default_tools(images=True)
@@ -229,18 +222,14 @@ def test_a_damaged_book_lets_no_file_be_opened(place: DeniedFilesWorkspace) -> N
         find_denied_files(place.book, place.root)
 
 
-def test_too_many_files_are_told(
-    place: DeniedFilesWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_files_are_told(place: DeniedFilesWorkspace) -> None:
     place.book.deny("read_file", path=".env")
-    monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.FILE_LIMIT", 1)
     with pytest.raises(
         PolicyRulesError, match=r"name 2 files in .*, but only 1 can be hidden from commands"
     ):
-        find_denied_files(place.book, place.root)
-    monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.ENTRY_LIMIT", 3)
+        find_denied_files(place.book, place.root, max_files=1)
     with pytest.raises(PolicyRulesError, match="more than 3 files and folders"):
-        find_denied_files(place.book, place.root)
+        find_denied_files(place.book, place.root, max_entries=3)
     assert ENTRY_LIMIT > 100_000
 
 

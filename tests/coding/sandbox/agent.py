@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.coding.sandbox.sandboxes import access_to, make_sandbox
+from tests.coding.sandbox.scenes import access_to, make_sandbox
 
 
 def main() -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess
+from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.home_folder import SECRET, HomeFolders
 from tests.coding.sandbox.process_holders import DAEMON, FileHolders
-from tests.coding.sandbox.users import ROOT
+from tests.coding.sandbox.scenes import ROOT, SECRET, HomeFolders, access_to
 
 
 def test_the_workspace_and_the_sessions_folders_alone_can_be_changed(scene: HomeFolders) -> None:
@@ -324,12 +323,7 @@ def test_commands_end_with_the_agent_that_is_killed(scene: HomeFolders) -> None:
 def test_more_rules_than_bubblewrap_takes_are_an_error_that_says_so(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number}").touch()
-    access = SandboxAccess(
-        workspace=tmp_path,
-        home=tmp_path,
-        temporary_folder=tmp_path,
-        read_only=tuple(tmp_path.iterdir()),
-    )
+    access = access_to(tmp_path / "ws", read_only=tuple(tmp_path.iterdir()))
     sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="Deny folders in place of files"):
         with sandbox.prepare_command(["true"], tmp_path, access):
@@ -337,9 +331,7 @@ def test_more_rules_than_bubblewrap_takes_are_an_error_that_says_so(tmp_path: Pa
 
 
 def test_a_folder_to_write_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    access = SandboxAccess(
-        workspace=tmp_path, home=tmp_path, temporary_folder=tmp_path, writable=(tmp_path / "no",)
-    )
+    access = access_to(tmp_path / "ws", writable=(tmp_path / "no",))
     sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="doesn't exist"):
         with sandbox.prepare_command(["true"], tmp_path, access):

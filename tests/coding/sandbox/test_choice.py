@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentstepper_nb.coding.sandbox import CommandLaunch, ResourceLimits, SandboxAccess
 from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox, probe_sandbox
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.coding.sandbox.launch import Unconfined
 from agentstepper_nb.errors import SandboxError
-
-from .without_userns import ROOT, without_userns
+from tests.coding.sandbox.scenes import ROOT
+from tests.coding.sandbox.without_userns import without_userns
 
 CHOOSE = """
 import sys
@@ -40,13 +41,8 @@ class LeakySandbox(Bubblewrap):
     def prepare_command(
         self, argv: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
-        wider = SandboxAccess(
-            workspace=access.workspace,
-            home=access.home,
-            temporary_folder=access.temporary_folder,
-            has_network=self._network,
-            writable=(access.workspace.parent / self._folder,) if self._folder else (),
-        )
+        writable = (access.workspace.parent / self._folder,) if self._folder else ()
+        wider = replace(access, hidden=(), has_network=self._network, writable=writable)
         with super().prepare_command(argv, folder, wider) as launch:
             yield launch
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.policy import PolicyRulesFile
 from agentstepper_nb.coding.policy.denied_files import find_denied_files
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
 from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
+from tests.coding.named_files import SECRET, NamedFiles
+from tests.coding.sandbox.scenes import access_to, run_in
 
-from .sandboxes import access_to, run_in
-
-SECRET = "KEY=canary-30b2"
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="bubblewrap and Landlock are Linux's."
 )
@@ -23,14 +20,14 @@ pytestmark = pytest.mark.skipif(
 READS = """
 cat .env
 cat link
-cat sub/hard.txt
-cat sub/deep/own.env
-head -c 100 ./sub/../.env
+cat src/hard.txt
+cat src/deep/own.env
+head -c 100 ./src/../.env
 cp .env copy; cat copy
 ln .env another; cat another
 ln -s .env s; cat s
 mv .env moved; cat moved
-mv sub sub2; cat sub2/deep/own.env sub2/hard.txt
+mv src src2; cat src2/deep/own.env src2/hard.txt
 chmod 644 .env; cat .env
 git diff --no-index /dev/null .env
 python3 -c 'import os; print(os.read(os.open(".env", os.O_RDONLY), 100))'
@@ -41,34 +38,30 @@ grep -r canary .
 
 WRITES = """
 echo x > .env
-echo x >> sub/hard.txt
+echo x >> src/hard.txt
 echo x > link
 truncate -s 0 .env
 rm -f .env
-rm -rf sub
+rm -rf src
 mv .env moved
 mv new .env
 cp -f new .env
 ln -f new .env
-sed -i s/KEY/x/ .env sub/deep/own.env
+sed -i s/KEY/x/ .env src/deep/own.env
 python3 -c 'import os; os.replace("new", ".env")'
-python3 -c 'import os; os.truncate("sub/deep/own.env", 0)'
-mv sub/deep sub/d2; echo x > sub/d2/own.env
+python3 -c 'import os; os.truncate("src/deep/own.env", 0)'
+mv src/deep src/d2; echo x > src/d2/own.env
 """.strip().splitlines()
 
 
-class DeniedFilesWorkspace:
-    """A workspace with files that a rule names, and a book of rules."""
+class ConfinedFiles(NamedFiles):
+    """Files that a rule names, and commands in a sandbox."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "repo"
-        (self.root / "sub" / "deep").mkdir(parents=True)
-        for name in (".env", "sub/deep/own.env"):
-            (self.root / name).write_text(f"{SECRET}\n")
+        super().__init__(folder)
+        (self.root / "src" / "deep").mkdir()
+        (self.root / "src" / "deep" / "own.env").write_text(f"{SECRET}\n")
         (self.root / "new").write_text("x\n")
-        (self.root / "link").symlink_to(".env")
-        os.link(self.root / ".env", self.root / "sub" / "hard.txt")
-        self.book = PolicyRulesFile(folder / "data" / "rules.json")
 
     def run(self, sandbox: SandboxChoice, command: str) -> str:
         """What a command prints in a sandbox."""
@@ -79,17 +72,17 @@ class DeniedFilesWorkspace:
     @property
     def list_denied(self) -> list[str]:
         """What the files hold."""
-        return [(self.root / name).read_text().strip() for name in (".env", "sub/deep/own.env")]
+        return [(self.root / name).read_text().strip() for name in (".env", "src/deep/own.env")]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> DeniedFilesWorkspace:
-    return DeniedFilesWorkspace(tmp_path)
+def place(tmp_path: Path) -> ConfinedFiles:
+    return ConfinedFiles(tmp_path)
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_commands_read_and_change_no_file_that_may_not_be_read(
-    place: DeniedFilesWorkspace, sandbox: SandboxChoice
+    place: ConfinedFiles, sandbox: SandboxChoice
 ) -> None:
     assert SECRET in place.run(sandbox, "cat .env")
     place.book.deny("read_file", path="*.env")
@@ -108,17 +101,17 @@ def test_commands_read_and_change_no_file_that_may_not_be_read(
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_a_folder_is_not_renamed_away_from_its_rule(
-    place: DeniedFilesWorkspace, sandbox: SandboxChoice
+    place: ConfinedFiles, sandbox: SandboxChoice
 ) -> None:
-    place.book.deny("read_file", path="sub/deep/*")
-    place.run(sandbox, "mv sub sub2; mv sub/deep sub/d2; mv sub/deep d2")
+    place.book.deny("read_file", path="src/deep/*")
+    place.run(sandbox, "mv src src2; mv src/deep src/d2; mv src/deep d2")
     assert SECRET not in place.run(sandbox, "cat */deep/own.env d2/own.env */d2/own.env")
     assert place.list_denied == [SECRET, SECRET]
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_commands_change_no_file_that_may_not_be_written(
-    place: DeniedFilesWorkspace, sandbox: SandboxChoice
+    place: ConfinedFiles, sandbox: SandboxChoice
 ) -> None:
     place.book.deny("write_*", path="*.env")
     output = place.run(sandbox, "\n".join(["cat .env", *WRITES, "echo the end"]))

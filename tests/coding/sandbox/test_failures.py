@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentstepper_nb.coding.sandbox import SandboxAccess, SandboxChoice
 from agentstepper_nb.coding.sandbox.failures import SandboxFailure, find_sandbox_failure
@@ -157,11 +158,6 @@ def test_other_failures_are_left_alone(output: str, access: SandboxAccess) -> No
 
 def test_what_is_granted_or_not_held_is_no_reason(access: SandboxAccess) -> None:
     assert find_sandbox_failure(NETWORK[0], access.workspace, access, "none") is None
-    granted = SandboxAccess(
-        workspace=access.workspace,
-        home=access.home,
-        temporary_folder=access.temporary_folder,
-        has_network=True,
-        writable=(access.workspace.parent / "out",),
-    )
+    out = access.workspace.parent / "out"
+    granted = replace(access, hidden=(), has_network=True, writable=(out,))
     assert all(found(output, granted) is None for output in NETWORK + OUTSIDE)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox.command_environment import PrivateHome
-
-from .without_userns import ROOT
+from tests.coding.sandbox.scenes import ROOT
 
 HOLD = """
 import sys

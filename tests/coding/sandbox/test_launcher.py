@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
 from tests.coding.sandbox.process_holders import DAEMON, FileHolders
-from tests.coding.sandbox.sandboxes import access_to, make_sandbox
+from tests.coding.sandbox.scenes import access_to, make_sandbox
 
 PYTHON: Final = sys.executable
 REPO: Final = Path(__file__).parents[3]

@@ -16,8 +16,7 @@ import pytest
 from agentstepper_nb.coding.sandbox import ResourceLimits, resource_limits
 from agentstepper_nb.coding.sandbox.resource_limits import CgroupFolder as Groups
 from agentstepper_nb.coding.sandbox.resource_limits import ResourceLimiter
-from tests.coding.sandbox.sandboxes import make_sandbox
-from tests.coding.sandbox.user_workspace import NOBODY, UserWorkspace, make_user_workspace
+from tests.coding.sandbox.scenes import NOBODY, UserWorkspace, make_sandbox, make_user_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
 
@@ -34,11 +33,10 @@ HOG: Final = "head -c 400m /dev/zero | tail -c 400m | wc -c"
 
 
 @pytest.fixture
-def root() -> Iterator[UserWorkspace]:
+def root(own: UserWorkspace) -> UserWorkspace:
     if not _has("memory") or not _has("pids"):
         pytest.skip("this user can make no control group for memory and for processes")
-    with make_user_workspace("root" if os.geteuid() == 0 else "ordinary") as made:
-        yield made
+    return own
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,9 @@ from agentstepper_nb.coding.sandbox.git_paths import (
     create_placeholders,
     find_git_parts,
 )
-from tests.coding.sandbox.home_folder import SECRET, HomeFolders
-from tests.coding.sandbox.users import THIS, PythonUser
+from tests.coding.sandbox.scenes import SECRET, HomeFolders
 
 EVIL = "#!/bin/sh\ntouch ../ran\n"
-
-
-@pytest.fixture
-def mine() -> Iterator[HomeFolders]:
-    made = HomeFolders(PythonUser(THIS))
-    yield made
-    made.remove()
 
 
 def git(folder: Path, *words: str) -> str:

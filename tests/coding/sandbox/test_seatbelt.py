@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import SandboxAccess, seatbelt
+from agentstepper_nb.coding.sandbox import SandboxAccess
 from agentstepper_nb.coding.sandbox.seatbelt import Seatbelt, make_profile
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.sandboxes import access_to
+from tests.coding.sandbox.scenes import access_to
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[()]|[^\s()"]+')
 
@@ -135,10 +135,9 @@ def test_the_network(workspace: Path) -> None:
     assert "(allow network-outbound (remote ip))" in with_it and "(remote unix" not in with_it
 
 
-def test_where_there_is_no_seatbelt_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seatbelt, "PROGRAM", Path("/nowhere/sandbox-exec"))
+def test_where_there_is_no_seatbelt_it_is_an_error() -> None:
     with pytest.raises(SandboxError, match="It is a part of macOS"):
-        Seatbelt()
+        Seatbelt(program=Path("/nowhere/sandbox-exec"))
 
 
 @pytest.mark.skipif(sys.platform != "darwin", reason="Seatbelt is macOS's")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox import seccomp
-
-from .without_userns import ROOT, without_userns
+from tests.coding.sandbox.scenes import ROOT
+from tests.coding.sandbox.without_userns import without_userns
 
 HEADERS = [
     (0, Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")),

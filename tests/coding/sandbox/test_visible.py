@@ -16,7 +16,7 @@ from agentstepper_nb.coding.sandbox.visible_paths import (
     is_at_or_below,
     select_outermost,
 )
-from tests.coding.sandbox.users import ORDINARY, PythonUser
+from tests.coding.sandbox.scenes import ORDINARY, PythonUser
 
 Make = Callable[[str], Path]
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from agentstepper_nb.coding.sandbox.seccomp import CLONE_NEWUSER, SyscallRefusal, assemble_filter
 
-ROOT = Path(__file__).parents[3]
-
 NO_USER_NAMESPACES = (
     SyscallRefusal(("clone", "unshare"), 0, "any bit of", (CLONE_NEWUSER,)),
     SyscallRefusal(("clone3",), error=38),  # ENOSYS: the caller takes `clone`

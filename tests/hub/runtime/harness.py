@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.runtime import Runtime
+from agentstepper_nb.hub.runtime.topics import DEFAULT_TOPIC_LIMITS, TopicLimits
 from agentstepper_nb.protocol.runtime import (
     Action,
     ActionStatus,
@@ -66,13 +67,26 @@ class RuntimeHarness:
 
     Args:
         store: Its store.
+        name: What the ids that it gives begin with.
+        limits: Of its topics.
     """
 
-    def __init__(self, store: RuntimeStore) -> None:
+    def __init__(
+        self,
+        store: RuntimeStore,
+        name: str = "id",
+        limits: TopicLimits = DEFAULT_TOPIC_LIMITS,
+    ) -> None:
         self.clock = SettableClock()
         self.store = store
         ids = count(1)
-        self.runtime = Runtime(store, LOG, clock=self.clock, new_id=lambda: f"id{next(ids):04d}")
+        self.runtime = Runtime(
+            store,
+            LOG,
+            clock=self.clock,
+            new_id=lambda: f"{name}{next(ids):04d}",
+            topic_limits=limits,
+        )
         self.worker_requests = 0
         self.runtime.on_worker_needed = self._record_worker_request
 
@@ -149,7 +163,9 @@ class RuntimeHarness:
         assert action.session_id == session
         await self.finish(action, status)
 
-    async def step(self, session: str, text: str = "ha", **rows: Any) -> SessionWriteResult:
+    async def step(
+        self, session: str, text: str = "ha", data: Any = None, **rows: Any
+    ) -> SessionWriteResult:
         """The session does a step."""
         state = await self.state(session)
         step = AgentStep(
@@ -161,6 +177,7 @@ class RuntimeHarness:
             step_token="again",
             status=state.status,
             text=text,
+            data=data,
         )
         after = replace(state, iteration=state.iteration + 1)
         return await self.write(state, after, steps=(step,), **rows)
@@ -168,10 +185,10 @@ class RuntimeHarness:
     async def write(
         self, before: AgentState, after: AgentState | None, **rows: Any
     ) -> SessionWriteResult:
-        ask = SessionWrite(
+        self.last_write = SessionWrite(
             session_id=before.session_id, epoch=before.epoch, owner="w", state=after, **rows
         )
-        return await self.runtime.write(ask)
+        return await self.runtime.write(self.last_write)
 
     def make_message(
         self, session: str, text: str = "ha", agent: str = "ann"
@@ -213,21 +230,24 @@ class RuntimeHarness:
 @asynccontextmanager
 async def open_harness(
     wrap: Callable[[RuntimeStore], RuntimeStore] | None = None,
+    limits: TopicLimits = DEFAULT_TOPIC_LIMITS,
 ) -> AsyncIterator[RuntimeHarness]:
     """A runtime over a store in memory."""
     store: RuntimeStore = SqliteRuntimeStore(None)
-    harness = RuntimeHarness(wrap(store) if wrap else store)
+    harness = RuntimeHarness(wrap(store) if wrap else store, limits=limits)
     try:
         yield harness
     finally:
         await harness.runtime.close()
 
 
-def run(test: Callable[[RuntimeHarness], Awaitable[None]]) -> None:
+def run(
+    test: Callable[[RuntimeHarness], Awaitable[None]], limits: TopicLimits = DEFAULT_TOPIC_LIMITS
+) -> None:
     """Run a test with a desk of its own."""
 
     async def whole() -> None:
-        async with open_harness() as harness:
+        async with open_harness(limits=limits) as harness:
             await test(harness)
 
     asyncio.run(whole())

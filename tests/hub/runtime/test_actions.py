@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import (
     Action,
     ActionStatus,
@@ -63,9 +64,11 @@ def test_a_second_creation_answers_the_first() -> None:
         for again in (
             await harness.create("s", conversation_id="c"),  # which one may not join any more
             await harness.create("s", conversation_id="gone"),
-            await harness.create("s", agent="bob"),
         ):
             assert (again.action, again.session_id, again.is_new) == (first.action, "s", False)
+        with pytest.raises(CommandError) as refused:
+            await harness.create("s", agent="bob")
+        assert (refused.value.code, refused.value.field) == ("session_exists", "session_id")
         assert await harness.actions() == [first.action]
 
     run(test)

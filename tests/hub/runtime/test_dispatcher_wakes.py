@@ -84,7 +84,7 @@ def test_what_lets_go_of_a_session_wakes() -> None:
             assert await anext(reading)
             await harness.runtime.release(ReleaseLeases(owner="w", until=harness.clock()))
             assert await anext(reading)
-            await harness.runtime.worker_disconnected("w", is_dead=True)
+            await harness.runtime.worker_disconnected("w", ending="was killed")
             assert await anext(reading)
             assert await adopt(harness, "w") == ["s"]
             assert await anext(reading)
@@ -191,7 +191,7 @@ def test_a_worker_that_is_dead_has_nothing() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await begin_session(harness)
         assert await adopt(harness) == []
-        await harness.runtime.worker_disconnected("w", is_dead=True)
+        await harness.runtime.worker_disconnected("w", ending="was killed")
         assert await adopt(harness) == ["s"]
         with expect_refusal("stale_epoch"):
             state = await harness.state("s")
@@ -203,7 +203,7 @@ def test_a_worker_that_is_dead_has_nothing() -> None:
 def test_a_worker_whose_connection_broke_has_what_it_has_for_two_seconds() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await begin_session(harness)
-        await harness.runtime.worker_disconnected("w", is_dead=False)
+        await harness.runtime.worker_disconnected("w")
         harness.clock.now += 1.5
         assert await adopt(harness) == []
         harness.clock.now += 1
@@ -217,7 +217,7 @@ def test_a_worker_that_is_back_keeps_what_it_has() -> None:
         await begin_session(harness)
         async with aclosing(wakes(harness)) as reading:
             await anext(reading)
-            await harness.runtime.worker_disconnected("w", is_dead=False)
+            await harness.runtime.worker_disconnected("w")
         harness.clock.now += 5
         assert await adopt(harness) == []
 
@@ -256,7 +256,7 @@ def one(action: Action | None) -> Action:
 def test_who_adopts_is_seen() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await begin_session(harness)
-        await harness.runtime.worker_disconnected("w", is_dead=True)
+        await harness.runtime.worker_disconnected("w", ending="was killed")
         async with aclosing(harness.watch("session:s")) as notices:
             await anext(notices)
             await adopt(harness)

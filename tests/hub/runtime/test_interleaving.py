@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
-from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentstepper_nb.hub.runtime import topics
+from agentstepper_nb.hub.runtime.topics import TopicLimits
 from agentstepper_nb.protocol.runtime import (
     Action,
     AgentState,
@@ -167,8 +166,10 @@ async def last_number(harness: RuntimeHarness, topic: str) -> int:
         return (await anext(notices)).n
 
 
-async def scene(deeds: list[str], dawdling: list[int], pauses: list[int]) -> None:
-    async with open_harness(lambda store: SlowStore(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
+async def scene(
+    deeds: list[str], dawdling: list[int], pauses: list[int], limits: TopicLimits
+) -> None:
+    async with open_harness(lambda store: SlowStore(store, dawdling), limits) as harness:  # type: ignore[arg-type,return-value]
         await harness.conversation()
         await harness.create("s", conversation_id="c")
         await harness.begin("s")
@@ -212,8 +213,7 @@ small = st.integers(0, 6)
 def test_a_watcher_knows_what_the_store_has(
     deeds: list[str], dawdling: list[int], pauses: list[int], room: int
 ) -> None:
-    with mock.patch.object(topics, "MAX_WAITING", room):
-        asyncio.run(scene(deeds, dawdling, pauses))
+    asyncio.run(scene(deeds, dawdling, pauses, TopicLimits(max_waiting=room)))
 
 
 async def test_each_deed_does_something() -> None:

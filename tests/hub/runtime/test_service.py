@@ -24,11 +24,15 @@ Answer = TypeVar("Answer")
 
 WATCH = {
     *("actions", "states", "steps", "sessions", "conversations", "participants", "messages"),
-    *("cursor", "status", "watch"),
+    *("cursor", "changes", "search", "status", "watch"),
+    "fleet",
 }
 CONTROL = {
     *(
         "act",
+        "retry",
+        "retry_action",
+        "discard_action",
         "create_conversation",
         "set_conversation",
         "join",
@@ -37,8 +41,9 @@ CONTROL = {
         "read_on",
         "advance",
     ),
+    *("halt_runs", "continue_runs"),
 }
-WORK = {"claim", "renew", "adopt", "release", "write", "wakes"}
+WORK = {"claim", "renew", "adopt", "release", "write", "wakes", "take_model_credit"}
 
 
 class ServiceClient:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from unittest import mock
 
 import msgspec
 import pytest
 
-from agentstepper_nb.hub.runtime import topic_stream, topics
 from agentstepper_nb.hub.runtime.context import RowUpdates
-from agentstepper_nb.hub.runtime.topics import Topics
+from agentstepper_nb.hub.runtime.topics import TopicLimits, Topics
 from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, SessionStatus
 from agentstepper_nb.protocol.runtime_requests import LeaveConversation, SetConversation, TopicEvent
 from agentstepper_nb.protocol.runtime_store_messages import SessionWrite, SessionWriteResult
@@ -108,12 +106,11 @@ def test_a_list_has_as_much_as_fits() -> None:
     async def test(harness: RuntimeHarness) -> None:
         for name in ("a", "b", "c"):
             await harness.create(name, config="x" * 1000)
-        with mock.patch.object(topic_stream, "MAX_BEGIN_EVENT_BYTES", 3000):
-            async with aclosing(harness.watch("sessions")) as notices:
-                begin = await anext(notices)
+        async with aclosing(harness.watch("sessions")) as notices:
+            begin = await anext(notices)
         assert [state.session_id for state in begin.states] == ["c", "b"]
 
-    run(test)
+    run(test, TopicLimits(max_begin_bytes=4000))
 
 
 @pytest.mark.parametrize(
@@ -313,38 +310,38 @@ async def test_numbers_of_a_topic_never_go_back() -> None:
 def test_a_reader_that_falls_behind_begins_again() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
-        with mock.patch.object(topics, "MAX_WAITING", 3):
-            async with aclosing(harness.watch("conversation:c")) as notices:
-                first = await anext(notices)
-                for text in "abc":
-                    await harness.post_message(text)
-                assert events(await take_events(notices, 3)) == ["message"] * 3
-                for text in "defg":
-                    await harness.post_message(text)
-                again = await anext(notices)
-                await harness.post_message("h")
-                last = await anext(notices)
+        async with aclosing(harness.watch("conversation:c")) as notices:
+            first = await anext(notices)
+            for text in "abc":
+                await harness.post_message(text)
+            assert events(await take_events(notices, 3)) == ["message"] * 3
+            for text in "defg":
+                await harness.post_message(text)
+            again = await anext(notices)
+            await harness.post_message("h")
+            last = await anext(notices)
         assert (again.event, again.n) == ("begin", first.n + 7)
         assert again.messages[0].text == "g"
         assert (last.messages[0].text, last.n) == ("h", again.n + 1)
 
-    run(test)
+    run(test, TopicLimits(max_waiting=3))
 
 
 def test_one_that_is_behind_doesnt_hold_up_another() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await harness.conversation()
-        with mock.patch.object(topics, "MAX_WAITING", 3):
-            async with aclosing(harness.watch("conversation:c")) as slow:
-                async with aclosing(harness.watch("conversation:c")) as quick:
-                    await anext(slow)
-                    await anext(quick)
-                    for text in "abcdef":
-                        await harness.post_message(text)
-                        assert (await anext(quick)).messages[0].text == text
-                    assert (await anext(slow)).event == "begin"
+        async with (
+            aclosing(harness.watch("conversation:c")) as slow,
+            aclosing(harness.watch("conversation:c")) as quick,
+        ):
+            await anext(slow)
+            await anext(quick)
+            for text in "abcdef":
+                await harness.post_message(text)
+                assert (await anext(quick)).messages[0].text == text
+            assert (await anext(slow)).event == "begin"
 
-    run(test)
+    run(test, TopicLimits(max_waiting=3))
 
 
 def test_streams_end_with_the_runtime() -> None:

@@ -19,12 +19,6 @@ def core() -> Iterator[ScriptedCore]:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
-@pytest.fixture
 def agent(pool: ThreadPoolExecutor, core: ScriptedCore, stepper_kind: str) -> Iterator[ThreadAgent]:
     yield ThreadAgent(pool, stepper_kind, core)
     for session in session_module._sessions:  # of a test that failed

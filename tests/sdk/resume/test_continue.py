@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.data_model import EventKind
-from agentstepper_nb.sdk import outbox
+from agentstepper_nb.sdk.connection_state import LinkLimits
 from tests.sdk.both_steppers import both
 from tests.sdk.resume.agents import FINISHED, ThreadAgent, query, wait_for_log
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, answer_all, make_edit_answer, waiting
@@ -78,10 +78,8 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     agent: ThreadAgent,
     core: ScriptedCore,
     policy: str,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(outbox, "MAX_DISCONNECTED_BYTES", 5000)
     said: list[int] = []
     said_when_full: list[int] = []
 
@@ -98,7 +96,8 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
         await asyncio.to_thread(wait_for_log, caplog, "The agent now waits")
         said_when_full.append(len(said))
 
-    working = agent.run(scenario, on_disconnect=policy)
+    limits = LinkLimits(max_disconnected_bytes=5000)
+    working = agent.run(scenario, on_disconnect=policy, limits=limits)
     first = core.wait_for_peer()
     first.receive(HaltPointReached)
     core.stop()
@@ -120,9 +119,9 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 
 @both
 def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
-    agent: ThreadAgent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    agent: ThreadAgent, core: ScriptedCore, caplog: Any
 ) -> None:
-    monkeypatch.setattr(outbox, "MAX_DISCONNECTED_BYTES", 2500)
+    limits = LinkLimits(max_disconnected_bytes=2500)
     passed: list[int] = []
 
     async def scenario(dbg: Any) -> None:
@@ -130,7 +129,7 @@ def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
             await dbg.begin_llm_query_breakpoint("x" * 200)
             passed.append(n)
 
-    working = agent.run(scenario, on_disconnect="continue")
+    working = agent.run(scenario, on_disconnect="continue", limits=limits)
     first = core.wait_for_peer()
     waiting(first)
     core.stop()

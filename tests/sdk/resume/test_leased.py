@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from agentstepper_nb import AgentStepper, ConnectionLostError
+from agentstepper_nb import ConnectionLostError
 from agentstepper_nb.protocol.agent import (
     HaltPointReached,
     LeaseMessage,
@@ -19,9 +19,9 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import EventSide, RunMode
-from agentstepper_nb.sdk import outbox
+from agentstepper_nb.sdk.connection_state import LinkLimits
 from agentstepper_nb.sdk.send_queue import FutureKind, PendingFutures
-from tests.sdk.both_steppers import both, run
+from tests.sdk.both_steppers import both, limited_stepper, run
 from tests.sdk.resume.agents import FINISHED, ThreadAgent, wait_for_log
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore, make_edit_answer
 
@@ -106,7 +106,6 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: ThreadAgent, core: Scri
 def test_it_waits_for_a_core_that_keeps_nothing(
     agent: ThreadAgent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 50_000)
     core.lease, core.acknowledges = CONTINUE_LEASE, False
     passed: list[int] = []
     crowded, expect = threading.Event(), PendingFutures.expect
@@ -124,7 +123,8 @@ def test_it_waits_for_a_core_that_keeps_nothing(
             passed.append(n)
             await dbg.end_llm_query_breakpoint(f"{-n:05} " * 200)
 
-    working = agent.run(scenario, stop_on_entry=True)
+    limits = LinkLimits(max_connected_bytes=50_000)
+    working = agent.run(scenario, stop_on_entry=True, limits=limits)
     peer = core.wait_for_peer()
     assert crowded.wait(TIMEOUT_S)
     assert 0 < len(passed) < 50, "it has no room for more"
@@ -135,10 +135,7 @@ def test_it_waits_for_a_core_that_keeps_nothing(
     assert passed == list(range(100))
 
 
-def test_a_cancelled_task_waits_for_no_room(
-    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 8_000)
+def test_a_cancelled_task_waits_for_no_room(core: ScriptedCore) -> None:
     core.lease, core.acknowledges = CONTINUE_LEASE, False
 
     async def scenario(dbg: Any) -> None:
@@ -157,16 +154,13 @@ def test_a_cancelled_task_waits_for_no_room(
         peer.send(MessagesAcknowledged(received=1 + len(peer.received)))
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
 
-    run("async", core, scenario)
+    run("async", core, scenario, LinkLimits(max_connected_bytes=8_000))
 
 
-def test_who_waits_for_room_hears_that_the_run_is_over(
-    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for limit in ("MAX_CONNECTED_BYTES", "MAX_DISCONNECTED_BYTES"):
-        monkeypatch.setattr(outbox, limit, 8_000)
+def test_who_waits_for_room_hears_that_the_run_is_over(core: ScriptedCore) -> None:
+    limits = LinkLimits(max_connected_bytes=8_000, max_disconnected_bytes=8_000)
     core.lease, core.acknowledges = CONTINUE_LEASE, False
-    dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")
+    dbg = limited_stepper(limits)("T", "127.0.0.1", core.port, on_disconnect="raise")
     peer = core.wait_for_peer()
     with ThreadPoolExecutor(1) as pool:
         dbg.begin_llm_query_breakpoint("x" * 10_000)

@@ -19,9 +19,10 @@ from agentstepper_nb.protocol.agent import (
     HaltPointReached,
     MessagesAcknowledged,
 )
-from agentstepper_nb.sdk import async_stepper, on_closing, run_protocol, stepper
+from agentstepper_nb.sdk import async_stepper, on_closing, stepper
+from agentstepper_nb.sdk.connection_state import LinkLimits
 from agentstepper_nb.sdk.send_queue import ResendBuffer
-from tests.sdk.both_steppers import both
+from tests.sdk.both_steppers import both, limited_stepper
 from tests.sdk.resume.agents import (
     FINISHED,
     ThreadAgent,
@@ -38,9 +39,7 @@ def closing() -> Iterator[threading.Event]:
     take_back()
 
 
-@pytest.fixture
-def short_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_protocol, "BYE_TIMEOUT_S", 0.2)
+SHORT_GOODBYES = LinkLimits(bye_timeout_s=0.2)
 
 
 @both
@@ -66,14 +65,14 @@ def test_a_goodbye_waits_for_a_core_that_is_away(
 
 @both
 def test_a_goodbye_that_finds_no_core_says_what_is_lost(
-    agent: ThreadAgent, core: ScriptedCore, short_goodbyes: None, caplog: pytest.LogCaptureFixture
+    agent: ThreadAgent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> str:
         await agent.wait_for_step(0)
         await dbg.post_debug_message("m")
         return str(getattr(dbg, "dbg", dbg).run_id)
 
-    working = agent.run(scenario)
+    working = agent.run(scenario, limits=SHORT_GOODBYES)
     core.wait_for_peer().receive(HaltPointReached)
     core.stop()
     agent.release_step()
@@ -203,8 +202,8 @@ def test_a_garbage_collection_while_the_core_is_away_says_goodbye_later(
     assert core.wait_for_peer().wait_until_gone() == FINISHED
 
 
-def test_a_garbage_collection_is_no_wait(core: ScriptedCore, short_goodbyes: None) -> None:
-    dbg = AgentStepper("T", "127.0.0.1", core.port)
+def test_a_garbage_collection_is_no_wait(core: ScriptedCore) -> None:
+    dbg = limited_stepper(SHORT_GOODBYES)("T", "127.0.0.1", core.port)
     link = dbg._current_session().link
     core.wait_for_peer()
     core.stop()

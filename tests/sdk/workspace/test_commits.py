@@ -11,7 +11,8 @@ import pytest
 
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
-from agentstepper_nb.sdk.workspace import Workspace, changes
+from agentstepper_nb.sdk.workspace import Workspace
+from agentstepper_nb.sdk.workspace.files import FileLimits
 from tests.sdk.workspace.helpers import (
     Open,
     by_path,
@@ -234,11 +235,8 @@ def test_from_text_to_binary_and_back(folder: Path, watch: Open) -> None:
         )
 
 
-def test_what_is_too_much_for_one_message_goes_by_name(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(changes, "MAX_BODIES_BYTES", 1000)
-    workspace = watch()
+def test_what_is_too_much_for_one_message_goes_by_name(folder: Path, watch: Open) -> None:
+    workspace = watch(file_limits=FileLimits(max_bodies_bytes=1000))
     for name in "abc":
         (folder / name).write_text(name * 399 + "\n")
     found = by_path(workspace.commit())

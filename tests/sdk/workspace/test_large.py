@@ -8,9 +8,11 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import ChangeKind, FileChange
 from agentstepper_nb.sdk.workspace import files
+from agentstepper_nb.sdk.workspace.files import FileLimits
 from tests.sdk.workspace.helpers import Open, by_path, private_repository
 
 MIB = 1024 * 1024
+SMALL_FILES = FileLimits(max_stored_bytes=1000)
 
 
 def zeros(path: Path, size: int) -> str:
@@ -84,12 +86,9 @@ def test_200_megabytes_are_tracked_and_not_stored(folder: Path, data: Path, watc
     assert bytes_below(private_repository(data)) < 100_000
 
 
-def test_another_large_file_of_the_same_size_is_no_rename(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
+def test_another_large_file_of_the_same_size_is_no_rename(folder: Path, watch: Open) -> None:
     (folder / "a").write_bytes(os.urandom(5000))
-    workspace = watch()
+    workspace = watch(file_limits=SMALL_FILES)
     (folder / "a").unlink()
     (folder / "b").write_bytes(os.urandom(5000))
     assert {path: c.kind.value for path, c in by_path(workspace.commit()).items()} == {
@@ -98,13 +97,10 @@ def test_another_large_file_of_the_same_size_is_no_rename(
     }
 
 
-def test_a_file_that_crosses_the_limit(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
+def test_a_file_that_crosses_the_limit(folder: Path, watch: Open) -> None:
     path = folder / "log"
     path.write_text("line\n")
-    workspace = watch()
+    workspace = watch(file_limits=SMALL_FILES)
     for text in ("line\n" * 300, "line\n" * 10):
         path.write_text(text)
         (change,) = by_path(workspace.commit()).values()
@@ -126,11 +122,10 @@ def test_a_file_that_crosses_the_limit(
     ],
 )
 def test_large_text_is_told_from_large_binary(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch, content: str | bytes, binary: bool
+    folder: Path, watch: Open, content: str | bytes, binary: bool
 ) -> None:
-    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
-    monkeypatch.setattr(files, "_CHUNK_BYTES", 7)  # characters are cut in two
-    workspace = watch()
+    # Characters are cut in two.
+    workspace = watch(file_limits=SMALL_FILES._replace(chunk_bytes=7))
     (folder / "a").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert by_path(workspace.commit())["a"].binary is binary
 

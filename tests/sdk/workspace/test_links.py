@@ -141,10 +141,12 @@ def test_no_file_is_read_beyond_a_link(
     (swap.place / "old").write_text("changed\n")
     read, waiting = files.read_file, [swap.link]
 
-    def linked(root: bytes, path: bytes, found: os.stat_result) -> files.FileReadResult:
+    def linked(
+        root: bytes, path: bytes, found: os.stat_result, limits: files.FileLimits
+    ) -> files.FileReadResult:
         while waiting:
             waiting.pop()()
-        return read(root, path, found)
+        return read(root, path, found, limits)
 
     monkeypatch.setattr(reader, "read_file", linked)
     assert kinds(workspace.commit()) == {"swapped/old": "deleted"}

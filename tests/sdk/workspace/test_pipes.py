@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.tools.git_tools import open_repository
+from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.sdk.workspace import git_command
 from agentstepper_nb.sdk.workspace.git_command import Git, GitError
 from tests.coding.tool_workspace import ToolWorkspace
 from tests.sdk.workspace.helpers import Open, files_of, make_repository
@@ -74,17 +74,16 @@ def test_a_pipe_behind_a_link_and_one_for_the_whole_repository(
 
 @pytest.mark.parametrize("name", [".gitignore", "below/.gitignore"])
 def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
-    folder: Path, watch: Open, name: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, watch: Open, name: str
 ) -> None:
     make_repository(folder)
     workspace = watch()
-    monkeypatch.setattr(git_command, "TIMEOUT_S", 1.0)  # git itself waits for the pipe
     make_pipe(folder / name)
     (folder / name).with_name("x").write_text("new\n")
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe.* Remove it"):
         workspace.commit()
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe"):
-        watch()
+        watch(git_timeout_s=1.0)  # git itself waits for the pipe
     (folder / name).unlink()
     assert workspace.commit()
 
@@ -99,11 +98,10 @@ def test_the_tools_name_a_pipe_in_the_work_tree(tmp_path: Path, name: str) -> No
     assert tool_workspace.call("list_files").ok
 
 
-def test_a_pipe_that_only_git_finds_ends_by_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(git_command, "TIMEOUT_S", 0.5)
+def test_a_pipe_that_only_git_finds_ends_by_the_limit(tmp_path: Path) -> None:
     tool_workspace = ToolWorkspace(tmp_path)
+    impatient = LocalWorkspace(tool_workspace.root, git_timeout_s=0.5)
+    tool_workspace.ctx.workspace = impatient
     make_repository(tool_workspace.root)
     make_pipe(tool_workspace.root / "src/.gitignore")
     assert "took longer than 0.5 s" in (tool_workspace.call("git_status").error or "")
@@ -111,9 +109,9 @@ def test_a_pipe_that_only_git_finds_ends_by_the_limit(
     make_pipe(tool_workspace.root / ".git/deep/pipe")
     with (tool_workspace.root / ".git/config").open("a") as config:
         config.write("[include]\n\tpath = deep/pipe\n")
-    own = Git(tool_workspace.root / ".git")
+    own = Git(tool_workspace.root / ".git", timeout_s=0.5)
     with pytest.raises(GitError, match=r"took longer than 0\.5 s"):
         own.run("rev-parse", "--git-dir")
     with pytest.raises(GitError, match=r"took longer than 0\.5 s"):
         own.read("rev-parse", "--git-dir", size_bytes=1000)
-    assert open_repository(tool_workspace.workspace) is None
+    assert open_repository(impatient) is None

@@ -216,9 +216,11 @@ def test_the_next_run_reads_nothing_again(
     opened: list[bytes] = []
     read = files.read_file
 
-    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.FileReadResult:
+    def spy(
+        root: bytes, path: bytes, found: os.stat_result, limits: files.FileLimits
+    ) -> files.FileReadResult:
         opened.append(path)
-        return read(root, path, found)
+        return read(root, path, found, limits)
 
     later = (folder / "b").lstat().st_ctime_ns + 10**10
     monkeypatch.setattr("agentstepper_nb.sdk.workspace.files.time.time_ns", lambda: later)

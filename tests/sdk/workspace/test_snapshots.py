@@ -8,7 +8,8 @@ import pytest
 
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.protocol.data_model import ChangeKind, FileBody
-from agentstepper_nb.sdk.workspace import Workspace, changes
+from agentstepper_nb.sdk.workspace import Workspace
+from agentstepper_nb.sdk.workspace.files import FileLimits
 from tests.sdk.workspace.helpers import (
     Open,
     by_path,
@@ -213,9 +214,8 @@ def test_rules_and_repositories_hold_as_for_commits(folder: Path, watch: Open) -
     }
 
 
-def test_the_limits_hold(folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MAX_BODIES_BYTES", 1000)
-    workspace = watch()
+def test_the_limits_hold(folder: Path, watch: Open) -> None:
+    workspace = watch(file_limits=FileLimits(max_bodies_bytes=1000))
     for name in ("a", "b"):
         (folder / name).write_text(name * 600)
     snapshot = workspace.snapshot()

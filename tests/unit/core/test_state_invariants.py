@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agentstepper_nb.core.state_table import compute_shown_state
@@ -35,10 +36,13 @@ from agentstepper_nb.protocol.data_model import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.edit_rules import EditRuleDefinition, SetValue
 from agentstepper_nb.protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
     CommitSaved,
+    EditRuleDeleted,
+    EditRuleSaved,
     EventSaved,
     HaltPointAnswered,
     HaltPointSaved,
@@ -52,6 +56,7 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
     RunTagged,
 )
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.helpers.debugger_harness import (
     TOOL_CALL_JSON,
     DebuggerHarness,
@@ -74,6 +79,15 @@ revisions = st.sampled_from([None, 1, 1, 2, 3])
 edits = st.sampled_from(EDITS)
 reasons = st.sampled_from([None, None, "Not today.", ""])
 breakpoint_ids = st.sampled_from(("s", "t", "u"))
+SCOPES = [(), (), ("task:1",), ("task:2",), ("task:1", "thread:1")]
+scopes = st.sampled_from(SCOPES)
+aims = st.none() | st.builds(
+    StepTarget,
+    kind=st.sampled_from(StepKind),
+    freeze_others=st.booleans(),
+    event_kind=st.sampled_from([None, EventKind.LLM_QUERY]),
+    side=st.sampled_from([None, EventSide.END]),
+)
 
 
 class RandomDebugging(RuleBasedStateMachine):
@@ -122,9 +136,23 @@ class RandomDebugging(RuleBasedStateMachine):
         self.tries(self.harness.start, run, can_stop=not old, mode=mode)
         return run
 
-    @rule(target=points, run=runs, kind=st.sampled_from(CALLS), waits=st.sampled_from([1, 1, 0]))
-    def call(self, run: str, kind: EventKind, waits: int) -> Named:
-        event = self.tries(self.harness.begin, kind, run, name="retrieval")
+    @rule(
+        target=points,
+        run=runs,
+        kind=st.sampled_from(CALLS),
+        waits=st.sampled_from([1, 1, 0]),
+        scope=scopes,
+        around=few,
+    )
+    def call(
+        self, run: str, kind: EventKind, waits: int, scope: tuple[str, ...], around: int
+    ) -> Named:
+        status = self.harness.debugger._runs.status.get(run)
+        opened = list(status.open_events) if status else []
+        parent = opened[around] if around < len(opened) else None
+        event = self.tries(
+            self.harness.begin, kind, run, name="retrieval", parent=parent, scope=scope
+        )
         point = event and self.tries(self.harness.reach, event, run=run, waits=bool(waits))
         return run, point or "none"
 
@@ -201,6 +229,10 @@ class RandomDebugging(RuleBasedStateMachine):
         run, id = self.meant(point, number)
         self.tries(self.harness.withdraw, id, run)
 
+    @rule(run=runs, scope=scopes)
+    def end_scope(self, run: str, scope: tuple[str, ...]) -> None:
+        self.tries(self.harness.end_scope, *scope, run=run)
+
     @rule(run=runs, number=few)
     def commit(self, run: str, number: int) -> None:
         self.tries(self.harness.commit, run, f"c{number}")
@@ -229,14 +261,21 @@ class RandomDebugging(RuleBasedStateMachine):
 
     # ---- people -------------------------------------------------------------------------------------
 
-    @rule(run=runs)
-    def step_any(self, run: str) -> None:
-        self.tries(self.harness.step, run=run)
+    @rule(run=runs, aim=aims)
+    def step_any(self, run: str, aim: StepTarget | None) -> None:
+        self.tries(self.harness.step, run=run, target=aim)
 
-    @rule(point=points, number=few, revision=revisions, edit=edits)
-    def step(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
+    @rule(point=points, number=few, revision=revisions, edit=edits, aim=aims)
+    def step(
+        self,
+        point: Named,
+        number: int,
+        revision: int | None,
+        edit: str | None,
+        aim: StepTarget | None,
+    ) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.harness.step, id, revision, edit, run)
+        self.tries(self.harness.step, id, revision, edit, run, aim)
 
     @rule(run=runs)
     def resume_all(self, run: str) -> None:
@@ -274,6 +313,35 @@ class RandomDebugging(RuleBasedStateMachine):
     def deny(self, point: Named, number: int, revision: int) -> None:
         run, id = self.meant(point, number)
         self.tries(self.harness.deny, id, revision, run=run)
+
+    @rule(point=points, number=few, revision=st.integers(1, 2), result=edits)
+    def skip(self, point: Named, number: int, revision: int, result: str | None) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.harness.skip, id, revision, result or "7", run)
+
+    @rule(point=points, number=few, revision=st.integers(1, 2))
+    def raise_error(self, point: Named, number: int, revision: int) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.harness.raise_error, id, revision, run=run)
+
+    @rule(point=points, number=few, text=st.sampled_from(["look", "test"]), revision=revisions)
+    def guide(self, point: Named, number: int, text: str, revision: int | None) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.harness.guide, id, text, revision or 1, run)
+
+    @rule(id=breakpoint_ids, once=st.booleans(), on=st.booleans(), is_call=st.booleans())
+    def set_edit_rule(self, id: str, once: bool, on: bool, is_call: bool) -> None:
+        kind = EventKind.TOOL_INVOCATION if is_call else EventKind.LLM_QUERY
+        path = "/Argument/path" if is_call else ""
+        change = SetValue(value='"edited"')
+        rule = EditRuleDefinition(
+            id=id, kind=kind, side=EventSide.BEGIN, path=path, change=change, once=once, enabled=on
+        )
+        self.tries(self.harness.set_edit_rule, rule)
+
+    @rule(id=breakpoint_ids)
+    def delete_edit_rule(self, id: str) -> None:
+        self.tries(self.harness.delete_edit_rule, id)
 
     @rule(run=runs)
     def halt(self, run: str) -> None:
@@ -377,6 +445,11 @@ class RandomDebugging(RuleBasedStateMachine):
                 assert self.harness.debugger.lease(run.id).mode is began[run.id]
 
     @invariant()
+    def only_a_run_that_steps_has_a_target(self) -> None:
+        for run in self.harness.debugger.runs:
+            assert run.step is UNSET or (run.live and run.mode is RunMode.STEP)
+
+    @invariant()
     def hits_are_those_of_the_rows(self) -> None:
         hits: dict[str, dict[str, BreakpointHits]] = {
             run.id: {} for run in self.harness.debugger.runs
@@ -478,7 +551,8 @@ class RandomDebugging(RuleBasedStateMachine):
 
 def is_rule(record: Record) -> bool:
     """Whether a record belongs to no run."""
-    return isinstance(record, (BreakpointSaved, BreakpointDeleted, PricesSet))
+    kinds = (BreakpointSaved, BreakpointDeleted, EditRuleSaved, EditRuleDeleted, PricesSet)
+    return isinstance(record, kinds)
 
 
 def run_of(record: Record) -> str:

@@ -9,12 +9,12 @@ import pytest
 from agentstepper_nb.core.state_table import (
     TRANSITION_RULES,
     RunSignal,
-    add_halt_time,
     compute_shown_state,
     find_next_activity,
     list_transition_rules,
 )
 from agentstepper_nb.core.timeline_rows import EMPTY_REGISTRY
+from agentstepper_nb.core.transitions import add_halt_time
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
 from agentstepper_nb.protocol.data_model import (
     AgentActivity,

@@ -51,8 +51,13 @@ class PromptingAgent:
 class DeltaConnection:
     """A connection, one way, and what has travelled on it."""
 
-    def __init__(self) -> None:
-        self.encoder, self.decoder = DeltaEncoder(), DeltaDecoder()
+    def __init__(
+        self,
+        max_contents: int = delta_encoding.MAX_CONTENTS,
+        max_memory_bytes: int = delta_encoding.MAX_MEMORY_BYTES,
+    ) -> None:
+        self.encoder = DeltaEncoder(max_contents, max_memory_bytes)
+        self.decoder = DeltaDecoder(max_contents, max_memory_bytes)
         self.size = 0  # bytes of the last content as it travelled
 
     def send(self, text: bytes) -> None:
@@ -76,8 +81,8 @@ class DeltaConnection:
             len(piece) + delta_encoding.PART_OVERHEAD_BYTES for piece in left.pieces.values()
         )
         weight += sum(REFERENCE_BYTES * len(content) for content in left._contents.values())
-        assert left._memory_bytes == weight <= delta_encoding.MAX_MEMORY_BYTES
-        assert len(left._contents) <= delta_encoding.MAX_CONTENTS
+        assert left._memory_bytes == weight <= left._max_memory_bytes
+        assert len(left._contents) <= left._max_contents
 
 
 def sizes(wire: DeltaConnection, texts: list[bytes]) -> list[int]:
@@ -101,13 +106,10 @@ MOVES = ["grow", "answer", "edit", "cut", "image", "again", "other", "short", "a
 def test_what_arrives_is_what_was_sent(
     moves: list[tuple[str, int]], contents: int, weight: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delta_encoding, "MAX_CONTENTS", contents)
-        patch.setattr(delta_encoding, "MAX_MEMORY_BYTES", weight)
-        wire, agent, past = DeltaConnection(), PromptingAgent(), [b"[]"]
-        for move, number in moves:
-            wire.send(content(agent, move, number, past))
-            past.append(agent.make_prompt())
+    wire, agent, past = DeltaConnection(contents, weight), PromptingAgent(), [b"[]"]
+    for move, number in moves:
+        wire.send(content(agent, move, number, past))
+        past.append(agent.make_prompt())
 
 
 def content(agent: PromptingAgent, move: str, number: int, past: list[bytes]) -> bytes:
@@ -272,9 +274,8 @@ def test_few_bytes_don_t_become_very_many() -> None:
     assert refused.value.code == "too_large"
 
 
-def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delta_encoding, "MAX_MEMORY_BYTES", 10_000)
-    decoder = DeltaDecoder()
+def test_names_of_pieces_have_a_weight_too() -> None:
+    decoder = DeltaDecoder(max_memory_bytes=10_000)
     decoder.decode(EncodedContent(number=1, rest=("", *[1] * 500)))
     for number in range(2, 10):
         decoder.decode(

@@ -18,12 +18,9 @@ from agentstepper_nb.protocol.agent import (
     Bye,
     CheckEdit,
     CommitMade,
-    DebuggerConfig,
     DecideApproval,
-    DryRunResponse,
     EditChecked,
     EventBegun,
-    GetDebuggerConfig,
     GetTimeline,
     HaltPointReached,
     Hello,
@@ -33,9 +30,8 @@ from agentstepper_nb.protocol.agent import (
     MessagesAcknowledged,
     ProcessEnded,
     RunDisconnected,
-    RunUploaded,
+    ScopeEnded,
     Timeline,
-    UploadRun,
     UserMessageAwaited,
     Welcome,
     Withdraw,
@@ -66,14 +62,52 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
+from agentstepper_nb.protocol.edit_rules import (
+    DeleteEditRule,
+    DryRunEditRule,
+    EditRuleDefinition,
+    EditRuleExported,
+    EditRuleOutcome,
+    ExportEditRule,
+    RuleEdit,
+    SetEditRule,
+    SetValue,
+)
+from agentstepper_nb.protocol.program_requests import (
+    DebuggerConfig,
+    DryRunResponse,
+    EditRuleResponse,
+    GetDebuggerConfig,
+    RecordCheckRun,
+    RunUploaded,
+    UploadRun,
+)
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams, Seam, SeamKind
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
+from tests.unit.protocol import golden_inspection, golden_samples
 
 A_BREAKPOINT = (
     '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,'
     '"condition":"depth > 1","watch":null,"nth":1,"once":false,"then":"halt","enabled":true}'
 )
 
+AN_EDIT_RULE = (
+    '{"id":"x1","kind":"tool_invocation","side":"begin","path":"/Argument/limit",'
+    '"change":{"kind":"set","value":"5"},"program":"*","agent":null,"name":"ls","once":false,'
+    '"enabled":true}'
+)
+the_edit_rule = EditRuleDefinition(
+    id="x1",
+    kind=EventKind.TOOL_INVOCATION,
+    side=EventSide.BEGIN,
+    path="/Argument/limit",
+    change=SetValue(value="5"),
+    name="ls",
+)
+
 FROM_AGENT: dict[str, Struct] = {
+    **golden_inspection.FROM_AGENT,
+    **golden_samples.FROM_AGENT,
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
     '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","mode":"continue",'
     '"returns":true,"checks":true,"notice":"No sandbox: careful","sent":9,'
@@ -229,10 +263,27 @@ FROM_AGENT: dict[str, Struct] = {
     + ',"run":"Night run"}}': breakpoint_rules.DryRunBreakpoint(
         breakpoint=breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1"), run="Night run"
     ),
+    f'{{"n":1,"type":"set_edit_rule","body":{{"rule":{AN_EDIT_RULE}}}}}': SetEditRule(
+        rule=the_edit_rule
+    ),
+    '{"n":1,"type":"delete_edit_rule","body":{"rule":"x1"}}': DeleteEditRule(rule="x1"),
+    f'{{"n":1,"type":"try_edit_rule","body":{{"rule":{AN_EDIT_RULE},"run":null}}}}': DryRunEditRule(
+        rule=the_edit_rule
+    ),
+    f'{{"n":1,"type":"export_edit_rule","body":{{"rule":{AN_EDIT_RULE}}}}}': ExportEditRule(
+        rule=the_edit_rule
+    ),
     '{"n":1,"type":"set_prices","body":{"prices":[{"model":"gpt-*","input":0.25,"output":2.0}]}}': (
         breakpoint_rules.SetPrices(
             prices=(breakpoint_rules.Price(model="gpt-*", input=0.25, output=2.0),)
         )
+    ),
+    '{"n":1,"type":"check_run","body":{"run":"Run #1","command":"pytest","exit_code":1,'
+    '"line":"1 failed"}}': RecordCheckRun(
+        run="Run #1", command="pytest", exit_code=1, line="1 failed"
+    ),
+    '{"n":1,"type":"scope_ended","body":{"scope":["agent:a:1","task:2"]}}': ScopeEnded(
+        scope=("agent:a:1", "task:2")
     ),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
         ending=RunEnding.CRASHED, failure=Failure(type="E", message="m")
@@ -274,6 +325,8 @@ LEASE = (
 )
 
 TO_AGENT: dict[str, Struct] = {
+    **golden_inspection.TO_AGENT,
+    **golden_samples.TO_AGENT,
     '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1",'
     '"received":7}}': Welcome(version=2, core="agentstepper_nb 0.1.0", run="r1", received=7),
     **{
@@ -285,6 +338,21 @@ TO_AGENT: dict[str, Struct] = {
         )
         for watch, of in WATCHES.items()
     },
+    '{"n":1,"type":"lease","body":{"epoch":4,"mode":"step","stops":[],"prices":[],"target":{"kind":'
+    '"over","scope":["task:1"],"freeze_others":true,"event":"e1","depth":null,'
+    '"event_kind":"tool_invocation","side":null,"name":"ls","point":"b1"}}}': LeaseMessage(
+        epoch=4,
+        mode=RunMode.STEP,
+        target=StepTarget(
+            kind=StepKind.OVER,
+            scope=("task:1",),
+            freeze_others=True,
+            event="e1",
+            event_kind=EventKind.TOOL_INVOCATION,
+            name="ls",
+            point="b1",
+        ),
+    ),
     '{"n":1,"type":"acknowledged","body":{"received":9}}': MessagesAcknowledged(received=9),
     '{"n":1,"type":"welcome","body":{"version":2,"core":"c","run":"r1","received":0,'
     '"shares":true}}': Welcome(version=2, core="c", run="r1", shares_connection=True),
@@ -302,6 +370,9 @@ TO_AGENT: dict[str, Struct] = {
     ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(SkipAnswer(result=Raw(b'{"z": 1.0}'))),
     ANSWER % '{"kind":"deny","reason":"no"}': answer(DenyAnswer(reason="no")),
     ANSWER % '{"kind":"raise","message":"m"}': answer(RaiseAnswer(message="m")),
+    ANSWER % '{"kind":"raise","message":"m","type":"httpx.ReadTimeout"}': answer(
+        RaiseAnswer(message="m", type="httpx.ReadTimeout")
+    ),
     ANSWER % '{"kind":"stop"}': answer(StopAnswer()),
     f'{{"n":1,"type":"timeline","body":{{"run":{RUN},"rows":[],"commits":[]}}}}': Timeline(
         run=the_run, rows=(), commits=()
@@ -313,6 +384,15 @@ TO_AGENT: dict[str, Struct] = {
         breakpoints=(breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1"),),
         prices=(breakpoint_rules.Price(model="m", input=0.0, output=1.5),),
     ),
+    '{"n":1,"type":"lease","body":{"epoch":3,"mode":"continue","stops":[],"prices":[],"edit_rules":['
+    f"{AN_EDIT_RULE}]}}}}": LeaseMessage(
+        epoch=3, mode=RunMode.CONTINUE, edit_rules=(the_edit_rule,)
+    ),
+    '{"n":1,"type":"edit_rule_tried","body":{"outcomes":[{"run":"r1","rows":7,"edits":[{"seq":2}],'
+    '"total":1,"error":null}],"runs":[]}}': EditRuleResponse(
+        outcomes=(EditRuleOutcome(run="r1", rows=7, edits=(RuleEdit(seq=2),), total=1),), runs=()
+    ),
+    '{"n":1,"type":"edit_rule_exported","body":{"code":"pass"}}': EditRuleExported(code="pass"),
     '{"n":1,"type":"tried","body":{"trials":[{"run":"r1","rows":7,"hits":[2,4],"total":2,"error":"e"}],'
     f'"runs":[{RUN}]}}}}': DryRunResponse(
         outcomes=(

@@ -27,6 +27,7 @@ from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     EventKind,
+    EventOutcome,
     EventSide,
     FileBody,
     FileChange,
@@ -37,8 +38,22 @@ from agentstepper_nb.protocol.data_model import (
     Usage,
 )
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
+from agentstepper_nb.protocol.edit_rules import (
+    DeleteEditRule,
+    DryRunEditRule,
+    EditRuleDefinition,
+    EditRuleOutcome,
+    ExportEditRule,
+    ReplaceText,
+    RuleEdit,
+    SetEditRule,
+)
+from agentstepper_nb.protocol.overview import Contradiction, RunOutcome
+from agentstepper_nb.protocol.run_profile import ModelPricing, ProfiledEvent, PromptSizes
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
+from tests.unit.protocol import golden_inspection, golden_samples
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
@@ -61,7 +76,25 @@ the_stop = BreakpointRule(
 PRICES = '[{"model":"gpt-*","input":2.5,"output":10.0}]'
 the_prices = (Price(model="gpt-*", input=2.5, output=10.0),)
 
+EDIT_RULE = (
+    '{"id":"x","kind":"llm_query","side":"begin","path":"/messages",'
+    '"change":{"kind":"replace","pattern":"(a)b","replacement":"c"},"program":"*","agent":"r*",'
+    '"name":null,"once":true,"enabled":false}'
+)
+the_edit_rule = EditRuleDefinition(
+    id="x",
+    kind=EventKind.LLM_QUERY,
+    side=EventSide.BEGIN,
+    path="/messages",
+    change=ReplaceText(pattern="(a)b", replacement="c"),
+    agent="r*",
+    once=True,
+    enabled=False,
+)
+
 FROM_UI: dict[str, Struct] = {
+    **golden_inspection.FROM_UI,
+    **golden_samples.FROM_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
         version=2, client="view"
     ),
@@ -92,6 +125,14 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"null"}}': (
         ui.StepRun(run="r", halt_point="b", revision=2, edit="null")
     ),
+    '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":null,"revision":null,"edit":null,'
+    '"target":{"kind":"to","scope":[],"freeze_others":false,"event":null,"depth":null,'
+    '"event_kind":"llm_query","side":"begin","name":null,"point":null}}}': ui.StepRun(
+        run="r",
+        target=StepTarget(
+            kind=StepKind.TO, scope=(), event_kind=EventKind.LLM_QUERY, side=EventSide.BEGIN
+        ),
+    ),
     '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
     '"edit":"\\"\\""}}': (ui.ContinueRun(run="r", halt_point="b", revision=1, edit='""')),
     '{"n":1,"type":"approve","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"{}",'
@@ -115,6 +156,25 @@ FROM_UI: dict[str, Struct] = {
     ),
     f'{{"n":1,"type":"try_stop","id":"c","body":{{"stop":{BREAKPOINT},'
     f'"run":null}}}}': ui.DryRunBreakpoint(breakpoint=the_stop),
+    '{"n":1,"type":"skip","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"result":"7"}}': (
+        ui.SkipCall(run="r", halt_point="b", revision=1, result="7")
+    ),
+    '{"n":1,"type":"raise","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"message":"m",'
+    '"type":"ValueError"}}': ui.RaiseError(
+        run="r", halt_point="b", revision=1, message="m", type="ValueError"
+    ),
+    '{"n":1,"type":"guide","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"text":"t",'
+    '"edit":null}}': ui.GuidePrompt(run="r", halt_point="b", revision=1, text="t"),
+    f'{{"n":1,"type":"set_edit_rule","id":"c","body":{{"rule":{EDIT_RULE}}}}}': SetEditRule(
+        rule=the_edit_rule
+    ),
+    '{"n":1,"type":"delete_edit_rule","id":"c","body":{"rule":"x"}}': DeleteEditRule(rule="x"),
+    f'{{"n":1,"type":"try_edit_rule","id":"c","body":{{"rule":{EDIT_RULE},"run":"r"}}}}': (
+        DryRunEditRule(rule=the_edit_rule, run="r")
+    ),
+    f'{{"n":1,"type":"export_edit_rule","id":"c","body":{{"rule":{EDIT_RULE}}}}}': (
+        ExportEditRule(rule=the_edit_rule)
+    ),
     f'{{"n":1,"type":"set_prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.SetPrices(
         prices=the_prices
     ),
@@ -136,6 +196,14 @@ FROM_UI: dict[str, Struct] = {
         ui.SearchRuns(query="two words")
     ),
     '{"n":1,"type":"get_store","id":"c","body":{}}': ui.GetStore(),
+    '{"n":1,"type":"get_profile","id":"c","body":{"run":"r"}}': ui.GetProfile(run="r"),
+    '{"n":1,"type":"get_model_info","id":"c","body":{"models":["m"]}}': ui.GetModelInfo(
+        models=("m",)
+    ),
+    '{"n":1,"type":"get_overview","id":"c","body":{"run":"r"}}': ui.GetOverview(run="r"),
+    '{"n":1,"type":"start_again","id":"c","body":{"run":"r","row":7,"is_replay":false}}': (
+        ui.StartAgain(run="r", row=7)
+    ),
 }
 
 RUN = (
@@ -213,6 +281,8 @@ STORE = '{"kind":"sqlite","durability":"durable","folder":"/d","size":null,"trou
 the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d", trouble="full")
 
 TO_UI: dict[str, Struct] = {
+    **golden_inspection.TO_UI,
+    **golden_samples.TO_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
     f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{BREAKPOINT}],'
     f'"prices":{PRICES}}}}}': ui.CoreHello(
@@ -232,6 +302,21 @@ TO_UI: dict[str, Struct] = {
     f'{{"n":1,"type":"prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.PricesChanged(
         prices=the_prices
     ),
+    f'{{"n":1,"type":"edit_rule","id":"c","body":{{"rule":{EDIT_RULE}}}}}': ui.EditRuleChanged(
+        rule=the_edit_rule
+    ),
+    '{"n":1,"type":"edit_rule_gone","id":"c","body":{"rule":"x"}}': ui.EditRuleGone(rule="x"),
+    '{"n":1,"type":"edit_rule_tried","id":"c","body":{"outcomes":[{"run":"r","rows":9,"edits":['
+    '{"seq":2,"before":"1","after":"2"}],"total":1,"error":null}]}}': ui.EditRuleDryRun(
+        outcomes=(
+            EditRuleOutcome(
+                run="r", rows=9, edits=(RuleEdit(seq=2, before="1", after="2"),), total=1
+            ),
+        )
+    ),
+    '{"n":1,"type":"edit_rule_exported","id":"c","body":{"code":"pass"}}': ui.EditRuleExported(
+        code="pass"
+    ),
     '{"n":1,"type":"stop_tried","id":"c","body":{"trials":[{"run":"r","rows":9,"hits":[2,4],"total":2,'
     '"error":"no number"}]}}': ui.DryRunAnswer(
         outcomes=(DryRunOutcome(run="r", rows=9, hits=(2, 4), total=2, error="no number"),)
@@ -241,6 +326,15 @@ TO_UI: dict[str, Struct] = {
     ),
     f'{{"n":1,"type":"rows","id":"c","body":{{"run":"r","rows":[{ROW}],"commits":[{COMMIT}]}}}}': (
         ui.RowsPage(run="r", rows=(the_row,), commits=(the_commit,))
+    ),
+    '{"n":1,"type":"overview","id":"c","body":{"run":"r","rows":7,"outcome":"gave_up","reason":"",'
+    '"said":"","said_row":null,"contradictions":[{"text":"t","row":3}],"tools":[],"queries":0,'
+    '"query_seconds":0.0,"files":[],"more_files":0,"repeated":[],"errors":[],"marked":[],'
+    '"checks":[],"check_runs":[]}}': ui.RunOverview(
+        run="r",
+        rows=7,
+        outcome=RunOutcome.GAVE_UP,
+        contradictions=(Contradiction(text="t", row=3),),
     ),
     '{"n":1,"type":"rows_found","id":"c","body":{"run":"r","seqs":[1,4],"total":2}}': ui.RowsFound(
         run="r", seqs=(1, 4), total=2
@@ -311,6 +405,33 @@ TO_UI: dict[str, Struct] = {
             ),
         ),
         more=False,
+    ),
+    '{"n":1,"type":"profile","id":"c","body":{"run":"r","events":[{"seq":2,"kind":"llm_query",'
+    '"name":"m","scope":["agent:a:1"],"label":null,"started_at":1.5,"duration_s":0.25,"outcome":"ok",'
+    '"usage":null,"prompt":{"system":1,"tools":2,"history":3,"new":4}}],"first_row":1}}': ui.RunProfile(
+        run="r",
+        events=(
+            ProfiledEvent(
+                seq=2,
+                kind=EventKind.LLM_QUERY,
+                name="m",
+                scope=("agent:a:1",),
+                label=None,
+                started_at=1.5,
+                duration_s=0.25,
+                outcome=EventOutcome.OK,
+                usage=None,
+                prompt=PromptSizes(system=1, tools=2, history=3, new=4),
+            ),
+        ),
+        first_row=1,
+    ),
+    '{"n":1,"type":"model_info","id":"c","body":{"source":"p 1","models":[{"model":"m","input":0.5,'
+    '"output":2.0,"context_window":null}]}}': ui.ModelInfoList(
+        source="p 1", models=(ModelPricing(model="m", input=0.5, output=2.0),)
+    ),
+    '{"n":1,"type":"started_again","id":"c","body":{"run":"s","cell":"x"}}': (
+        ui.RunStartedAgain(run="s", cell="x")
     ),
     '{"n":1,"type":"error","id":"c","body":{"code":"stale","message":"m","run":"r"}}': ui.UiError(
         code="stale", message="m", run="r"

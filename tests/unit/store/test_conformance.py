@@ -24,6 +24,7 @@ from agentstepper_nb.protocol.data_model import (
     Run,
     RunState,
 )
+from agentstepper_nb.protocol.edit_rules import EditRuleDefinition, ReplaceText
 from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.protocol.v1 import runfile
@@ -307,6 +308,12 @@ def test_closing_twice_does_no_harm(harness: StoreHarness) -> None:
     harness.store.close()
 
 
+def make_edit_rule(id: str, once: bool = False) -> EditRuleDefinition:
+    change = ReplaceText(pattern="größe")
+    kind, side = EventKind.LLM_QUERY, EventSide.END
+    return EditRuleDefinition(id=id, kind=kind, side=side, path="/a", change=change, once=once)
+
+
 def test_what_outlives_the_store(kind: StoreKind, harness: StoreHarness, tmp_path: Path) -> None:
     whole_run(harness, "ended")
     harness.finish("ended")
@@ -319,6 +326,10 @@ def test_what_outlives_the_store(kind: StoreKind, harness: StoreHarness, tmp_pat
         harness.set_breakpoint(BreakpointRule(id=id, hit_count=2, watch=CostBudget(limit=0.5)))
     harness.set_breakpoint(BreakpointRule(id="first", condition="depth > 0"))
     harness.delete_breakpoint("gone")
+    for id in ("first", "gone"):
+        harness.set_edit_rule(make_edit_rule(id))
+    harness.set_edit_rule(make_edit_rule("first", once=True))
+    harness.delete_edit_rule("gone")
     harness.set_prices(Price(model="old", input=1, output=2))
     harness.set_prices(
         Price(model="new", input=0.25, output=2), Price(model="*", input=1, output=1)
@@ -342,6 +353,7 @@ def test_what_outlives_the_store(kind: StoreKind, harness: StoreHarness, tmp_pat
     if kind.lasts:
         assert debugger._runs == harness.debugger._runs
         assert [breakpoint.id for breakpoint in debugger.breakpoints] == ["first", "last"]
+        assert debugger.edit_rules == (make_edit_rule("first", once=True),)
     again.close()
 
 

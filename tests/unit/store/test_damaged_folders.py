@@ -23,7 +23,7 @@ from tests.helpers.damaged_folders import (
 )
 
 FILES = ("store.sqlite", "store.sqlite-wal", "marks", *OTHERS)
-SAMPLE = 2
+SAMPLE = 1
 
 
 @pytest.fixture(scope="module")

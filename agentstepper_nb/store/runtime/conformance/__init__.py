@@ -30,17 +30,35 @@ failed assertions tell more.
 """
 
 from .base_suite import BaseSuite
+from .change_suite import ChangeSuite
 from .concurrency_suite import ConcurrencySuite
 from .conversation_suite import ConversationSuite
+from .fleet_suite import FleetSuite
 from .lease_suite import LeaseSuite
+from .loss_suite import LossSuite
 from .queue_suite import QueueSuite
 from .read_suite import ReadSuite, ValueSuite
+from .retention_suite import RetentionSuite
+from .routing_suite import RoutingSuite
+from .schedule_suite import ScheduleSuite
 from .write_suite import WriteSuite
 
 __all__ = ["BaseSuite", "RuntimeStoreConformance"]
 
 
 class RuntimeStoreConformance(
-    QueueSuite, LeaseSuite, WriteSuite, ValueSuite, ReadSuite, ConversationSuite, ConcurrencySuite
+    QueueSuite,
+    LeaseSuite,
+    LossSuite,
+    RoutingSuite,
+    ScheduleSuite,
+    RetentionSuite,
+    WriteSuite,
+    ValueSuite,
+    ReadSuite,
+    FleetSuite,
+    ConversationSuite,
+    ChangeSuite,
+    ConcurrencySuite,
 ):
     """The whole suite. Subclass it, and say how the store is opened."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import replace
 
 from ....errors import CommandError
+from ....protocol.routes import WorkerOffer
 from ....protocol.runtime import (
     Action,
     ActionKind,
@@ -194,11 +195,18 @@ async def claim_action(
     owner: str = "one",
     at: float = 0.0,
     running_action_ids: tuple[str, ...] = (),
+    offer: WorkerOffer | None = None,
 ) -> ClaimedAction:
     """Claim, some seconds after the beginning, for as long as leases last."""
     now = START_TIME + at
     return await store.claim(
-        ClaimAction(owner=owner, now=now, lease_until=now + LEASE_S, held=running_action_ids)
+        ClaimAction(
+            owner=owner,
+            now=now,
+            lease_until=now + LEASE_S,
+            held=running_action_ids,
+            offer=offer,
+        )
     )
 
 
@@ -207,9 +215,10 @@ async def claim_action_id(
     owner: str = "one",
     at: float = 0.0,
     running_action_ids: tuple[str, ...] = (),
+    offer: WorkerOffer | None = None,
 ) -> str | None:
     """The id of what is claimed."""
-    found = (await claim_action(store, owner, at, running_action_ids)).action
+    found = (await claim_action(store, owner, at, running_action_ids, offer)).action
     return None if found is None else found.id
 
 

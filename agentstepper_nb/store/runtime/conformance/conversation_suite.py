@@ -12,6 +12,7 @@ from ....protocol.runtime import (
     Delivery,
     ParticipantKind,
     ParticipantRole,
+    SessionStatus,
 )
 from ....protocol.runtime_store_messages import (
     ConversationQuery,
@@ -33,7 +34,11 @@ from .base_suite import (
     make_conversation,
     make_message,
     make_participant,
+    make_state,
+    make_step,
     read_action_ids,
+    read_snapshot,
+    write_session,
 )
 
 
@@ -195,6 +200,28 @@ class ConversationSuite(BaseSuite):
                 await store.post(PostMessage(message=make_message(each)))
             assert await read_message_ids(store) == ["b", "a", "c"]
             assert await read_message_ids(store, after="b") == ["a", "c"]
+
+    async def test_cursors_move_with_the_step_that_read(self) -> None:
+        """All of a write or nothing; a cursor whose message is gone keeps no step from being stored."""
+        async with self.opened_store() as store:
+            await store.save_conversation(make_conversation())
+            await post_messages(store, "z", "y")
+            await begin_session(store)
+            query = CursorQuery(session_id="s", conversation_id="c")
+            read = ConversationCursor(session_id="s", conversation_id="c", last_message_id="z")
+            step, state = make_step(), make_state(status=SessionStatus.RUNNING, iteration=1)
+            kept: dict[str, Any] = {"state": state, "steps": (step,), "cursors": (read,)}
+            await assert_refused("stale_epoch", write_session(store, **kept, epoch=7))
+            assert (await store.cursor(query)).cursor is None
+            for _ in range(2):  # an answer that got lost
+                await write_session(store, **kept)
+            assert (await store.cursor(query)).cursor == read
+            gone = replace(read, last_message_id="gone")
+            second = make_step(iteration=1)
+            after = replace(state, iteration=2)
+            await write_session(store, state=after, steps=(second,), cursors=(gone,))
+            assert (await store.cursor(query)).cursor == read
+            assert (await read_snapshot(store)).iteration == 2
 
     async def test_a_cursor_never_goes_back(self) -> None:
         async with self.opened_store() as store:

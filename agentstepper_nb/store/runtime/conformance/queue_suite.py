@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....protocol.runtime import ActionKind, ActionStatus
+from ....protocol.runtime import ActionKind, ActionStatus, SessionStatus
 from ....protocol.runtime_store_messages import (
     CreateAgentSession,
     EnqueueActions,
@@ -34,6 +34,20 @@ class QueueSuite(BaseSuite):
     """Creating, enqueueing, claiming."""
 
     # ---- what comes in ------------------------------------------------------------------------------
+
+    async def test_what_is_over_is_stored_as_it_stands(self) -> None:
+        async with self.opened_store() as store:
+            over = {"status": ActionStatus.DONE, "processed_at": START_TIME + 1, "attempts": 2}
+            creation = make_action("create s", "s", ActionKind.CREATE, **over)
+            state = make_state(status=SessionStatus.DONE, iteration=3, epoch=4)
+            await store.create(CreateAgentSession(state=state, action=creation))
+            failed = make_action("failed", status=ActionStatus.FAILED, error="It broke.")
+            await enqueue_actions(store, failed)
+            assert await read_snapshot(store) == state
+            assert await read_action(store, "create s") == creation
+            assert await read_action(store, "failed") == failed
+            assert (await store.info()).open == 0
+            assert await claim_action_id(store) is None
 
     async def test_a_created_session_waits_for_its_first_action(self) -> None:
         async with self.opened_store() as store:
@@ -124,8 +138,8 @@ class QueueSuite(BaseSuite):
             while (found := await claim_action_id(store)) is not None:
                 order.append(found)
                 await finish_action(store, found)
-            inputs = ["urgent", "input", "input later"]
-            assert order == ["create s", "interrupt", "pause", *inputs]
+            guidance = ["urgent", "interrupt", "input", "input later"]
+            assert order == ["create s", "pause", *guidance]
             assert (await store.info()).open == 0
 
     async def test_claim_order_across_sessions(self) -> None:

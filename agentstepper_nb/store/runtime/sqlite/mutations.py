@@ -1,9 +1,10 @@
-"""What is written: what became of a session, conversations, and actions that come into the queue."""
+"""What is written: what became of a session, and actions that come into the queue."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,25 +18,21 @@ from ....protocol.runtime import (
     ActionStatus,
     AgentState,
     AgentStep,
-    Conversation,
-    ConversationCursor,
     ConversationMessage,
-    Participant,
-    ParticipantKind,
 )
 from ....protocol.runtime_store_messages import (
     ActionCompletion,
-    EndParticipation,
+    CreateAgentSession,
     PostMessage,
     SessionWrite,
     SessionWriteResult,
 )
+from .. import schedules
+from .conversations import advance, append_message, join
+from .routes import add_route
 from .row_codec import (
     ACTIONS,
     CONVERSATIONS,
-    CURSORS,
-    MESSAGES,
-    PARTICIPANTS,
     STATES,
     STEPS,
     find_row,
@@ -43,8 +40,13 @@ from .row_codec import (
     make_select,
 )
 
+#: Actions that somebody has to do yet.
+OPEN_STATUSES: Final = frozenset({ActionStatus.QUEUED, ActionStatus.CLAIMED})
+
 _UPDATE_STATE: Final = STATES.update("session_id")
 _STATUS: Final = STATES.columns.index("status")
+#: What stays as the session was created with: a worker of an earlier version knows nothing of it.
+_FIXED: Final = tuple(map(STATES.columns.index, ("moniker", "moniker_version", "requires")))
 _ADD_STEP: Final = STEPS.insert()
 
 
@@ -61,12 +63,20 @@ def write(connection: sqlite3.Connection, request: SessionWrite) -> SessionWrite
     finished = tuple(
         _complete_action(connection, request.session_id, each) for each in request.finished
     )
+    for cursor in request.cursors:
+        # One whose message is gone is no reason to lose the step.
+        with suppress(CommandError):
+            advance(connection, cursor)
+    ended = tuple(action for action in finished if action is not None)
+    following = enqueue_following(connection, request, ended)
+    enqueued = _enqueue_new(connection, request.actions)
     refresh_first_action(connection, request.session_id)
     return SessionWriteResult(
         state=find_state(connection, request.session_id) if changed else None,
         steps=steps,
         messages=messages,
-        actions=tuple(action for action in finished if action is not None),
+        actions=(*ended, *(each for each in following if isinstance(each, Action)), *enqueued),
+        created=tuple(each for each in following if isinstance(each, CreateAgentSession)),
     )
 
 
@@ -88,20 +98,34 @@ def _check(request: SessionWrite, epoch: int, owner: str | None) -> None:
 
 def _store_snapshot(connection: sqlite3.Connection, state: AgentState, epoch: int) -> bool:
     """Keep a snapshot; False where it is kept already."""
-    row = STATES.encode_row(replace(state, epoch=epoch))
+    row = list(STATES.encode_row(replace(state, epoch=epoch)))
     before = connection.execute(
         f"{make_select(STATES)} WHERE session_id = ?", (state.session_id,)
     ).fetchone()
-    if row == before:
+    for column in _FIXED:
+        row[column] = before[column]
+    if tuple(row) == before:
         return False
     if before[_STATUS] not in LIVE_STATUSES:
         raise CommandError(
             "session_over", f"Session {state.session_id} has ended and can't change any more."
         )
     if state.status not in LIVE_STATUSES:
-        connection.execute("DELETE FROM holds WHERE session_id = ?", (state.session_id,))
+        end_lease(connection, state.session_id)
     connection.execute(_UPDATE_STATE, (*row, state.session_id))
     return True
+
+
+def update_snapshot(connection: sqlite3.Connection, state: AgentState) -> None:
+    """Write a session's snapshot, whatever it was before; nobody has a session that has ended."""
+    if state.status not in LIVE_STATUSES:
+        end_lease(connection, state.session_id)
+    connection.execute(_UPDATE_STATE, (*STATES.encode_row(state), state.session_id))
+
+
+def end_lease(connection: sqlite3.Connection, session_id: str) -> None:
+    """Nobody has a session any more."""
+    connection.execute("DELETE FROM holds WHERE session_id = ?", (session_id,))
 
 
 def _store_step(connection: sqlite3.Connection, step: AgentStep) -> bool:
@@ -148,142 +172,43 @@ def _make_stale_claim_error(completion: ActionCompletion) -> CommandError:
     )
 
 
-# ---- conversations: who takes part, what is said, and how far each has read -----------------------
-
-
-def save_conversation(connection: sqlite3.Connection, request: Conversation) -> Conversation:
-    """See `RuntimeStore.save_conversation`."""
-    row = CONVERSATIONS.encode_row(request)
-    changed = connection.execute(
-        CONVERSATIONS.update("conversation_id"), (*row, request.conversation_id)
-    )
-    if not changed.rowcount:
-        connection.execute(CONVERSATIONS.insert(), row)
-    return request
-
-
-def join(connection: sqlite3.Connection, request: Participant) -> Participant:
-    """See `RuntimeStore.join`."""
-    require_conversation(connection, request.conversation_id)
-    known = find_row(connection, PARTICIPANTS, "participant_id", request.participant_id)
-    known = known or _find_present_participant(connection, request)
-    if known is None:
-        connection.execute(PARTICIPANTS.insert(), PARTICIPANTS.encode_row(request))
-    return known or request
-
-
-def leave(connection: sqlite3.Connection, request: EndParticipation) -> Participant:
-    """See `RuntimeStore.leave`."""
-    connection.execute(
-        "UPDATE conversation_participants SET left_at = ?"
-        " WHERE participant_id = ? AND left_at IS NULL",
-        (request.at, request.participant_id),
-    )
-    participant = find_row(connection, PARTICIPANTS, "participant_id", request.participant_id)
-    if participant is None:
-        raise CommandError(
-            "unknown_participant", f"There is no participant {request.participant_id}."
-        )
-    return participant
+# ---- a session's actions: how they come into the queue, and which of them is first ----------------
 
 
 def post(connection: sqlite3.Connection, request: PostMessage) -> SessionWriteResult:
     """See `RuntimeStore.post`."""
     messages = (request.message,) if append_message(connection, request.message) else ()
-    actions: tuple[Action, ...] = ()
-    for each in request.actions:
-        action, fresh = enqueue_action(connection, each)
-        actions += (action,) if fresh else ()
+    actions = _enqueue_new(connection, request.actions)
     return SessionWriteResult(messages=messages, actions=actions)
 
 
-def append_message(connection: sqlite3.Connection, message: ConversationMessage) -> bool:
-    """Add a message to its conversation; False where it is there already.
-
-    Raises:
-        CommandError: `unknown_conversation`.
-    """
-    if find_row(connection, MESSAGES, "message_id", message.message_id) is not None:
-        return False
-    require_conversation(connection, message.conversation_id)
-    connection.execute(MESSAGES.insert(), MESSAGES.encode_row(message))
-    return True
-
-
-def advance(connection: sqlite3.Connection, request: ConversationCursor) -> ConversationCursor:
-    """See `RuntimeStore.advance`."""
-    new = find_message_number(connection, request.conversation_id, request.last_message_id)
-    row = connection.execute(
-        f"{make_select(CURSORS)} WHERE session_id = ? AND conversation_id = ?",
-        (request.session_id, request.conversation_id),
-    ).fetchone()
-    if row is not None:
-        stored_cursor = CURSORS.decode_row(row)
-        if (
-            find_message_number(connection, request.conversation_id, stored_cursor.last_message_id)
-            >= new
-        ):
-            return stored_cursor
-    connection.execute(
-        CURSORS.insert().replace("INSERT", "INSERT OR REPLACE"), CURSORS.encode_row(request)
-    )
-    return request
-
-
-def find_message_number(connection: sqlite3.Connection, conversation: str, message: str) -> int:
-    """The number of a message: those after it have greater ones.
-
-    Raises:
-        CommandError: `unknown_message_id`: this conversation has none of this id.
-    """
-    row = connection.execute(
-        "SELECT n FROM conversation_messages WHERE message_id = ? AND conversation_id = ?",
-        (message, conversation),
-    ).fetchone()
-    if row is None:
-        raise CommandError(
-            "unknown_message_id", f"Conversation {conversation} has no message {message}."
-        )
-    return int(row[0])
-
-
-def require_conversation(connection: sqlite3.Connection, conversation: str) -> None:
-    """See that there is such a conversation.
-
-    Raises:
-        CommandError: `unknown_conversation`.
-    """
-    if find_row(connection, CONVERSATIONS, "conversation_id", conversation) is None:
-        raise CommandError("unknown_conversation", f"There is no conversation {conversation}.")
-
-
-def _find_present_participant(
-    connection: sqlite3.Connection, request: Participant
-) -> Participant | None:
-    """The same user or session, where it takes part and hasn't left."""
-    who = "user_id" if request.kind is ParticipantKind.USER else "session_id"
-    row = connection.execute(
-        f"{make_select(PARTICIPANTS)} WHERE conversation_id = ? AND kind = ? AND {who} = ?"
-        " AND left_at IS NULL LIMIT 1",
-        (request.conversation_id, request.kind, getattr(request, who)),
-    ).fetchone()
-    return None if row is None else PARTICIPANTS.decode_row(row)
-
-
-# ---- a session's actions: how they come into the queue, and which of them is first ----------------
-
-
-#: The first open action of a session.
+#: The first open action of a session that doesn't wait for its time, but for a creation, which others
+#: can't overtake.
 SELECT_FIRST_ACTION: Final = (
-    "SELECT n, urgency FROM actions WHERE session_id = ? AND rank IS NOT NULL"
+    "SELECT n, urgency, due_at FROM actions WHERE session_id = ? AND rank IS NOT NULL AND rank < 3"
     " ORDER BY rank, urgency DESC, n LIMIT 1"
 )
+_CONTROL_KINDS: Final = ", ".join(f"'{kind.value}'" for kind in sorted(CONTROL_ACTIONS))
+#: Actions whose time has come take their place among the others of their sessions.
+PROMOTE_DUE_ACTIONS: Final = (
+    "UPDATE actions SET due_at = NULL, rank = CASE WHEN kind = 'agent_create' THEN 0"
+    f" WHEN kind IN ({_CONTROL_KINDS}) THEN 1 ELSE 2 END WHERE due_at <= ? RETURNING session_id"
+)
+#: The rank of an action that waits for its time.
+_WAITING: Final = 3
 #: Until when one of a session's is claimed.
 SELECT_CLAIMED_UNTIL: Final = (
     "SELECT max(lease_until) FROM actions INDEXED BY actions_under_way"
     " WHERE session_id = ? AND status = 'claimed'"
 )
-_INSERT: Final = ACTIONS.insert(("rank",))
+#: What a session needs of its worker (nothing where it has ended), and who has it.
+_SELECT_ROUTE_AND_HOLD: Final = (
+    "SELECT CASE WHEN s.status IN ('created', 'running', 'paused', 'stopping') THEN s.route ELSE 0 END,"
+    " h.owner, h.lease_until FROM (SELECT ?1 AS id) AS t"
+    " LEFT JOIN agent_state AS s ON s.session_id = t.id"
+    " LEFT JOIN holds AS h ON h.session_id = t.id"
+)
+_INSERT: Final = ACTIONS.insert(("rank", "due_at"))
 
 
 def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Action, bool]:
@@ -301,10 +226,72 @@ def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Acti
     return action, True
 
 
+def _enqueue_new(connection: sqlite3.Connection, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Enqueue actions, and give those that weren't known."""
+    enqueued = [enqueue_action(connection, each) for each in actions]
+    return tuple(action for action, is_new in enqueued if is_new)
+
+
 def add_action(connection: sqlite3.Connection, action: Action) -> None:
-    """Put an action into the queue."""
-    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
-    connection.execute(_INSERT, (*ACTIONS.encode_row(action), rank))
+    """Put an action into the queue; one that is over already is stored as it stands."""
+    rank: int | None = None
+    if action.status in OPEN_STATUSES:
+        rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
+    is_waiting = schedules.is_delayed(action)
+    if is_waiting and rank:
+        rank = _WAITING
+    due_at = action.not_before if is_waiting else None
+    connection.execute(_INSERT, (*ACTIONS.encode_row(action), rank, due_at))
+
+
+def insert_session(connection: sqlite3.Connection, creation: CreateAgentSession) -> None:
+    """Put a session that there isn't yet into the tables, with what its creation writes besides."""
+    route = add_route(connection, creation.state)
+    connection.execute(STATES.insert(("route",)), (*STATES.encode_row(creation.state), route))
+    add_action(connection, creation.action)
+    if creation.participant is not None:
+        join(connection, creation.participant)
+    if creation.message is not None:
+        append_message(connection, creation.message)
+    refresh_first_action(connection, creation.state.session_id)
+
+
+def enqueue_following(
+    connection: sqlite3.Connection, request: SessionWrite, ended: tuple[Action, ...]
+) -> list[Action | CreateAgentSession]:
+    """Enqueue the next occurrences of periodic actions that a write ends; see `schedules`."""
+    found: list[Action | CreateAgentSession] = []
+    for action in filter(schedules.is_periodic, ended):
+        ((status,),) = connection.execute(
+            "SELECT status FROM agent_state WHERE session_id = ?", (request.session_id,)
+        )
+        at = request.now or action.processed_at or action.created_at
+        following = schedules.make_next_occurrence(action, at, status in LIVE_STATUSES)
+        if isinstance(following, Action):
+            add_action(connection, following)
+        elif following is not None:
+            following = _without_lost_conversation(connection, following)
+            insert_session(connection, following)
+        if following is not None:
+            found.append(following)
+    return found
+
+
+def _without_lost_conversation(
+    connection: sqlite3.Connection, creation: CreateAgentSession
+) -> CreateAgentSession:
+    """A creation that no conversation stands in the way of which is there no more."""
+    id = creation.state.conversation_id
+    if id is None or find_row(connection, CONVERSATIONS, "conversation_id", id) is not None:
+        return creation
+    state = replace(creation.state, conversation_id=None)
+    return CreateAgentSession(state=state, action=creation.action)
+
+
+def promote_due_actions(connection: sqlite3.Connection, now: float) -> None:
+    """Let the actions be claimed whose time has come."""
+    for session in {row[0] for row in connection.execute(PROMOTE_DUE_ACTIONS, (now,)).fetchall()}:
+        refresh_first_action(connection, session, now)
 
 
 def find_known_action(connection: sqlite3.Connection, action: Action) -> Action | None:
@@ -326,22 +313,20 @@ def refresh_first_action(
         now: Leases that are over by then count no more. Without it all do, until the next claim.
     """
     first = connection.execute(SELECT_FIRST_ACTION, (session_id,)).fetchone()
-    if first is None:
+    if first is None or first[2] is not None:
         connection.execute("DELETE FROM heads WHERE session_id = ?", (session_id,))
         return
     ((claimed_until,),) = connection.execute(SELECT_CLAIMED_UNTIL, (session_id,))
-    hold = connection.execute(
-        "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session_id,)
-    ).fetchone()
+    ((route, held_by, held_until),) = connection.execute(_SELECT_ROUTE_AND_HOLD, (session_id,))
     owner, is_busy, due = "", False, None
     if claimed_until is not None and claimed_until > now:
         is_busy, due = True, claimed_until
-    elif hold is not None and hold[1] > now:
-        owner, due = hold
+    elif held_until is not None and held_until > now:
+        owner, due = held_by, held_until
     connection.execute(
-        "INSERT OR REPLACE INTO heads (session_id, action, urgency, owner, busy, due)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (session_id, *first, owner, is_busy, due),
+        "INSERT OR REPLACE INTO heads (session_id, action, urgency, owner, busy, due, route)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (session_id, *first[:2], owner, is_busy, due, route),
     )
 
 

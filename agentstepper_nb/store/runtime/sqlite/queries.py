@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from ....errors import StoreError
 from ....protocol.runtime import (
     LIVE_STATUSES,
-    ActionStatus,
     AgentSessionInfo,
     AgentState,
     AgentStep,
@@ -22,6 +24,8 @@ from ....protocol.runtime_store_messages import (
     AgentSessionQuery,
     AgentStateList,
     AgentStepList,
+    ChangedRows,
+    ChangeQuery,
     ConversationList,
     ConversationMessageList,
     ConversationQuery,
@@ -34,7 +38,8 @@ from ....protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from .mutations import find_message_number
+from .conversations import find_message_number
+from .mutations import OPEN_STATUSES
 from .row_codec import (
     ACTIONS,
     CONVERSATIONS,
@@ -42,13 +47,26 @@ from .row_codec import (
     MESSAGES,
     PARTICIPANTS,
     SELECT_STATES,
+    STATES,
     STEPS,
+    RowTable,
     Value,
     decode_state,
     make_select,
+    to_json,
 )
 
-_OPEN: Final = frozenset({ActionStatus.QUEUED, ActionStatus.CLAIMED})
+log = logging.getLogger(__name__)
+
+#: Where the rows are that `ChangedRows` has, by its fields.
+CHANGED_TABLES: Final[dict[str, RowTable[Any]]] = {
+    "states": STATES,
+    "steps": STEPS,
+    "actions": ACTIONS,
+    "messages": MESSAGES,
+    "participants": PARTICIPANTS,
+    "conversations": CONVERSATIONS,
+}
 
 
 @dataclass
@@ -87,10 +105,11 @@ def find_actions(connection: sqlite3.Connection, request: ActionQuery) -> Action
         .add("session_id = ?", request.session_id)
         .add("agent_id = ?", request.agent_id)
         .add("kind = ?", request.kind)
+        .add("series_id = ?", request.series_id)
     )
     if request.status is not None:
         where.add(f"status = '{request.status.value}'")  # as the conditions of indexes have it
-    if request.status in _OPEN:
+    if request.status in OPEN_STATUSES:
         where.add("rank IS NOT NULL")
     rows = connection.execute(
         f"{make_select(ACTIONS)}{where.text} ORDER BY n LIMIT ? OFFSET ?",
@@ -223,6 +242,43 @@ def find_cursor(connection: sqlite3.Connection, request: CursorQuery) -> CursorR
     return CursorResult(cursor=None if row is None else CURSORS.decode_row(row))
 
 
+def find_changes(connection: sqlite3.Connection, request: ChangeQuery) -> ChangedRows:
+    """See `RuntimeStore.changes`."""
+    found = connection.execute(
+        "SELECT n, kind, key FROM changes WHERE n > ? ORDER BY n LIMIT ?",
+        (request.after, request.limit),
+    ).fetchall()
+    if not found:
+        return ChangedRows(last=_find_last_change(connection))
+    keys: dict[str, list[int]] = defaultdict(list)
+    for _, kind, key in found:
+        keys[kind].append(key)
+    rows = {kind: _read_changed(connection, CHANGED_TABLES[kind], keys[kind]) for kind in keys}
+    return ChangedRows(last=found[-1][0], **rows)
+
+
+def _read_changed(
+    connection: sqlite3.Connection, table: RowTable[Any], keys: list[int]
+) -> tuple[Any, ...]:
+    """The rows of these numbers, in their order; one that is hurt is left out."""
+    values = []
+    for row in connection.execute(
+        f"SELECT {', '.join(f't.{column}' for column in table.columns)} FROM json_each(?) AS k"
+        f" JOIN {table.name} AS t ON t.n = k.value ORDER BY k.key",
+        (to_json(keys),),
+    ):
+        try:
+            values.append(table.decode_row(row))
+        except StoreError as error:
+            log.error("%s The projection goes on without it.", error)
+    return tuple(values)
+
+
+def _find_last_change(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
 # ---- sessions, and how much there is of everything ------------------------------------------------
 
 
@@ -247,12 +303,24 @@ def read_info(connection: sqlite3.Connection, path: Path | None) -> RuntimeStore
         f"SELECT count(*) FROM agent_state WHERE status IN ({marks})", tuple(LIVE_STATUSES)
     )
     ((open_,),) = connection.execute("SELECT count(*) FROM actions WHERE rank IS NOT NULL")
+    ((delayed, creations, next_due),) = connection.execute(
+        "SELECT count(*), count(CASE kind WHEN 'agent_create' THEN 1 END), min(due_at)"
+        " FROM actions WHERE due_at IS NOT NULL"
+    )
+    oldest = connection.execute(
+        "SELECT max(created_at, coalesce(not_before, 0)) FROM actions"
+        " WHERE rank IS NOT NULL AND status = 'queued' AND due_at IS NULL ORDER BY n LIMIT 1"
+    ).fetchone()
     return RuntimeStoreInfo(
         kind="memory" if path is None else "sqlite",
         place="memory" if path is None else str(path),
-        live=live,
+        live=live - creations,
         open=open_,
         size=None if path is None else _size(path),
+        delayed=delayed,
+        next_due=next_due,
+        waiting=creations,
+        waits_since=None if oldest is None else oldest[0],
     )
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from ....errors import StoreError
-from ....protocol.runtime import LIVE_STATUSES, Action
+from msgspec.structs import replace
+
+from ....errors import CommandError, StoreError
+from ....protocol.runtime import (
+    LIVE_STATUSES,
+    Action,
+    AgentState,
+    SessionStatus,
+    StepLoss,
+)
 from ....protocol.runtime_store_messages import (
     ActionList,
+    AdoptedSessions,
     AdoptSessions,
     AgentSessionCreated,
-    AgentStateList,
     ClaimAction,
     ClaimedAction,
     CreateAgentSession,
@@ -21,26 +30,14 @@ from ....protocol.runtime_store_messages import (
     ReleaseLeases,
     RenewedLeases,
     RenewLeases,
+    RetrySession,
 )
-from . import mutations
-from .row_codec import ACTIONS, STATES, Value, find_row, find_state, make_select, to_json
+from ....protocol.step_losses import add_loss, clear_tries, is_suspect, pause_between_steps
+from . import mutations, routes
+from .row_codec import ACTIONS, Value, find_row, find_state, make_select, to_json
 
 log = logging.getLogger(__name__)
 
-#: The next action that is ready for an owner: the first of those that are anybody's and of its own. Each
-#: is the first row of a range of an index.
-CLAIM_NEXT_ACTION: Final = f"""
-UPDATE actions SET status = 'claimed', owner = :owner, lease_until = :until, attempts = attempts + 1
- WHERE n = (
-  SELECT action FROM (
-   SELECT * FROM (SELECT action, urgency FROM heads WHERE busy = 0 AND owner = ''
-                   ORDER BY urgency DESC, action LIMIT 1)
-   UNION ALL
-   SELECT * FROM (SELECT action, urgency FROM heads WHERE busy = 0 AND owner = :owner
-                   ORDER BY urgency DESC, action LIMIT 1)
-  ) ORDER BY urgency DESC, action LIMIT 1)
-RETURNING {", ".join(ACTIONS.columns)}
-"""
 #: Sessions that a lease which is over kept from others.
 SELECT_DUE_SESSIONS: Final = "SELECT session_id FROM heads WHERE due <= ?"
 #: What an owner has claimed. (By itself SQLite takes all that anybody has.)
@@ -48,17 +45,12 @@ SELECT_CLAIMED_ACTIONS: Final = (
     "SELECT id, lease_until FROM actions INDEXED BY actions_claimed"
     " WHERE status = 'claimed' AND owner = ? ORDER BY n"
 )
-#: Sessions that go on by themselves, and that nobody has any more.
-SELECT_ADOPTABLE_SESSIONS: Final = (
-    "SELECT s.session_id FROM agent_state AS s INDEXED BY agent_state_begun"
-    " LEFT JOIN holds AS h ON h.session_id = s.session_id"
-    " WHERE s.status IN ('running', 'paused', 'stopping')"
-    " AND (h.lease_until IS NULL OR h.lease_until <= ?) ORDER BY s.created_at LIMIT ?"
-)
 _FAIL_ACTION: Final = (
     "UPDATE actions SET status = 'failed', error = ?, processed_at = ?, lease_until = NULL,"
     " rank = NULL WHERE id = ?"
 )
+#: What stands in `holds.ending` of an owner that broke off its steps itself.
+_HANDED_OVER: Final = ""
 _FAIL_SESSION: Final = "UPDATE agent_state SET status = 'error' WHERE session_id = ?"
 _REQUEUE_CLAIMED: Final = (
     "UPDATE actions INDEXED BY actions_under_way"
@@ -78,13 +70,7 @@ def create(connection: sqlite3.Connection, request: CreateAgentSession) -> Agent
     if action is not None:  # by its `idem_key`: the first one's session
         known = mutations.read_session(connection, action.session_id)
         return AgentSessionCreated(state=known, action=action, is_new=False)
-    connection.execute(STATES.insert(), STATES.encode_row(request.state))
-    mutations.add_action(connection, request.action)
-    if request.participant is not None:
-        mutations.join(connection, request.participant)
-    if request.message is not None:
-        mutations.append_message(connection, request.message)
-    mutations.refresh_first_action(connection, request.state.session_id)
+    mutations.insert_session(connection, request)
     return AgentSessionCreated(state=request.state, action=request.action, is_new=True)
 
 
@@ -97,31 +83,48 @@ def enqueue(connection: sqlite3.Connection, request: EnqueueActions) -> ActionLi
 
 def claim(connection: sqlite3.Connection, request: ClaimAction) -> ClaimedAction:
     """See `RuntimeStore.claim`."""
+    mutations.promote_due_actions(connection, request.now)
     for (session,) in connection.execute(SELECT_DUE_SESSIONS, (request.now,)).fetchall():
         mutations.refresh_first_action(connection, session, request.now)
-    while (
-        action := _find_unacknowledged_claim(connection, request)
-        or _claim_next(connection, request)
-    ) is not None:
+    return claim_first(
+        connection,
+        request,
+        lambda: find_unacknowledged_claim(connection, request) or _claim_next(connection, request),
+    )
+
+
+def claim_first(
+    connection: sqlite3.Connection, request: ClaimAction, find_next: Callable[[], Action | None]
+) -> ClaimedAction:
+    """Give the first claim whose session can be read.
+
+    Args:
+        connection: The writer's.
+        request: Whose claim it is.
+        find_next: Claims the next action.
+    """
+    while (action := find_next()) is not None:
         _requeue_expired(connection, action)
-        _lease_if_free(connection, action.session_id, request)
-        mutations.refresh_first_action(connection, action.session_id)
         try:
+            _lease_if_free(connection, action.session_id, request)
+            mutations.refresh_first_action(connection, action.session_id)
             return ClaimedAction(action=action, state=find_state(connection, action.session_id))
         except StoreError as error:
-            _fail(connection, action.id, action.session_id, request, error)
+            fail_claim(connection, action.id, action.session_id, request, error)
     return ClaimedAction()
 
 
 def renew(connection: sqlite3.Connection, request: RenewLeases) -> RenewedLeases:
     """See `RuntimeStore.renew`."""
     until, owner = request.lease_until, request.owner
-    where = "h.owner = ?"
-    values: tuple[Value, ...] = (owner,)
+    where = "h.owner = ? AND h.ending IS NOT ?"
+    values: tuple[Value, ...] = (owner, _HANDED_OVER)
     if request.sessions is not None:
         where += " AND h.session_id IN (SELECT value FROM json_each(?))"
         values += (to_json(request.sessions),)
-    connection.execute(f"UPDATE holds AS h SET lease_until = ? WHERE {where}", (until, *values))
+    connection.execute(
+        f"UPDATE holds AS h SET lease_until = ?, ending = NULL WHERE {where}", (until, *values)
+    )
     connection.execute(
         "UPDATE actions INDEXED BY actions_claimed SET lease_until = ?"
         " WHERE status = 'claimed' AND owner = ?",
@@ -141,34 +144,82 @@ def renew(connection: sqlite3.Connection, request: RenewLeases) -> RenewedLeases
     )
 
 
-def adopt(connection: sqlite3.Connection, request: AdoptSessions) -> AgentStateList:
+def adopt(connection: sqlite3.Connection, request: AdoptSessions) -> AdoptedSessions:
     """See `RuntimeStore.adopt`."""
-    adopted = []
-    for (session,) in connection.execute(
-        SELECT_ADOPTABLE_SESSIONS, (request.now, request.limit)
-    ).fetchall():
-        _lease_session(connection, session, request.owner, request.lease_until)
+    values = {
+        "routes": routes.encode_fitting_routes(connection, request.offer),
+        "over_by": request.now if request.over_by is None else min(request.now, request.over_by),
+        "limit": request.limit,
+    }
+    found = connection.execute(routes.SELECT_ADOPTABLE_SESSIONS, values).fetchall()
+    return adopt_each(connection, request, [session for (session,) in found])
+
+
+def adopt_each(
+    connection: sqlite3.Connection, request: AdoptSessions, sessions: Iterable[str]
+) -> AdoptedSessions:
+    """Give sessions to an owner, or end them.
+
+    Args:
+        connection: The writer's.
+        request: Whose they are from now on.
+        sessions: Sessions that go on by themselves, and that nobody has any more.
+    """
+    adopted: list[AgentState] = []
+    ended: list[AgentState] = []
+    for session in sessions:
         _requeue_all(connection, session)
-        mutations.refresh_first_action(connection, session)
         try:
-            adopted.append(mutations.read_session(connection, session))
+            state = _take_over(connection, session, request)
         except StoreError as error:
             log.error("%s The session ends.", error)
             connection.execute(_FAIL_SESSION, (session,))
-    return AgentStateList(states=tuple(adopted))
+        else:
+            (adopted if state.status in LIVE_STATUSES else ended).append(state)
+        mutations.refresh_first_action(connection, session)
+    return AdoptedSessions(states=tuple(adopted), ended=tuple(ended))
 
 
 def release(connection: sqlite3.Connection, request: ReleaseLeases) -> None:
     """See `RuntimeStore.release`."""
-    for table, where in (
-        ("holds", "owner = ?"),
-        ("actions INDEXED BY actions_claimed", "status = 'claimed' AND owner = ?"),
-    ):
-        connection.execute(
-            f"UPDATE {table} SET lease_until = min(lease_until, ?) WHERE {where}",
-            (request.until, request.owner),
-        )
+    which = "owner = ?"
+    values: tuple[Value, ...] = (request.owner,)
+    if request.sessions is not None:
+        which += " AND session_id IN (SELECT value FROM json_each(?))"
+        values += (to_json(request.sessions),)
+    connection.execute(
+        "UPDATE actions INDEXED BY actions_claimed SET lease_until = min(lease_until, ?)"
+        f" WHERE status = 'claimed' AND {which}",
+        (request.until, *values),
+    )
+    connection.execute(
+        "UPDATE holds SET lease_until = min(lease_until, ?),"
+        f" ending = CASE ending WHEN '' THEN '' ELSE coalesce(?, ending) END WHERE {which}",
+        (request.until, _HANDED_OVER if request.is_handover else request.ending, *values),
+    )
     _refresh_sessions_of(connection, request.owner)
+
+
+def retry(connection: sqlite3.Connection, request: RetrySession) -> AgentState:
+    """See `RuntimeStore.retry`."""
+    state = mutations.read_session(connection, request.session_id)
+    if state.status in LIVE_STATUSES:
+        return state
+    if state.status is not SessionStatus.ERROR:
+        raise CommandError(
+            "session_over",
+            f"The session {request.session_id} ended as {state.status}, not as an error: create "
+            "another session.",
+        )
+    state = replace(
+        clear_tries(state),
+        status=SessionStatus.RUNNING,
+        epoch=state.epoch + 1,  # who had it before writes nothing more
+        updated_at=request.now,
+    )
+    mutations.update_snapshot(connection, state)
+    mutations.refresh_first_action(connection, request.session_id)  # not any worker's any more
+    return state
 
 
 # ---- actions ----------------------------------------------------------------------------------------
@@ -187,7 +238,7 @@ def _find_creation(connection: sqlite3.Connection, session: str) -> Action:
 # ---- claiming ---------------------------------------------------------------------------------------
 
 
-def _find_unacknowledged_claim(
+def find_unacknowledged_claim(
     connection: sqlite3.Connection, request: ClaimAction
 ) -> Action | None:
     """An action that the owner claimed and doesn't know of: the answer got lost."""
@@ -202,17 +253,21 @@ def _find_unacknowledged_claim(
 
 
 def _claim_next(connection: sqlite3.Connection, request: ClaimAction) -> Action | None:
-    values = {"owner": request.owner, "until": request.lease_until}
-    while found := connection.execute(CLAIM_NEXT_ACTION, values).fetchall():
+    values: dict[str, Value] = {"owner": request.owner, "until": request.lease_until}
+    statement = routes.CLAIM_NEXT_ACTION
+    if request.offer is not None:
+        statement = routes.CLAIM_FITTING_ACTION
+        values["routes"] = routes.encode_fitting_routes(connection, request.offer)
+    while found := connection.execute(statement, values).fetchall():
         try:
             return ACTIONS.decode_row(found[0])
         except StoreError as error:
             row = dict(zip(ACTIONS.columns, found[0], strict=True))
-            _fail(connection, row["id"], row["session_id"], request, error)
+            fail_claim(connection, row["id"], row["session_id"], request, error)
     return None
 
 
-def _fail(
+def fail_claim(
     connection: sqlite3.Connection,
     action: str,
     session: str,
@@ -253,15 +308,46 @@ def _lease_if_free(connection: sqlite3.Connection, session: str, request: ClaimA
         "SELECT status FROM agent_state WHERE session_id = ?", (session,)
     ).fetchone()
     if status is not None and status[0] in LIVE_STATUSES:
-        _lease_session(connection, session, request.owner, request.lease_until)
+        _take_over(connection, session, request)
 
 
-def _lease_session(connection: sqlite3.Connection, session: str, owner: str, until: float) -> None:
+def _take_over(
+    connection: sqlite3.Connection, session: str, request: ClaimAction | AdoptSessions
+) -> AgentState:
+    """Give a session to an owner, or end it: see `protocol.step_losses`. No step of it is under way.
+
+    Raises:
+        StoreError: Its row is damaged.
+    """
+    loss = _find_loss(connection, session, request)
     connection.execute("UPDATE agent_state SET epoch = epoch + 1 WHERE session_id = ?", (session,))
     connection.execute(
-        "INSERT OR REPLACE INTO holds (session_id, owner, lease_until) VALUES (?, ?, ?)",
-        (session, owner, until),
+        "INSERT OR REPLACE INTO holds (session_id, owner, lease_until, route)"
+        " SELECT session_id, ?, ?, route FROM agent_state WHERE session_id = ?",
+        (request.owner, request.lease_until, session),
     )
+    state = mutations.read_session(connection, session)
+    taken = state
+    if loss is not None and is_suspect(state, loss, request.halted_runs, request.present_owners):
+        taken = add_loss(state, replace(loss, is_shared=state.is_sharing))
+    taken = pause_between_steps(taken)
+    if taken is not state:
+        mutations.update_snapshot(connection, taken)
+        taken = mutations.read_session(connection, session)  # which nobody has where it ended
+    return taken
+
+
+def _find_loss(
+    connection: sqlite3.Connection, session: str, request: ClaimAction | AdoptSessions
+) -> StepLoss | None:
+    """How the one who had a session before was lost; None where nobody had it, or handed it over."""
+    hold = connection.execute(
+        "SELECT owner, lease_until, ending FROM holds WHERE session_id = ?", (session,)
+    ).fetchone()
+    if hold is None or hold[2] == _HANDED_OVER:
+        return None
+    owner, lease_until, ending = hold
+    return StepLoss(worker=owner, at=max(0.0, min(lease_until, request.now)), ending=ending)
 
 
 def _refresh_sessions_of(connection: sqlite3.Connection, owner: str) -> None:

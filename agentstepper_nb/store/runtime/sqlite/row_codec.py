@@ -115,7 +115,7 @@ class RowTable(Generic[T]):
             key = row[0] if isinstance(row[0], str) else "?"
             raise StoreError(
                 f"A row of {self.name} ({key}) is damaged: {error}. Repair or delete the "
-                "row with `sqlite3 FILE`, with no Core running."
+                "row with `sqlite3 FILE`, or with `psql`, with no Core running."
             ) from error
 
     def decode_rows(self, rows: Iterable[Sequence[Value]]) -> tuple[T, ...]:
@@ -127,8 +127,8 @@ ACTIONS: Final = RowTable("actions", Action, frozenset({"payload", "metadata"}))
 STATES: Final = RowTable(
     "agent_state",
     AgentState,
-    frozenset({"state", "result", "context", "guidance", "config", "limits"}),
-    frozenset({"step"}),
+    frozenset({"state", "result", "context", "guidance", "config", "limits", "losses", "requires"}),
+    frozenset({"step", "is_sharing", "is_pausing"}),
     frozenset({"owner", "lease_until"}),
 )
 STEPS: Final = RowTable("agent_steps", AgentStep, frozenset({"data", "state", "guidance"}))

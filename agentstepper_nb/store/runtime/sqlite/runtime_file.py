@@ -121,6 +121,8 @@ def _open(path: Path) -> sqlite3.Connection:
         if migrations.read_schema(connection) != migrations.compute_schema(found, _FOLDER):
             raise sqlite3.DatabaseError("its schema is damaged")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        # What is deleted is zeroed where its page is written anyway; free pages leave the file.
+        connection.execute("PRAGMA secure_delete = FAST")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
         database.set_journal_mode(connection, path)
         _migrate(connection, path)
@@ -204,11 +206,18 @@ class RuntimeStoreWriter:
         path: The file, for people; None: in memory.
         durability: `SYNC` answers once a call is synced; `DURABLE` once it is committed, and syncs at
             most 10 ms later; `RELAXED` likewise, and syncs at most half a second later.
+        idle_s: Seconds after the last transaction until the journal is emptied, and until it is synced
+            where that is `RELAXED`.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path | None, durability: Durability
+        self,
+        connection: sqlite3.Connection,
+        path: Path | None,
+        durability: Durability,
+        idle_s: float = IDLE_S,
     ) -> None:
+        self._idle_s = idle_s
         self._connection = connection
         self._path = path or Path(":memory:")
         self._journal = TransactionJournal(connection, self._path)
@@ -309,10 +318,10 @@ class RuntimeStoreWriter:
             for call in calls:
                 self._execute_atomically(call)
         now = time.monotonic()
-        self._checkpoint_at = now + IDLE_S
+        self._checkpoint_at = now + self._idle_s
         if not self._journal.is_synced and self._sync_at is None:
             relaxed = self._durability is Durability.RELAXED
-            self._sync_at = now + (IDLE_S if relaxed else MAX_SYNC_DELAY_S)
+            self._sync_at = now + (self._idle_s if relaxed else MAX_SYNC_DELAY_S)
 
     def _execute_atomically(self, call: _Call) -> None:
         """Do one call, or nothing of it."""
@@ -338,7 +347,7 @@ class RuntimeStoreWriter:
 
     def _checkpoint(self) -> None:
         if not self._journal.checkpoint():  # somebody reads
-            self._checkpoint_at = time.monotonic() + IDLE_S
+            self._checkpoint_at = time.monotonic() + self._idle_s
 
     def _try_maintenance(self, work: Callable[[], object]) -> None:
         """What nobody waits for: where it can't be done now, it is later."""

@@ -11,12 +11,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ....errors import StoreError
-from ....protocol.runtime_store_messages import (
-    RuntimeStoreInfo,
-)
+from ....protocol.runtime_store_messages import PrunedRows, PruneRows, RuntimeStoreInfo
 from ....protocol.store_info import Durability
-from . import mutations, queries, queue
+from ...sqlite.migrations import delete_migration_copies
+from . import (
+    conversations,
+    dead_letters,
+    fleet,
+    mutations,
+    queries,
+    queue,
+    retention,
+    routes,
+)
 from .runtime_file import (
+    IDLE_S,
     RUNTIME_FILE,
     RuntimeStoreWriter,
     Work,
@@ -57,6 +66,7 @@ class SqliteRuntimeStore:
     Args:
         path: The file, whose folder's lock whoever calls holds; None keeps everything in memory.
         durability: When who is answered: see `runtime_file.RuntimeStoreWriter`.
+        idle_s: As there.
 
     Raises:
         NewerStoreError: A newer program wrote the file.
@@ -69,12 +79,15 @@ class SqliteRuntimeStore:
     renew = _writes(queue.renew)
     adopt = _writes(queue.adopt)
     release = _writes(queue.release)
+    retry = _writes(queue.retry)
+    retry_action = _writes(dead_letters.retry_action)
+    discard_action = _writes(dead_letters.discard_action)
     write = _writes(mutations.write)
-    save_conversation = _writes(mutations.save_conversation)
-    join = _writes(mutations.join)
-    leave = _writes(mutations.leave)
+    save_conversation = _writes(conversations.save_conversation)
+    join = _writes(conversations.join)
+    leave = _writes(conversations.leave)
     post = _writes(mutations.post)
-    advance = _writes(mutations.advance)
+    advance = _writes(conversations.advance)
     actions = _reads(queries.find_actions)
     states = _reads(queries.find_states)
     steps = _reads(queries.find_steps)
@@ -83,15 +96,23 @@ class SqliteRuntimeStore:
     participants = _reads(queries.find_participants)
     messages = _reads(queries.find_messages)
     cursor = _reads(queries.find_cursor)
+    changes = _reads(queries.find_changes)
+    loads = _reads(routes.count_loads)
+    fleet = _reads(fleet.read_fleet)
 
-    def __init__(self, path: Path | None, durability: Durability = Durability.DURABLE) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        durability: Durability = Durability.DURABLE,
+        idle_s: float = IDLE_S,
+    ) -> None:
         self._path = path
         connection = open_writer(path)
         self._reader: _Reader | None = None
         try:
             if path is not None:
                 self._reader = _Reader(path)
-            self._writer = RuntimeStoreWriter(connection, path, durability)
+            self._writer = RuntimeStoreWriter(connection, path, durability, idle_s)
         except BaseException as error:
             if self._reader is not None:
                 self._reader.close()
@@ -99,6 +120,13 @@ class SqliteRuntimeStore:
             if path is not None and isinstance(error, sqlite3.Error):
                 raise make_store_error(path, error) from error
             raise
+
+    async def prune(self, request: PruneRows) -> PrunedRows:
+        """Delete what is kept long enough: see `RuntimeStore.prune`."""
+        pruned = await self._writer.call(lambda connection: retention.prune(connection, request))
+        if self._path is not None and pruned != PrunedRows():
+            await asyncio.to_thread(delete_migration_copies, self._path)
+        return pruned
 
     async def info(self) -> RuntimeStoreInfo:
         """Where it keeps, and how much is open."""

@@ -189,7 +189,7 @@ export function Failure({ failure, traceback, onReplace }: FailureProps) {
 const ANSWERS: Partial<Record<NonNullable<TimelineRow["answer"]>, string>> = {
   skip: "Skipped: the agent was given a result instead.",
   deny: "Denied: the agent received the refusal in place of a result.",
-  raise: "An error was raised in the agent here.",
+  raise: "A person raised an exception in the agent here.",
   stop: "The agent was stopped here.",
   withdrawn: "Withdrawn: the agent no longer waited for an answer.",
 };

@@ -1,6 +1,7 @@
 /** The list of runs, newest first: choose, rename, delete. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { StartButton } from "../../again/lazy";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
@@ -26,7 +27,7 @@ export function RunList({ model, onClose }: ListProps) {
   const box = useRef<HTMLDivElement>(null);
   const all = model.runs.value;
   const found = matching(all, filter);
-  const shown = found.slice(0, MOST);
+  const shown = asTree(found.slice(0, MOST));
   useLayoutEffect(() => {
     const current = box.current?.querySelector<HTMLElement>('[aria-current="true"]');
     if (current) current.focus();
@@ -54,8 +55,8 @@ export function RunList({ model, onClose }: ListProps) {
         />
       )}
       <ul class="as-Scroll">
-        {shown.map((run) => (
-          <RunItem key={run.id} model={model} run={run} onClose={onClose} />
+        {shown.map(({ run, depth }) => (
+          <RunItem key={run.id} model={model} run={run} depth={depth} onClose={onClose} />
         ))}
       </ul>
       {found.length === 0 && <p class="as-Popover-note">No run is called so.</p>}
@@ -70,6 +71,50 @@ function matching(runs: readonly Run[], filter: string): Run[] {
   const wanted = filter.trim().toLowerCase();
   const found = runs.filter(({ name }) => name.toLowerCase().includes(wanted));
   return found.reverse();
+}
+
+/** A run in the list, so many runs below the one that stands alone. */
+interface Placed {
+  run: Run;
+  depth: number;
+}
+
+/** Deeper ones stand no further to the right. */
+const DEEPEST = 4;
+
+/** Runs with those below them that were started again from them, each newest first. */
+export function asTree(runs: readonly Run[]): Placed[] {
+  const ids = new Set(runs.map(({ id }) => id));
+  const below = new Map<string, Run[]>();
+  for (const run of runs) {
+    const parent = parentIn(run, ids);
+    below.set(parent, [...(below.get(parent) ?? []), run]);
+  }
+  const placed: Placed[] = [];
+  const seen = new Set<string>();
+  const place = (parent: string, depth: number) => {
+    for (const run of below.get(parent) ?? []) {
+      if (seen.has(run.id)) continue; // an import may say anything
+      seen.add(run.id);
+      placed.push({ run, depth: Math.min(depth, DEEPEST) });
+      place(run.id, depth + 1);
+    }
+  };
+  place("", 0);
+  for (const run of runs) if (!seen.has(run.id)) placed.push({ run, depth: 0 });
+  return placed;
+}
+
+function parentIn({ id, forked_from }: Run, ids: ReadonlySet<string>): string {
+  const parent = forked_from?.run ?? "";
+  return parent !== id && ids.has(parent) ? parent : "";
+}
+
+/** How a run was started again, in words; "" where it wasn't. */
+export function originWords({ forked_from }: Run): string {
+  if (!forked_from) return "";
+  if (forked_from.row) return `fork at row ${forked_from.row}`;
+  return forked_from.is_live ? "run again" : "replay";
 }
 
 /** Up and Down go from run to run, Esc closes. */
@@ -94,6 +139,8 @@ function onKeyDown(event: KeyboardEvent, box: HTMLElement | null, close: () => v
 interface ItemProps {
   model: Debugger;
   run: Run;
+  /** How many runs it stands below. */
+  depth?: number;
   onClose(): void;
 }
 
@@ -111,7 +158,7 @@ export function RunItem(props: ItemProps) {
     left.current = false;
   }, [mode]);
   return (
-    <li ref={item} class="as-RunItem">
+    <li ref={item} class="as-RunItem" style={{ "--as-depth": props.depth ?? 0 }}>
       {mode === "shown" && (
         <Shown
           {...props}
@@ -135,6 +182,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
   const status = runStatus(run);
   const { words, detail } = status;
   const name = escapeInvisible(run.name);
+  const origin = originWords(run);
   const current = model.run.value?.id === run.id;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "F2" && model.control.value) props.onRename();
@@ -159,12 +207,14 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
       >
         <StateMark status={status} />
         <span class="as-Ellipsis">{name}</span>
+        {origin && <span class="as-RunItem-origin as-Small">{origin}</span>}
         <span class="as-Muted as-Small">{words.replace("…", "")}</span>
         <span class="as-Spring" />
         <span class="as-RunItem-when as-Muted as-Small">{formatDate(run.started_at)}</span>
       </button>
       {model.control.value && (
         <span class="as-RunItem-acts">
+          <StartButton model={model} run={run} hint={`Run ${name} again`} onStarted={onClose} />
           <Button icon="pencil" hint={`Rename ${name} (F2)`} onClick={props.onRename} />
           <Button
             icon="trash"

@@ -1,12 +1,13 @@
 /** Whose a row is: its lane as a bar beside the number, its agent in words, and the filter by agents. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import { type Lane, laneText, MAIN_LANE } from "../../model/lanes";
-import { Button } from "../button";
 import { escapeInvisible } from "../format";
 import { cx, useOutsidePress } from "../hooks";
+import { lazy } from "../lazy";
+import type { LaneListProps } from "./lane_list";
 
 /** Rows of one lane have it in one place, so that those of two that run together can be followed. */
 export function LaneBar({ hue }: { hue: number }) {
@@ -42,13 +43,13 @@ function Chip({ lane, node }: LabelProps & { lane: Lane }) {
   const words = [laneText(lane), node && `at node ${node}`].filter(Boolean).join(", ");
   return (
     <span class={`as-Lane as-mod-hue${lane.hue}`} title={escapeInvisible(words)}>
-      <Title {...lane} />
+      <LaneTitle {...lane} />
     </span>
   );
 }
 
 /** Where there is little room for a name, the number stays. */
-function Title({ name, number }: Pick<Lane, "name" | "number">) {
+export function LaneTitle({ name, number }: Pick<Lane, "name" | "number">) {
   return (
     <>
       <span class="as-Ellipsis">{escapeInvisible(name)}</span>
@@ -56,6 +57,8 @@ function Title({ name, number }: Pick<Lane, "name" | "number">) {
     </>
   );
 }
+
+export const LaneList = lazy<LaneListProps>(async () => (await import("./lane_list")).LaneList);
 
 // ---- Which agents are shown: a button, and under it a list to choose from.
 
@@ -86,7 +89,7 @@ export function LaneFilter({ model }: { model: Debugger }) {
         <Icon name="agent" />
         {chosen.length > 0 && (
           <span class="as-LaneFilter-words">
-            {one ? <Title {...one} /> : <span class="as-Ellipsis">{words}</span>}
+            {one ? <LaneTitle {...one} /> : <span class="as-Ellipsis">{words}</span>}
           </span>
         )}
       </button>
@@ -95,88 +98,7 @@ export function LaneFilter({ model }: { model: Debugger }) {
   );
 }
 
-const MAIN_TEXT = "main program";
+export const MAIN_TEXT = "main program";
 
 const chosenText = (chosen: readonly string[]): string =>
   chosen.length === 1 ? MAIN_TEXT : `${chosen.length} agents`;
-
-interface ListProps {
-  model: Debugger;
-  lanes: readonly Lane[];
-  onClose(): void;
-}
-
-function LaneList({ model, lanes, onClose }: ListProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const fields = () => [...(box.current?.querySelectorAll<HTMLElement>("input") ?? [])];
-  useLayoutEffect(() => {
-    fields().at(0)?.focus();
-  }, []);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = STEPS[event.key];
-    const all = fields();
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    if (event.key === "Escape" || (event.key === "Enter" && at >= 0)) onClose();
-    else if (step !== undefined) all[(at + step + all.length) % all.length]?.focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  return (
-    <div
-      ref={box}
-      class="as-LaneList"
-      role="dialog"
-      aria-label="Agents shown"
-      onKeyDown={onKeyDown}
-    >
-      <ul class="as-Scroll">
-        <LaneItem model={model} lane={{ key: MAIN_LANE, name: MAIN_TEXT, number: 1 }} />
-        {lanes.map((lane) => (
-          <LaneItem key={lane.key} model={model} lane={lane} />
-        ))}
-      </ul>
-      <p class="as-LaneList-end">
-        <span class="as-Muted">Halts are always shown.</span>
-        <Button
-          hint="Show the events of all agents"
-          disabledReason={model.shownLanes.value.length === 0 ? "All agents are shown" : null}
-          onClick={() => {
-            model.shownLanes.value = [];
-          }}
-        >
-          Show all
-        </Button>
-      </p>
-    </div>
-  );
-}
-
-const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
-
-interface ItemProps {
-  model: Debugger;
-  lane: Pick<Lane, "key" | "name" | "number"> & Partial<Lane>;
-}
-
-function LaneItem({ model, lane }: ItemProps) {
-  const { key, parent, hue } = lane;
-  return (
-    <li>
-      <label class="as-LaneItem">
-        <input
-          type="checkbox"
-          checked={model.shownLanes.value.includes(key)}
-          onChange={() => model.toggleLane(key)}
-        />
-        <i class={cx("as-LaneSwatch", hue !== undefined && `as-mod-hue${hue}`)} />
-        <span class="as-LaneItem-title">
-          <Title {...lane} />
-        </span>{" "}
-        {parent && (
-          <span class="as-Muted as-Small as-Ellipsis">{`in ${escapeInvisible(parent)}`}</span>
-        )}
-      </label>
-    </li>
-  );
-}

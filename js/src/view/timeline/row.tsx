@@ -4,6 +4,7 @@ import { Icon } from "../../icons/icon";
 import type { Breakpoints } from "../../model/breakpoints";
 import type { Lane } from "../../model/lanes";
 import type { TimelineRow } from "../../model/model";
+import { EffectBadge, hasEffectBadge, Said } from "../../overview/row_marks";
 import type { Actor } from "../../protocol/types.gen";
 import { formatTokenCount, usageText } from "../figures";
 import {
@@ -15,51 +16,10 @@ import {
   formatDuration,
 } from "../format";
 import { cx } from "../hooks";
+import { longLocation, shortLocation } from "../location";
+import { RunToHere } from "../step_buttons";
 import { AgentLabel, LaneBar } from "./lane";
-
-// ---- What breakpoints made of a row: that one halted there, that it was only logged, or that its
-// condition failed.
-
-interface BreakpointMarkProps {
-  row: TimelineRow;
-  breakpoints: Breakpoints;
-}
-
-const hasBreakpointMark = ({ stops: breakpoints, stop_error }: TimelineRow): boolean =>
-  breakpoints.length > 0 || stop_error !== null;
-
-function BreakpointMarks({ row, breakpoints }: BreakpointMarkProps) {
-  return (
-    <>
-      {row.stops.length > 0 && <HitMark ids={row.stops} breakpoints={breakpoints} />}
-      {row.stop_error !== null && (
-        <span
-          class="as-Bad"
-          role="img"
-          aria-label="a breakpoint’s condition failed"
-          title={`A breakpoint’s condition failed here: ${escapeInvisible(row.stop_error)}`}
-        >
-          <Icon name="warn" small />
-        </span>
-      )}
-    </>
-  );
-}
-
-function HitMark({ ids, breakpoints }: { ids: readonly string[]; breakpoints: Breakpoints }) {
-  const logged = breakpoints.areLogOnly(ids);
-  const noun = ids.length === 1 ? "breakpoint" : "breakpoints";
-  return (
-    <span
-      class={logged ? "as-Muted" : "as-You"}
-      role="img"
-      aria-label={logged ? "logged by a breakpoint" : "hit by a breakpoint"}
-      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${breakpoints.describe(ids)}`}
-    >
-      <Icon name={logged ? "system" : "halted"} small />
-    </span>
-  );
-}
+import { BreakpointMarks, hasBreakpointMark, isAnsweredOtherwise, Marks } from "./row_marks";
 
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;
@@ -111,7 +71,15 @@ interface RowLineProps extends RowPositionProps {
   onSelect(): void;
   /** Begins a breakpoint like this row; absent where this login may set none. */
   onAddBreakpoint: (() => void) | null;
+  /** Runs to the next halt point like this row; absent where that is impossible. */
+  onRunTo: (() => void) | null;
   onFold(open: boolean): void;
+}
+
+/** What a row's summary says where it is pointed at. */
+function titleOf({ said, location }: TimelineRow, summary: string): string {
+  const lines = [said && escapeInvisible(said), summary, location && longLocation(location)];
+  return lines.filter(Boolean).join("\n");
 }
 
 export function RowLine(props: RowLineProps) {
@@ -127,6 +95,7 @@ export function RowLine(props: RowLineProps) {
     onSelect,
     onFold,
     onAddBreakpoint,
+    onRunTo,
     ...place
   } = props;
   const summary = escapeInvisible(row.summary);
@@ -135,9 +104,12 @@ export function RowLine(props: RowLineProps) {
     row.approval ||
     row.answer === "deny" ||
     row.answer === "stop" ||
+    isAnsweredOtherwise(row) ||
     row.outcome === "error" ||
     hasBreakpointMark(row) ||
+    hasEffectBadge(row) ||
     note !== "" ||
+    row.location !== undefined ||
     files > 0;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
@@ -160,13 +132,18 @@ export function RowLine(props: RowLineProps) {
         {lane && <LaneBar hue={lane.hue} />}
       </span>
       <Actors row={row} />
-      <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
+      <span class="as-Row-what as-Ellipsis" role="gridcell" title={titleOf(row, summary)}>
         <AgentLabel lane={lane} node={row.label?.node ?? null} />
+        <Said row={row} />
         <Summary row={row} summary={row.approval ? summary.replace(ASKS, "") : summary} />
       </span>
       <span class="as-Row-marks" role="gridcell">
+        <EffectBadge row={row} />
+        {row.location && (
+          <span class="as-Muted as-Row-where as-x-wide">{shortLocation(row.location)}</span>
+        )}
         <BreakpointMarks row={row} breakpoints={breakpoints} />
-        <Marks row={row} />
+        <Marks row={row} breakpoints={breakpoints} />
         {note && (
           <span class="as-Muted" role="img" aria-label={`note: ${noted(note)}`} title={noted(note)}>
             <Icon name="note" small />
@@ -178,6 +155,7 @@ export function RowLine(props: RowLineProps) {
         {onAddBreakpoint && row.side && (
           <AddBreakpoint row={row} onAddBreakpoint={onAddBreakpoint} />
         )}
+        {onRunTo && <RunToHere seq={row.seq} onRunTo={onRunTo} />}
       </Figure>
     </div>
   );
@@ -291,60 +269,12 @@ function AnswerMark({ tool, text }: { tool: string; text: string }) {
   );
 }
 
-/** What each mark says, to who can't see it. */
-function Marks({ row }: { row: TimelineRow }) {
-  return (
-    <>
-      {row.edited && (
-        <span class="as-You" role="img" aria-label="edited" title="Edited by a person">
-          <Icon name="pencil" small />
-        </span>
-      )}
-      {(row.approval || row.answer === "deny") && <Decision row={row} />}
-      {row.answer === "stop" && (
-        <span class="as-Muted" role="img" aria-label="stopped" title="Stopped here">
-          <Icon name="stop" small />
-        </span>
-      )}
-      {row.outcome === "error" && (
-        <span class="as-Bad" role="img" aria-label="failed" title={failure(row)}>
-          <Icon name="cross" small />
-        </span>
-      )}
-    </>
-  );
-}
-
-/** What is asked of a person here, or what they said. */
-function Decision({ row: { pending, answer, reason } }: { row: TimelineRow }) {
-  if (pending) {
-    return (
-      <span class="as-You" role="img" aria-label="asks for approval" title="Asks for approval">
-        <Icon name="shield" small />
-        <span class="as-x-wide">Approval</span>
-      </span>
-    );
-  }
-  const denied = answer === "deny";
-  const words = denied ? `denied${reason ? `: ${escapeInvisible(reason)}` : ""}` : "approved";
-  if (!denied && answer !== "resume") return null;
-  return (
-    <span class={denied ? "as-Bad" : "as-Muted"} role="img" aria-label={words} title={words}>
-      <Icon name={denied ? "cross" : "check"} small />
-    </span>
-  );
-}
-
 /** A note as a tooltip: the beginning of a long one. */
 function noted(note: string): string {
   return escapeInvisible(note.length > MOST_NOTE ? `${note.slice(0, MOST_NOTE)}…` : note);
 }
 
 const MOST_NOTE = 300;
-
-function failure({ failure }: TimelineRow): string {
-  return failure ? `${failure.type}: ${failure.message}` : "Failed";
-}
 
 interface FigureProps extends Pick<RowLineProps, "row" | "asked"> {
   children: ComponentChildren;

@@ -3,11 +3,13 @@ import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ChangeLetter, Diffstat } from "../../changes/change_badges";
 import { addBreakpointLike } from "../../model/breakpoints";
+import { isUsable } from "../../model/controls";
 import type { Debugger } from "../../model/debugger";
 import { nextFrame } from "../../model/inbox";
 import type { Lane } from "../../model/lanes";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
+import { goalLike } from "../../model/steps";
 import { lineIndexForKey, pageOf } from "../focus";
 import { escapeInvisible, formatCount } from "../format";
 import { LaneBar } from "./lane";
@@ -34,7 +36,7 @@ export function Rows({ model, lines }: RowsProps) {
   const selected = lines.at(at)?.id ?? null;
   const active = Math.max(pendingSeq(model, lines) ?? at, 0);
   const sticks = model.isAtEnd.value;
-  useFollowEnd(scroller, sticks, lines.count);
+  useFollowEnd(scroller, sticks, lines.count, at);
   const indexes = useVirtual({ scroller, count: lines.count, active });
   useVisibleRows(model, lines, indexes);
   const stay = useLineAnchor(scroller, { lines, at, moves: sticks });
@@ -129,6 +131,7 @@ export function Rows({ model, lines }: RowsProps) {
               onAddBreakpoint={
                 model.control.value ? () => addBreakpointLike(model, line.row) : null
               }
+              onRunTo={runTo(model, line.row)}
               open={!model.foldedRows.value.has(line.id)}
               {...place}
               onSelect={select}
@@ -139,6 +142,13 @@ export function Rows({ model, lines }: RowsProps) {
       </div>
     </div>
   );
+}
+
+/** Runs to the next halt point like a row; null where that is impossible. */
+function runTo(model: Debugger, row: TimelineRow): (() => void) | null {
+  const goal = goalLike(row);
+  if (!goal || !isUsable(model.controlStates.value.to)) return null;
+  return () => void model.step(goal);
 }
 
 type RowLineOf = Extract<Line, { kind: "row" }>;

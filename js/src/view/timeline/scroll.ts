@@ -13,6 +13,8 @@ export interface Scroller {
   scrollToRow(index: number): void;
   /** Where a row isn't in sight, scroll so that it stands amid others. */
   scrollToMiddle(index: number): void;
+  /** Keep a row in sight that was there before the list lost height. */
+  keepInSight(index: number): void;
   /** Scroll along with lines that came or went further up. */
   shiftBy(lines: number): void;
   /** The line at the upper edge, and whether one is in sight. */
@@ -31,6 +33,7 @@ export function useScroller(): Scroller {
 function makeScroller(): Scroller {
   let element: HTMLElement | null = null;
   let last = 0;
+  let before = 0; // the height it had
   const put = (top: number) => {
     if (!element) return;
     element.scrollTop = top;
@@ -66,6 +69,13 @@ function makeScroller(): Scroller {
       if (top >= scrollTop && top + ROW_HEIGHT_PX <= scrollTop + clientHeight) return;
       put(Math.max(0, index - Math.floor(clientHeight / ROW_HEIGHT_PX / 2)) * ROW_HEIGHT_PX);
     },
+    keepInSight(index) {
+      const { scrollTop = 0, clientHeight: height = 0 } = element ?? {};
+      const top = index * ROW_HEIGHT_PX;
+      if (height && height < before && top >= scrollTop && top < scrollTop + before)
+        this.scrollToRow(index);
+      before = height || before; // a hidden list has none
+    },
     shiftBy(lines) {
       if (element && lines !== 0) put(element.scrollTop + lines * ROW_HEIGHT_PX);
     },
@@ -89,15 +99,24 @@ function makeScroller(): Scroller {
   };
 }
 
-/** Hold the timeline at its end while it sticks there, whatever comes or changes size. */
-export function useFollowEnd(scroller: Scroller, follows: boolean, count: number): void {
+/** Hold the timeline at its end while it sticks there, whatever comes or changes size; else its selected row. */
+export function useFollowEnd(
+  scroller: Scroller,
+  follows: boolean,
+  count: number,
+  selected: number,
+): void {
+  const at = useRef(selected);
+  at.current = selected;
   useLayoutEffect(() => {
     if (follows) scroller.scrollToEnd();
   }, [follows, count]);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (!follows || !element) return;
-    const observer = new ResizeObserver(() => scroller.scrollToEnd());
+    if (!element) return;
+    const observer = new ResizeObserver(() =>
+      follows ? scroller.scrollToEnd() : scroller.keepInSight(at.current),
+    );
     observer.observe(element);
     return () => observer.disconnect();
   }, [follows]);

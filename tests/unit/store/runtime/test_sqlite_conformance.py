@@ -47,6 +47,7 @@ class TestDurable(OnDisk):
     pass
 
 
+@pytest.mark.soak  # the same tables and statements, and a call waits for the disk
 class TestSynced(OnDisk):
     durability = Durability.SYNC
     random_schedules = 1

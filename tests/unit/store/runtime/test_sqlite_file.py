@@ -14,13 +14,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
-from agentstepper_nb.protocol.runtime import ActionStatus
+from agentstepper_nb.protocol.runtime import ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
     AdoptSessions,
     EnqueueActions,
+    PruneRows,
     StateQuery,
 )
 from agentstepper_nb.protocol.store_info import Durability
@@ -32,8 +34,11 @@ from agentstepper_nb.store.runtime.conformance.base_suite import (
     create_session,
     enqueue_actions,
     make_action,
+    make_completion,
+    make_step,
     read_action_ids,
     read_snapshot,
+    write_session,
 )
 from agentstepper_nb.store.runtime.sqlite import (
     SqliteRuntimeStore,
@@ -119,10 +124,9 @@ async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durabili
 
 @pytest.mark.parametrize("durability", Durability)
 async def test_all_is_synced_soon_whoever_goes_on_writing(
-    path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
+    path: Path, durability: Durability
 ) -> None:
-    monkeypatch.setattr(runtime_file, "IDLE_S", 0.01)
-    store = open_runtime_store(path.parent, durability)
+    store = SqliteRuntimeStore(path, durability, idle_s=0.01)
     await begin_session(store)
     number = 0
     while number == 0 or not store._writer._journal.is_synced:
@@ -146,6 +150,18 @@ async def test_a_newer_one_is_refused_by_name(path: Path) -> None:
     assert str(refused.value).startswith(f"{path} was written by a newer agentstepper_nb")
     assert f"reads versions up to {runtime_file.VERSION}." in str(refused.value)
     assert path.read_bytes() == before
+    assert aside(path) == []
+
+
+async def test_a_store_from_before_sessions_were_pausing_opens(path: Path) -> None:
+    await fill(path)
+    with closing(database.connect(path, "rw")) as connection:
+        connection.execute("ALTER TABLE agent_state DROP COLUMN is_pausing")
+        migrations.write_version(connection, 7, runtime_file.APPLICATION_ID)
+    store = open_runtime_store(path.parent)
+    state = await read_snapshot(store)
+    assert (state.session_id, state.is_pausing) == ("s", False)
+    await store.close()
     assert aside(path) == []
 
 
@@ -336,3 +352,34 @@ def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
     )
     assert found.returncode == 0, found.stderr
     assert int(found.stdout) > 10
+
+
+# ---- retention -------------------------------------------------------------------------------------
+
+
+async def test_no_byte_of_what_was_deleted_is_left(path: Path) -> None:
+    secret = "the tea is poisoned "
+    store = open_runtime_store(path.parent)
+    for id in ("gone", "kept"):
+        state = await begin_session(store, id, config={"topic": secret * 500 + id})
+        await enqueue_actions(store, make_action(f"hear {id}", id, payload={"text": secret + id}))
+        assert await claim_action_id(store) == f"hear {id}"
+        # The snapshot is written over: what stood there before isn't left, either.
+        for text in (secret * 3000, secret * 10, "short"):
+            state = replace(state, state={"text": text + id})
+            await write_session(store, id, state=state, steps=())
+        if id == "gone":
+            state = replace(state, status=SessionStatus.DONE, owner=None, lease_until=None)
+        done = make_completion(f"hear {id}")
+        steps = tuple(make_step(id, n, text=f"{secret}{id} {n}") for n in range(40))
+        await write_session(store, id, state=state, steps=steps, finished=(done,))
+    copy = path.with_name(f"{path.name}.before-9")
+    copy.write_bytes(f"{secret}gone".encode())
+    pruned = await store.prune(PruneRows(before=START_TIME + 1e6, limit=7))
+    while pruned.has_more:
+        pruned = await store.prune(PruneRows(before=START_TIME + 1e6, limit=7))
+    await store.close()
+    kept = b"".join(each.read_bytes() for each in path.parent.iterdir())
+    assert f"{secret}kept".encode() in kept
+    assert f"{secret}gone".encode() not in kept
+    assert not copy.exists()

@@ -13,6 +13,7 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
 )
 from agentstepper_nb.store.search import SearchService
+from agentstepper_nb.store.search.service import SEARCH_TIMEOUT_S
 
 Open = Callable[..., SearchService]
 
@@ -37,8 +38,13 @@ def records(run: str, text: str = "needle") -> list[Any]:
     return [RunStarted(run=whole.run), HaltPointSaved(halt_point=whole.halt_points[0])]
 
 
-def search_ids(index: SearchService, query: str = "needle", run: str | None = None) -> list[str]:
-    return [hit.run for hit in asyncio.run(index.search(query, run))]
+def search_ids(
+    index: SearchService,
+    query: str = "needle",
+    run: str | None = None,
+    timeout_s: float = SEARCH_TIMEOUT_S,
+) -> list[str]:
+    return [hit.run for hit in asyncio.run(index.search(query, run, timeout_s=timeout_s))]
 
 
 class RunSource:

@@ -19,7 +19,6 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
 )
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
-from agentstepper_nb.store.search import service
 from tests.unit.store.search.indexed_runs import Open, RunSource, history, records, search_ids
 
 # ---- following --------------------------------------------------------------------------------------
@@ -168,8 +167,7 @@ def test_bytes_of_a_deleted_run_are_gone_at_the_end(open: Open, path: Path) -> N
         assert b"wiebelkuchen" not in file.read_bytes().lower()
 
 
-def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_SEARCH_TIMEOUT_S", 0.01)
+def test_a_long_wait_ends_with_an_answer(open: Open) -> None:
     waiting = threading.Event()
 
     begun = threading.Event()
@@ -184,9 +182,8 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
     begun.wait(60)
     try:
         with pytest.raises(CommandError, match="2 runs are still missing") as error:
-            search_ids(index)
+            search_ids(index, timeout_s=0.01)
     finally:
         waiting.set()
     assert error.value.code == "cannot_search"
-    monkeypatch.setattr(service, "_SEARCH_TIMEOUT_S", 60)
-    assert search_ids(index) == ["b", "a"]
+    assert search_ids(index, timeout_s=60) == ["b", "a"]

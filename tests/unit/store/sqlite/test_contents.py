@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.errors import DamagedRunError
 from agentstepper_nb.protocol.segments import MIN_SPLIT_BYTES, split_content
-from agentstepper_nb.store.sqlite import contents, migrations
-from agentstepper_nb.store.sqlite.contents import ContentReader, ContentWriter
+from agentstepper_nb.store.sqlite import migrations
+from agentstepper_nb.store.sqlite.contents import MAX_KNOWN_NODES, ContentReader, ContentWriter
 from agentstepper_nb.store.sqlite.row_codec import decode_text as lenient
 
 json_values = st.recursive(
@@ -54,9 +54,9 @@ def tables() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def writer(connection: sqlite3.Connection) -> ContentWriter:
+def writer(connection: sqlite3.Connection, max_known_nodes: int = MAX_KNOWN_NODES) -> ContentWriter:
     counts = {"blobs": count(1), "nodes": count(1)}
-    return ContentWriter(connection, lambda table: next(counts[table]))
+    return ContentWriter(connection, lambda table: next(counts[table]), max_known_nodes)
 
 
 def rows(connection: sqlite3.Connection, table: str) -> int:
@@ -141,11 +141,8 @@ def test_a_list_of_numbers_is_one_piece_and_a_long_one_of_texts_has_few() -> Non
     assert len(split_content(json.dumps(["a piece of 20 bytes"] * 50_000).encode())) < 10_000
 
 
-def test_the_writer_remembers_the_latest_nodes(
-    tables: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contents, "_MAX_KNOWN_NODES", 8)
-    keeps = writer(tables)
+def test_the_writer_remembers_the_latest_nodes(tables: sqlite3.Connection) -> None:
+    keeps = writer(tables, max_known_nodes=8)
     text = json.dumps([f"{number} " * 300 for number in range(30)])
     node = keeps.put(1, "run", text)
     assert len(keeps._known) <= 8

@@ -21,9 +21,9 @@ from agentstepper_nb.protocol.records import (
 )
 from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
+from agentstepper_nb.store.sqlite.writer import WriterLimits
 from tests.helpers.growing_agent import append_growing_run, folder_size_bytes
 from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import append_records, make_full_run
@@ -33,9 +33,8 @@ async def test_of_a_deleted_run_no_byte_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emptied = threading.Event()
-    monkeypatch.setattr(writer, "IDLE_S", 0.05)
     monkeypatch.setattr(TransactionCounters, "clear", _then(TransactionCounters.clear, emptied.set))
-    store = open_store(tmp_path)
+    store = SqliteStore(tmp_path, limits=WriterLimits(idle_s=0.05))
     stage = make_full_run(text="Xyzzyverysecret")
     stage.finish()
     other = make_full_run("other", "plain")

@@ -21,9 +21,9 @@ from agentstepper_nb.protocol.records import (
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
+from agentstepper_nb.store.sqlite.writer import WriterLimits
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import append_records, make_full_run
@@ -128,10 +128,8 @@ async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_p
     store.close()
 
 
-async def test_trouble_is_told_on_the_loop(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "RETRY_S", 0.001)
+async def test_trouble_is_told_on_the_loop(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, limits=WriterLimits(retry_s=0.001))
     await append_records(store, make_full_run().records)
     connection = store._writer._journal._connection
     ((pages,),) = connection.execute("PRAGMA page_count")
@@ -160,6 +158,7 @@ async def test_trouble_is_told_on_the_loop(
     assert [each.trouble is None for each in troubles] == [False, True]  # not with each try again
     assert (await store.history("run")).events[-1] == event
     assert done == ["kept"]
+    store.close()
 
 
 async def test_what_comes_after_the_end_is_not_lost_in_silence(

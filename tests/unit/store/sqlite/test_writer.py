@@ -6,8 +6,11 @@ import random
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +23,17 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
 )
 from agentstepper_nb.protocol.store_info import Durability
-from agentstepper_nb.store.sqlite import database, writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import TransactionChanges
-from agentstepper_nb.store.sqlite.writer import AppendRequest, StoreWriter, WriterCallbacks
+from agentstepper_nb.store.sqlite.writer import (
+    DEFAULT_WRITER_LIMITS,
+    AppendRequest,
+    Callback,
+    StoreWriter,
+    WriterCallbacks,
+    WriterLimits,
+)
 
 #: What a trace shows that is of interest here.
 SHOWN = {
@@ -37,7 +46,9 @@ SHOWN = {
 class WriterHarness:
     """A writer, and what became of what it was given, in order."""
 
-    def __init__(self, folder: Path, durability: Durability) -> None:
+    def __init__(
+        self, folder: Path, durability: Durability, limits: WriterLimits = DEFAULT_WRITER_LIMITS
+    ) -> None:
         self.path = folder / STORE_FILE
         self.events: list[str] = []
         self.troubles: list[str | None] = []
@@ -57,7 +68,7 @@ class WriterHarness:
             on_close=lambda: None,
         )
         self._hold.set()
-        self.writer = StoreWriter(self.connection, self.path, durability, ears)
+        self.writer = StoreWriter(self.connection, self.path, durability, ears, limits)
         self.settle()
 
     def write(self, name: str, records: list[Record], *, durable: bool = False) -> None:
@@ -103,7 +114,7 @@ class WriterHarness:
         self._held.set()
         self._hold.wait()
 
-    def _run_callbacks(self, calls: list[writer.Callback]) -> None:
+    def _run_callbacks(self, calls: list[Callback]) -> None:
         for call in calls:
             call()
 
@@ -117,12 +128,26 @@ class WriterHarness:
         self.in_trouble(trouble)
 
 
+OpenWriter = Callable[..., WriterHarness]
+
+
 @pytest.fixture
-def manual_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriterHarness]:
-    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 3600.0)  # nothing happens by itself
-    manual_writer = WriterHarness(tmp_path, Durability.DURABLE)
-    yield manual_writer
-    manual_writer.writer.close()
+def open_harness(tmp_path: Path) -> Iterator[OpenWriter]:
+    """Opens a writer by which nothing is synced of itself, unless the limits say so."""
+    with ExitStack() as stack:
+
+        def open_harness(**limits: Any) -> WriterHarness:
+            chosen = replace(WriterLimits(sync_delay_s=3600.0), **limits)
+            harness = WriterHarness(tmp_path, Durability.DURABLE, chosen)
+            stack.callback(harness.writer.close)
+            return harness
+
+        yield open_harness
+
+
+@pytest.fixture
+def manual_writer(open_harness: OpenWriter) -> WriterHarness:
+    return open_harness()
 
 
 def run(id: str) -> Record:
@@ -147,10 +172,8 @@ def test_all_that_waits_is_one_transaction(manual_writer: WriterHarness) -> None
     assert since[: since.index("d")].count("commit") == 1
 
 
-def test_what_is_recorded_is_synced_soon_after(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
+def test_what_is_recorded_is_synced_soon_after(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(sync_delay_s=0.01)
     manual_writer.events.clear()
     manual_writer.write("one", [run("one")])
     manual_writer.settle(durable=False)
@@ -191,10 +214,8 @@ def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None
     manual_writer.writer.close()
 
 
-def test_an_event_shares_the_transaction_of_its_breakpoint(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "BATCH_WINDOW_S", 3600.0)
+def test_an_event_shares_the_transaction_of_its_breakpoint(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(batch_window_s=3600.0)
     manual_writer.write("run", [run("run")])
     manual_writer.settle()
     manual_writer.events.clear()
@@ -215,10 +236,8 @@ def test_a_lonely_event_waits_shortly(manual_writer: WriterHarness) -> None:
     assert done.wait(20)
 
 
-def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
+def test_what_nobody_waits_for_is_gathered_and_synced_at_once(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(sync_delay_s=0.01)
     manual_writer.events.clear()
     on_synced = threading.Event()
     manual_writer.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
@@ -242,30 +261,23 @@ def test_what_waits_for_nothing_is_told_without_a_transaction(manual_writer: Wri
     assert [said for said in manual_writer.events if "synced" not in said] == ["one", "two"]
 
 
-def test_the_journal_is_emptied_when_nothing_comes(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "IDLE_S", 0.001)
+def test_the_journal_is_emptied_when_nothing_comes(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(idle_s=0.001)
     manual_writer.write("one", [run("one")])
     assert manual_writer.emptied.wait(20)
     assert set(manual_writer.sizes) == {0}
 
 
-def test_a_large_journal_is_emptied_at_once(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "IDLE_S", 3600.0)
-    monkeypatch.setattr(database, "LARGE_JOURNAL_BYTES", 1 << 16)
+def test_a_large_journal_is_emptied_at_once(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(idle_s=3600.0, large_journal_bytes=1 << 16)
     manual_writer.write(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
     assert manual_writer.emptied.wait(20)
 
 
-def test_who_reads_only_delays_that(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "IDLE_S", 0.001)
+def test_who_reads_only_delays_that(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(idle_s=0.001)
     reader = sqlite3.connect(manual_writer.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM runs").fetchone()
@@ -283,10 +295,8 @@ def fill(manual_writer: WriterHarness) -> None:
     manual_writer.connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(
-    manual_writer: WriterHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "RETRY_S", 0.001)
+def test_a_full_disk_is_told_and_nothing_is_lost(open_harness: OpenWriter) -> None:
+    manual_writer = open_harness(retry_s=0.001)
     manual_writer.write("run", [run("run")])
     manual_writer.settle()
     fill(manual_writer)

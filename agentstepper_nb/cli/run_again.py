@@ -1,0 +1,139 @@
+"""`agentstepper run --fork` and `--replay`: the command of a recorded run, started again."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.start_methods import explain_no_command
+from ..discover import CoreEndpoint
+from ..errors import CommandError
+from ..history import StoredRun, load_run
+from ..history.runs_folder import find_folder_of_core
+from ..protocol.start_methods import CommandStart
+from ..replay import load_recording, prepare_workspace
+from ..replay.agent_runs import find_fork_point
+from ..replay.child_runs import parse_fork_place
+from ..replay.recording_cuts import RecordingCuts
+from ..replay.workspace import prepare_cut_workspace
+from ..replay.workspace_report import describe_files
+from ..sdk.environment_replays import (
+    CUT_VARIABLE,
+    FORK_PROGRAM_VARIABLE,
+    FORK_VARIABLE,
+    REPLAY_VARIABLE,
+    REPLAY_VARIABLES,
+    RERUN_VARIABLE,
+    RUNS_FOLDER_VARIABLE,
+)
+from ..sdk.workspace_redirect import WORKSPACE_VARIABLE
+from .terminal_text import escape_controls
+
+
+class RunAgain(NamedTuple):
+    """A command that is to run on a recording.
+
+    Args:
+        program: Its words.
+        folder: Its folder; None: this process's.
+        variables: What its environment has besides.
+        start: How the recorded run was started, where that is its command.
+    """
+
+    program: list[str]
+    folder: str | None
+    variables: dict[str, str]
+    start: CommandStart | None
+
+
+def prepare(namespace: Namespace, core: CoreEndpoint) -> RunAgain:
+    """Find what is to run again.
+
+    Args:
+        namespace: What the command line says: `fork`, `replay` or `rerun`, and perhaps `program`.
+        core: The Core that the new run will have.
+
+    Raises:
+        CommandError: There is no such run or row, or its command isn't known.
+        StoreError: The folder has no runs, or can't be read.
+        OSError: The recorded folder is gone.
+        WorkspaceError: The files of a fork can't be prepared.
+    """
+    folder = os.environ.get(RUNS_FOLDER_VARIABLE) or find_folder_of_core(core.url)
+    row = None
+    if namespace.cut is not None:
+        name, _ = parse_fork_place(namespace.cut)
+    elif namespace.fork is not None:
+        name, row = parse_fork_place(namespace.fork)
+    else:
+        name = namespace.replay or namespace.rerun
+    stored = load_run(name, folder)
+    if row is not None:
+        find_fork_point(load_recording(stored), row)
+    variables = _make_variables(namespace, stored, row)
+    if namespace.program:
+        return _put_files(RunAgain(namespace.program, None, variables, None), stored, namespace)
+    start = _find_command(stored, row)
+    if not Path(start.folder).is_dir():
+        raise NotADirectoryError(
+            f"the folder {start.folder}, where run {stored.id} was started, is gone. Name the command "
+            "after --, to start it in this folder."
+        )
+    variables[FORK_PROGRAM_VARIABLE] = stored.header.program
+    return _put_files(RunAgain(list(start.argv), start.folder, variables, start), stored, namespace)
+
+
+def put_variables(environment: Mapping[str, str], again: RunAgain) -> dict[str, str]:
+    """An environment in which a program's run is the replay; says which variables it lacks."""
+    missing = () if again.start is None else set(again.start.variables).difference(environment)
+    if missing:
+        print(
+            "agentstepper run: these variables of the recorded run aren't set here: "
+            f"{', '.join(sorted(missing))}.",
+            file=sys.stderr,
+        )
+    others = (*REPLAY_VARIABLES, WORKSPACE_VARIABLE)
+    rest = {name: value for name, value in environment.items() if name not in others}
+    return rest | again.variables
+
+
+def _put_files(again: RunAgain, stored: StoredRun, namespace: Namespace) -> RunAgain:
+    """What works on the files of its row, where it is a fork and the recorded run had a workspace."""
+    if namespace.fork is not None:
+        _, row = parse_fork_place(namespace.fork)
+        prepared = prepare_workspace(stored, row, namespace.workspace, cwd=again.folder)
+    elif namespace.cut is not None:
+        _, count = parse_fork_place(namespace.cut)
+        recording = RecordingCuts(load_recording(stored)).make_recording(count)
+        prepared = prepare_cut_workspace(recording, cwd=again.folder)
+    else:
+        return again
+    if prepared is None:
+        return again
+    print(f"agentstepper run: {escape_controls(describe_files(prepared.report))}", file=sys.stderr)
+    folder = again.folder if prepared.cwd is None else str(prepared.cwd)
+    return again._replace(folder=folder, variables=again.variables | prepared.make_variables())
+
+
+def _find_command(stored: StoredRun, row: int | None) -> CommandStart:
+    start = stored.start_method()
+    refusal = explain_no_command(stored.header, start, row, socket.gethostname())
+    if refusal is not None:
+        raise CommandError("cannot_start_again", refusal, stored.id)
+    assert isinstance(start, CommandStart)
+    return start
+
+
+def _make_variables(namespace: Namespace, stored: StoredRun, row: int | None) -> dict[str, str]:
+    folder = {RUNS_FOLDER_VARIABLE: str(stored.folder)}
+    if row is not None:
+        return {**folder, FORK_VARIABLE: f"{stored.id}@{row}"}
+    if namespace.cut is not None:
+        return {**folder, CUT_VARIABLE: f"{stored.id}@{parse_fork_place(namespace.cut)[1]}"}
+    variable = REPLAY_VARIABLE if namespace.replay else RERUN_VARIABLE
+    return {**folder, variable: stored.id}

@@ -1,0 +1,64 @@
+"""Whether a run can be started again by itself, and what a person does where it can't."""
+
+from __future__ import annotations
+
+import json
+
+from ..protocol.data_model import Run
+from ..protocol.start_methods import CellStart, CommandStart, StartMethod
+
+
+def explain_no_command(
+    run: Run, start: StartMethod | None, row: int | None, host: str
+) -> str | None:
+    """Why a run's command can't be started again, and what to do; None where it can.
+
+    Args:
+        run: The run.
+        start: How it was started; None: its Core doesn't know.
+        row: The row to fork it at; None: none.
+        host: This machine's name.
+    """
+    if isinstance(start, CellStart):
+        why = f"Run {run.id} is a notebook's cell, and runs again in a kernel."
+        return f"{why} Put %%step {make_option(run, row)} on top of a cell there."
+    if isinstance(start, CommandStart):
+        return _explain_masks(run, start, row) if start.masked else None
+    if start is not None:
+        why = f"Run {run.id} is a call of the Python function {start.module}.{start.name}."
+    elif run.host and run.host != host:
+        why = f"The agent of run {run.id} ran on another machine, {run.host}."
+    else:
+        why = (
+            f"This Core doesn't know how run {run.id} was started: the run was imported, or its program "
+            "was started by neither agentstepper run, spawn nor %%step."
+        )
+    return f"{why} {_advise(run, row)}"
+
+
+def make_option(run: Run, row: int | None) -> str:
+    """What follows `agentstepper run` or `%%step` to start a run again: a fork, or a strict replay."""
+    return f"--replay {run.id}" if row is None else f"--fork {run.id}@{row}"
+
+
+def make_python_line(run: Run, row: int | None) -> str:
+    """A line of Python that runs an agent's function again on a run."""
+    name = json.dumps(run.name or run.id, ensure_ascii=False)
+    if row is None:
+        return f"replay_run({name}, agent, …)"
+    return f"fork_run({name}, {row}, agent, …)"
+
+
+def _advise(run: Run, row: int | None) -> str:
+    return (
+        f"Name a command, agentstepper run {make_option(run, row)} -- python agent.py, or a function, "
+        f"{make_python_line(run, row)}."
+    )
+
+
+def _explain_masks(run: Run, start: CommandStart, row: int | None) -> str:
+    words = ", ".join(f"{at} ({start.argv[at]})" for at in start.masked if at < len(start.argv))
+    return (
+        f"Arguments of the command of run {run.id} were masked when it was recorded: {words}. Give the "
+        f"whole command: agentstepper run {make_option(run, row)} -- {start.argv[0]} …"
+    )

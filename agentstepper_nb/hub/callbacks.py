@@ -1,0 +1,17 @@
+"""What calls back, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def wait_for_callback(register: Callable[[Callable[[], None]], None]) -> None:
+    """Wait until a callback is called.
+
+    Args:
+        register: Takes the callback, on this loop.
+    """
+    done = asyncio.Event()
+    register(done.set)
+    await done.wait()

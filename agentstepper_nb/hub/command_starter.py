@@ -1,0 +1,181 @@
+"""Starts the commands of recorded runs again, as programs of the Core's machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ..core import RecordOutput
+from ..discover import (
+    AGENT_TOKEN_VARIABLE,
+    CERTIFICATE_VARIABLE,
+    CONTROL_TOKEN_VARIABLE,
+    URL_VARIABLE,
+    WORKER_TOKEN_VARIABLE,
+    WORKER_URL_VARIABLE,
+    CoreEndpoint,
+)
+from ..errors import CommandError
+from ..protocol.records import RunStarted
+from ..protocol.text_escaping import escape_to_one_line
+
+#: Seconds that a program has to begin a run before the view is answered without one.
+START_TIMEOUT_S: Final = 60.0
+#: Bytes of a program's output that are read where it ended early.
+_MAX_TAIL_BYTES: Final = 2000
+#: Where `agentstepper run` finds the recorded run.
+_RUNS_FOLDER_VARIABLE: Final = "AGENTSTEPPER_RUNS_FOLDER"
+#: What such a program isn't to inherit of whoever started the Core.
+_NOT_INHERITED: Final = frozenset(
+    (CONTROL_TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE, WORKER_URL_VARIABLE)
+)
+#: `-P`: what lies in the folder where it starts is not imported in the package's place.
+_COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "run")
+
+
+class CommandStarter:
+    """Starts commands of recorded runs, and knows which runs they begin. It lives on the Core's loop.
+
+    Args:
+        find_core: Where the Core takes agents, and the agent token.
+        folder: The folder that keeps the runs.
+        log: Gets a line a start, and how each program ended.
+        certificate: The file with the Core's TLS certificate; "": none.
+        timeout_s: Seconds that a program has to begin a run.
+    """
+
+    def __init__(
+        self,
+        find_core: Callable[[], CoreEndpoint],
+        folder: Path,
+        log: logging.Logger,
+        certificate: str = "",
+        timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        self._find_core = find_core
+        self._folder = folder
+        self._log = log
+        self._certificate = certificate
+        self._timeout_s = timeout_s
+        self._awaited: dict[
+            asyncio.Future[str], str
+        ] = {}  # the run that each is started again from
+
+    def notify(self, output: RecordOutput) -> None:
+        """A run began, perhaps one that is waited for."""
+        record = output.record
+        if not isinstance(record, RunStarted) or not record.run.forked_from:
+            return
+        for begun, parent in self._awaited.items():
+            if record.run.forked_from.run == parent and not begun.done():
+                begun.set_result(record.run.id)
+                return
+
+    async def close(self) -> None:
+        """Wait for nothing more; the programs go on."""
+        for begun in self._awaited:
+            begun.cancel()
+
+    async def start(self, run: str, options: Sequence[str]) -> str | None:
+        """Start the command of a run again.
+
+        Args:
+            run: The run's id.
+            options: What `agentstepper run` is told.
+
+        Returns:
+            The id of the run that it began; None where it hasn't begun one within the timeout.
+
+        Raises:
+            CommandError: `cannot_start_again`: it ended before it began a run, or can't be started.
+        """
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[str] = loop.create_future()
+        ended: asyncio.Future[int] = loop.create_future()
+        self._awaited[begun] = run
+        descriptor, path = tempfile.mkstemp(prefix="agentstepper-run-", suffix=".log")
+        try:
+            try:
+                process = await asyncio.to_thread(self._spawn, options, descriptor)
+            except OSError as error:
+                raise CommandError(
+                    "cannot_start_again", f"No program starts: {error}.", run
+                ) from None
+            self._log.info(
+                "run %s is started again, process %d; its output is in %s", run, process.pid, path
+            )
+            # asyncio's own processes are killed when their loop is gone; this one goes on.
+            threading.Thread(
+                target=self._watch,
+                args=(process, Path(path), loop, ended),
+                name="agentstepper-run-again",
+                daemon=True,
+            ).start()
+            await asyncio.wait(
+                (begun, ended), timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not begun.done() and ended.done():
+                raise CommandError(
+                    "cannot_start_again", _explain_end(ended.result(), Path(path)), run
+                )
+            return begun.result() if begun.done() else None
+        finally:
+            del self._awaited[begun]
+            os.close(descriptor)
+
+    def _spawn(self, options: Sequence[str], output: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            (*_COMMAND, *options),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=self._make_environment(),
+            start_new_session=True,  # it goes on where the Core ends, as every agent
+        )
+
+    def _make_environment(self) -> Mapping[str, str]:
+        core = self._find_core()
+        inherited = {name: text for name, text in os.environ.items() if name not in _NOT_INHERITED}
+        ours = {
+            URL_VARIABLE: core.url,
+            AGENT_TOKEN_VARIABLE: core.token or "",
+            _RUNS_FOLDER_VARIABLE: str(self._folder),
+            "PYTHONUNBUFFERED": "1",
+        }
+        certificate = {CERTIFICATE_VARIABLE: self._certificate} if self._certificate else {}
+        return inherited | ours | certificate
+
+    def _watch(
+        self,
+        process: subprocess.Popen[bytes],
+        output: Path,
+        loop: asyncio.AbstractEventLoop,
+        ended: asyncio.Future[int],
+    ) -> None:
+        """Wait for a program's end; its output is kept where it failed."""
+        code = process.wait()
+        self._log.info(
+            "process %d, a run that was started again, exited with %d", process.pid, code
+        )
+        if code == 0:
+            output.unlink(missing_ok=True)
+        with suppress(RuntimeError):  # the Core has stopped
+            loop.call_soon_threadsafe(ended.set_result, code)
+
+
+def _explain_end(code: int, output: Path) -> str:
+    try:
+        text = output.read_bytes()[-_MAX_TAIL_BYTES:].decode(errors="replace").strip()
+    except OSError:  # it ended well, and its output is gone
+        text = ""
+    said = escape_to_one_line(text.removeprefix("agentstepper run: ")) or "It printed nothing."
+    return f"The command ended with exit code {code} before it began a run: {said}"

@@ -1,0 +1,67 @@
+"""What becomes of a view's request to start a run again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+
+from ..core.start_methods import explain_no_command, make_option
+from ..errors import CommandError
+from ..protocol.data_model import Run
+from ..protocol.start_methods import CellStart, RunStartedAgain, StartAgain
+from .run_service import RunService
+from .views import ViewSession
+
+NO_TOKEN: Final = (
+    "This server takes everybody without a token or a password, so that nothing is started here. Start "
+    "the server with a token."
+)
+IN_MEMORY: Final = (
+    "This Core keeps its runs in memory, where no agent can read them. Start the Core with a data "
+    "folder: agentstepper serve --data DIR, or JupyterLab with agentstepper_nb in its environment."
+)
+MASKED_CELL: Final = (
+    "The cell had a secret, which was masked when it was recorded. Put the cell below this line: "
+)
+
+
+async def start_again(hub: RunService, view: ViewSession, command: StartAgain) -> RunStartedAgain:
+    """Start a run's command, or give the cell that is to be run.
+
+    Args:
+        hub: The Core's service.
+        view: Who asks; its login may control.
+        command: What the person wants.
+
+    Raises:
+        CommandError: `unknown_run`, `cannot_start_again`.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    run = hub.run(command.run)
+    if not view.rights.has_login:
+        raise CommandError("cannot_start_again", NO_TOKEN, run.id)
+    await hub.wait_recorded()
+    credentials = await hub.store.agent_credentials(run.id)
+    start = None if credentials is None else credentials.start or None
+    row = command.row or None
+    is_live = row is None and not command.is_replay
+    if isinstance(start, CellStart) and (is_live or hub.command_starter is not None):
+        return RunStartedAgain(
+            cell=_make_cell(run, start, "" if is_live else make_option(run, row))
+        )
+    refusal = explain_no_command(run, start, row, hub.agent_liveness.machine[0])
+    if refusal is not None and not isinstance(start, CellStart):
+        raise CommandError("cannot_start_again", refusal, run.id)
+    if hub.command_starter is None:
+        raise CommandError("cannot_start_again", IN_MEMORY, run.id)
+    options = f"--rerun {run.id}" if is_live else make_option(run, row)
+    begun = await hub.command_starter.start(run.id, options.split())
+    return RunStartedAgain(run=begun or UNSET)
+
+
+def _make_cell(run: Run, start: CellStart, options: str) -> str:
+    line = " ".join(filter(None, ("%%step", start.line, options)))
+    if start.is_masked:
+        raise CommandError("cannot_start_again", MASKED_CELL + line, run.id)
+    return f"{line}\n{start.source}"

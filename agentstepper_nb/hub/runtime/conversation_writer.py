@@ -1,0 +1,145 @@
+"""What sessions say by their steps: in which conversations it is posted, and which others hear it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ...protocol.runtime import (
+    LIVE_STATUSES,
+    Action,
+    ActionKind,
+    ConversationMessage,
+    ConversationStatus,
+    Delivery,
+    Hearing,
+    Participant,
+    ParticipantRole,
+)
+from ...protocol.runtime_requests import InputPayload
+from ...protocol.runtime_store_messages import ParticipantQuery, SessionWrite
+from ...protocol.step_messages import make_step_message
+from . import lookups
+from .context import RuntimeServices, derive_id
+from .payloads import MAX_PAYLOAD_BYTES, encode_payload
+
+
+class ConversationWriter:
+    """Completes what workers write: by messages and by inputs for who hears these.
+
+    A worker posts in the conversation that its session was created in. The session may have joined
+    others since; the Core knows which.
+
+    Args:
+        context: What it works with.
+    """
+
+    def __init__(self, context: RuntimeServices) -> None:
+        self._context = context
+        self._store = context.store
+        self._conversations: dict[str, set[str]] = {}  # of each session that takes part in any
+        self._is_loaded = False
+        self._lock = asyncio.Lock()
+
+    def note(self, participants: Iterable[Participant]) -> None:
+        """Somebody joined or left."""
+        for each in participants:
+            if each.session_id is None:
+                continue
+            conversations = self._conversations.setdefault(each.session_id, set())
+            if each.left_at is None:
+                conversations.add(each.conversation_id)
+            else:
+                conversations.discard(each.conversation_id)
+
+    async def complete(self, request: SessionWrite) -> SessionWrite:
+        """A write with all the messages that it posts, and with the inputs of who hears them.
+
+        What the session may not post is left out: observers never post, nor who has left, and nobody
+        where a conversation is closed.
+        """
+        await self._load()
+        messages: list[ConversationMessage] = []
+        actions: list[Action] = []
+        for message in (*request.messages, *self._make_missing(request)):
+            participants = await self._find_audience(message, request.session_id)
+            if participants is None:
+                self._context.log.info(
+                    "a message of session %r was not posted: the session is an observer or has left, "
+                    "or the conversation is closed",
+                    request.session_id,
+                )
+                continue
+            messages.append(message)
+            actions += await self._make_inputs(message, participants)
+        return replace(request, messages=tuple(messages), actions=tuple(actions))
+
+    async def _load(self) -> None:
+        """Read once who takes part in what; `note` tells what changes."""
+        if self._is_loaded:
+            return
+        async with self._lock:
+            if not self._is_loaded:
+                found = await self._store.participants(ParticipantQuery(is_present=True))
+                self.note(found.participants)
+                self._is_loaded = True
+
+    def _make_missing(self, request: SessionWrite) -> Iterable[ConversationMessage]:
+        """What the steps say in conversations of which the worker knows nothing."""
+        posted = {message.conversation_id for message in request.messages}
+        joined = self._conversations.get(request.session_id, set()) - posted
+        for step in request.steps:
+            if step.event_seq == 0:
+                for conversation in sorted(joined):
+                    message_id = derive_id("step", step.id, conversation)
+                    yield make_step_message(step, conversation, message_id)
+
+    async def _find_audience(
+        self, message: ConversationMessage, session_id: str
+    ) -> tuple[Participant, ...] | None:
+        """The others who take part in a message's conversation; None where it may not be posted."""
+        conversation = await lookups.find_conversation(self._store, message.conversation_id)
+        if conversation is None or conversation.status is ConversationStatus.CLOSED:
+            return None
+        there = await lookups.list_participants(self._store, message.conversation_id)
+        own = [each for each in there if each.session_id == session_id]
+        if all(each.role is ParticipantRole.OBSERVER for each in own):
+            return None
+        return tuple(each for each in there if each.session_id != session_id)
+
+    async def _make_inputs(
+        self, message: ConversationMessage, participants: tuple[Participant, ...]
+    ) -> list[Action]:
+        """The inputs of the sessions that asked to hear other sessions, too."""
+        text = message.text or ("" if message.data is None else json.dumps(message.data))
+        if not text or len(text) > MAX_PAYLOAD_BYTES:
+            return []
+        inputs = []
+        hearing = {each.session_id for each in participants if each.session_id and _hears_all(each)}
+        for session_id in sorted(hearing):
+            state = await lookups.find_state(self._store, session_id)
+            if state is None or state.status not in LIVE_STATUSES:
+                continue
+            inputs.append(
+                Action(
+                    id=self._context.new_id(),
+                    created_at=message.created_at,
+                    kind=ActionKind.INPUT,
+                    agent_id=state.agent_id,
+                    session_id=session_id,
+                    payload=encode_payload(InputPayload(text=text, message_id=message.message_id)),
+                    metadata={
+                        "conversation_id": message.conversation_id,
+                        "agent_id": message.agent_id,
+                    },
+                    idem_key=derive_id("heard", message.message_id, session_id),
+                )
+            )
+        return inputs
+
+
+def _hears_all(participant: Participant) -> bool:
+    return participant.delivery is Delivery.PUSH and participant.hears is Hearing.ALL

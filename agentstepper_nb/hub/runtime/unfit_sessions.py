@@ -1,0 +1,101 @@
+"""Sessions that no worker fits: what they wait for, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from ...errors import CommandError
+from ...protocol.routes import LoadQuery, describe_misfit, find_route
+from ...protocol.runtime import (
+    LIVE_STATUSES,
+    ActionKind,
+    ActionStatus,
+    AgentState,
+    SessionStatus,
+)
+from ...protocol.runtime_requests import WaitingSessions
+from ...protocol.runtime_store_messages import MAX_LIMIT, ActionQuery, SessionWrite
+from . import lookups
+from .context import RowUpdates, RuntimeServices
+from .dispatcher_wakeups import DispatcherWakeups
+
+#: Who writes the end of a session that no worker ever had.
+_CORE: Final = "core"
+#: Refusals that say: a worker has the session by now, or it has ended.
+_TAKEN_CODES: Final = frozenset({"stale_epoch", "session_over"})
+
+
+class UnfitSessions:
+    """Says of which sessions no worker has what they need, and ends those that a person destroyed.
+
+    Args:
+        context: What it works with.
+        wakes: The workers that are there.
+    """
+
+    def __init__(self, context: RuntimeServices, wakes: DispatcherWakeups) -> None:
+        self._context = context
+        self._wakes = wakes
+        self._leased: set[str] = set()  # to be ended when their lost worker's leases are over
+
+    async def list_waiting(self) -> tuple[WaitingSessions, ...]:
+        """How many wait, by what they need, and what no worker has of it."""
+        loads = await self._context.store.loads(LoadQuery(now=self._context.clock()))
+        offers = self._wakes.offers.values()
+        return tuple(
+            WaitingSessions(route=load.route, sessions=load.waiting, reason=reason)
+            for load in loads.routes
+            if load.waiting and (reason := describe_misfit(load.route, offers)) is not None
+        )
+
+    async def end_destroyed(self) -> None:
+        """End each session that a person destroyed and that no worker fits: nothing of it runs."""
+        query = ActionQuery(kind=ActionKind.DESTROY, status=ActionStatus.QUEUED, limit=MAX_LIMIT)
+        found = await self._context.store.actions(query)
+        await self._end({action.session_id for action in found.actions})
+
+    async def end_expired(self) -> None:
+        """End those whose lost worker had a lease still when they were to be ended."""
+        leased, self._leased = self._leased, set()
+        await self._end(leased)
+
+    async def _end(self, session_ids: Iterable[str]) -> None:
+        for session_id in session_ids:
+            state = await lookups.find_state(self._context.store, session_id)
+            if state is not None:
+                await self.end_if_unfit(state)
+
+    async def end_if_unfit(self, state: AgentState) -> None:
+        """End a session that is to be destroyed, where no worker that is connected fits it.
+
+        Args:
+            state: The session, as it was read just now.
+        """
+        offers = self._wakes.offers.values()
+        if not offers or describe_misfit(find_route(state), offers) is None:
+            return  # a worker does it, or the Core starts one that may
+        now = self._context.clock()
+        if state.status not in LIVE_STATUSES:
+            return
+        if state.lease_until is not None and state.lease_until > now:
+            self._leased.add(state.session_id)
+            return
+        stopped = replace(state, status=SessionStatus.STOPPED, updated_at=now)
+        try:
+            written = await self._context.store.write(
+                SessionWrite(
+                    session_id=state.session_id,
+                    epoch=state.epoch,
+                    owner=state.owner or _CORE,
+                    state=stopped,
+                )
+            )
+        except CommandError as error:
+            if error.code not in _TAKEN_CODES:
+                raise
+            return
+        if written.state is not None:
+            self._context.publish(RowUpdates(states=(written.state,)))

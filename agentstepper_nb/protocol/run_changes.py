@@ -1,0 +1,71 @@
+"""Version 2 between a view and the Core: what people change of recorded runs, and runs as files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from .data_model import Run
+
+#: What a person writes: a tag, a note.
+Tag = Annotated[str, Meta(min_length=1, max_length=60)]
+NoteText = Annotated[str, Meta(max_length=10_000)]
+Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
+#: How a run travels as a file: as version 1's, or as a zip of all there is.
+Format = Literal["run", "archive"]
+
+
+class RenameRun(Struct, frozen=True, kw_only=True):
+    """Give a run another name."""
+
+    run: str
+    name: str
+
+
+class TagRun(Struct, frozen=True, kw_only=True):
+    """Give a run these tags, in place of those it has."""
+
+    run: str
+    tags: Tags
+
+
+class WriteNote(Struct, frozen=True, kw_only=True):
+    """Write beside a row, in place of what stands there; "" takes it away."""
+
+    run: str
+    message: str  # a row's id
+    text: NoteText
+
+
+class DeleteRun(Struct, frozen=True, kw_only=True):
+    """Delete a run that has ended."""
+
+    run: str
+
+
+class ExportRun(Struct, frozen=True, kw_only=True):
+    """Answered by `RunExported`."""
+
+    run: str
+    format: Format = "run"
+
+
+class ImportRun(Struct, frozen=True, kw_only=True):
+    """Take a run in from a file; answered by `RunImported`."""
+
+    data: str  # a `.run` file as it is, base64(zlib(JSON)), or an archive in base64
+
+
+class RunExported(Struct, frozen=True, kw_only=True):
+    """Answers `ExportRun`."""
+
+    name: str
+    data: str  # a `.run` file as it is, or an archive in base64
+    format: Format = "run"
+
+
+class RunImported(Struct, frozen=True, kw_only=True):
+    """Answers `ImportRun`."""
+
+    run: Run

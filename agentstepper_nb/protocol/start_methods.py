@@ -1,0 +1,76 @@
+"""How a run was started, so that it can be started again, and which run it was started again from.
+
+A start method goes from an agent to its Core alone, which keeps it beside the run: no view, no export
+and no import has one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from .field_types import Count, Id, Name, Positive
+
+#: Characters of a cell, of a word of a command, and words of a command at most.
+MAX_SOURCE_CHARS: Final = 1_000_000
+_MAX_WORD_CHARS: Final = 100_000
+_MAX_WORDS: Final = 10_000
+_Word = Annotated[str, Meta(max_length=_MAX_WORD_CHARS)]
+
+
+class CellStart(Struct, frozen=True, kw_only=True, tag="cell"):
+    """A cell of a notebook, under `%%step`."""
+
+    source: Annotated[str, Meta(max_length=MAX_SOURCE_CHARS)]  # below the magic's line
+    line: Name = ""  # what stands behind `%%step`
+    is_masked: bool = False  # whether masks stand in the place of secrets
+
+
+class CommandStart(Struct, frozen=True, kw_only=True, tag="command"):
+    """A command, by `agentstepper run` or `spawn`."""
+
+    argv: Annotated[tuple[_Word, ...], Meta(min_length=1, max_length=_MAX_WORDS)]
+    folder: str  # where it ran
+    #: The names of the environment's variables, or of those that were set for it. Never their values.
+    variables: Annotated[tuple[Name, ...], Meta(max_length=_MAX_WORDS)] = ()
+    masked: tuple[Count, ...] = ()  # which words of argv have masks in the place of secrets
+    name: Name | None = None  # what its runs are called, in place of their own names
+    attaches: bool = False  # whether its Python is attached to without a line changed
+    discovers_tools: bool = False
+
+
+class FunctionStart(Struct, frozen=True, kw_only=True, tag="function"):
+    """A function that Python called, by `replay_run` or `fork_run`."""
+
+    module: Name
+    name: Name  # qualified
+
+
+StartMethod = CellStart | CommandStart | FunctionStart
+
+
+class ForkOrigin(Struct, frozen=True, kw_only=True):
+    """The run that another was started again from: a fork, or without a row a strict replay."""
+
+    run: Id
+    row: Positive | UnsetType = UNSET  # the number of the row that it is forked at
+    is_live: bool = False  # neither: nothing is served from the record
+
+
+# ---- view to Core, and back --------------------------------------------------------------------------
+
+
+class StartAgain(Struct, frozen=True, kw_only=True):
+    """Start a run again; answered by `RunStartedAgain`, or refused by `cannot_start_again`."""
+
+    run: Id
+    row: Positive | UnsetType = UNSET  # fork it at this row
+    is_replay: bool = False  # without a row: serve its whole recording
+
+
+class RunStartedAgain(Struct, frozen=True, kw_only=True):
+    """Answers `StartAgain`."""
+
+    run: Id | UnsetType = UNSET  # the new run; UNSET: it hasn't begun yet, or is a cell's
+    cell: str | UnsetType = UNSET  # the text of a cell that the person, or the view, is to run

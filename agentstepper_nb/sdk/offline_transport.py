@@ -1,0 +1,63 @@
+"""What carries a run that no Core takes: a replay in a test, on a machine without one.
+
+Nothing is recorded or shown: each halt point passes unedited, and the run's end is the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import Empty
+
+from ..discover import CoreEndpoint
+from .connection_state import RunConnectionEvent
+from .core_location import OFFLINE_URL
+from .outbox import Outbox, RunTransport
+
+
+class OfflineTransport(RunTransport):
+    """Takes in what one run sends, and drops it. No thread and no socket is used.
+
+    Args:
+        outbox: The run's.
+    """
+
+    def __init__(self, outbox: Outbox) -> None:
+        self.outboxes = {outbox.protocol.id: outbox}
+        self._lock = threading.RLock()  # a finalizer may come here while this thread is here
+        outbox.protocol.apply_event(RunConnectionEvent.ABANDONED)
+        outbox.protocol.listener.on_lease_absent()
+        outbox.transport = self
+        self.signal(outbox, is_immediate=True)
+
+    @property
+    def endpoint(self) -> CoreEndpoint:
+        """The address of no Core."""
+        return CoreEndpoint(OFFLINE_URL)
+
+    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
+        """Something was put into an outbox: whoever waits for it goes on."""
+        for effect in self._accept(outbox):
+            effect()
+
+    def forget(self, run: str) -> None:
+        """A run is over."""
+        self.outboxes.pop(run, None)
+
+    def give_up(self, outbox: Outbox) -> None:
+        """There is nothing to give up on."""
+
+    def _accept(self, outbox: Outbox) -> list[Callable[[], object]]:
+        """Take in what was put; what is to be done outside of the lock."""
+        run = outbox.protocol
+        with self._lock:
+            try:
+                while True:
+                    run.accept_item(outbox.inbox.get_nowait(), 0)
+            except Empty:
+                pass
+            run.release_waiting()
+            if run.is_closing:
+                run.end(None)
+            effects, run.effects = run.effects, []
+        return effects

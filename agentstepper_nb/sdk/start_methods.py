@@ -1,0 +1,157 @@
+"""What the runs of this process are told to say of how they were started."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..protocol.start_methods import (
+    MAX_SOURCE_CHARS,
+    CellStart,
+    CommandStart,
+    FunctionStart,
+    StartMethod,
+)
+from .payload import escape_surrogates
+from .secret_masks import SecretMask
+
+#: Has a `CommandStart` as JSON, from whoever starts a program as an agent.
+START_VARIABLE: Final = "AGENTSTEPPER_START"
+#: The most characters of it: Linux takes 128 KiB of one variable. A longer command isn't recorded.
+_MAX_VARIABLE_CHARS: Final = 100_000
+#: Variables that every terminal and session has of its own, and no agent asks for.
+_OF_SESSIONS: Final = ("SSH_", "XDG_", "DBUS_", "TERM", "LC_", "LESS", "GPG_", "AGENTSTEPPER_")
+_OF_SHELLS: Final = re.compile(
+    "_|SHLVL|PWD|OLDPWD|LS_COLORS|COLORTERM|COLUMNS|LINES|DISPLAY|SHELL|HOME|PATH|USER|LOGNAME|LANG"
+    "|WINDOWID|EDITOR|PAGER|MAIL|HOSTNAME"
+)
+
+
+def make_cell_start(source: str, line: str) -> CellStart | None:
+    """How a cell under `%%step` was started, with masks in the place of secrets.
+
+    Args:
+        source: What stands below the magic's line.
+        line: What stands behind `%%step`.
+
+    Returns:
+        None of a cell that is too long to be recorded.
+    """
+    mask = SecretMask()
+    masked, line = mask.text(source), mask.text(line)
+    if max(len(masked), len(source)) > MAX_SOURCE_CHARS or len(line) > 1000:
+        return None
+    return CellStart(
+        source=escape_surrogates(masked),
+        line=escape_surrogates(line),
+        is_masked=bool(mask.originals),
+    )
+
+
+def make_command_start(
+    argv: Sequence[str],
+    folder: str | None,
+    variables: Iterable[str],
+    *,
+    name: str | None = None,
+    attaches: bool = False,
+    discovers_tools: bool = False,
+) -> CommandStart:
+    """How a command was started, with masks in the place of secrets.
+
+    Args:
+        argv: The program and its arguments.
+        folder: Its folder; None: this process's.
+        variables: The names of variables that it may need.
+        name: What its runs are called, in place of their own names.
+        attaches: Whether its Python is attached to.
+        discovers_tools: Whether plain functions halt there, too.
+    """
+    masked = [SecretMask().text(word) for word in argv]
+    return CommandStart(
+        argv=tuple(map(escape_surrogates, masked)),
+        folder=escape_surrogates(str(Path(folder or ".").absolute())),
+        variables=tuple(sorted(escape_surrogates(each) for each in variables)),
+        masked=tuple(at for at, word in enumerate(argv) if word != masked[at]),
+        name=name,
+        attaches=attaches,
+        discovers_tools=discovers_tools,
+    )
+
+
+def make_function_start(function: Callable[..., Any]) -> FunctionStart | None:
+    """How a call of a function was started; None where the function has no name."""
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", None)
+    if not (isinstance(module, str) and isinstance(name, str)) or len(module + name) > 1000:
+        return None
+    return FunctionStart(module=escape_surrogates(module), name=escape_surrogates(name))
+
+
+def list_own_variables(environment: Mapping[str, str]) -> list[str]:
+    """The names of an environment's variables that an agent may need, by name."""
+    return sorted(
+        name
+        for name in environment
+        if not _OF_SHELLS.fullmatch(name) and not name.startswith(_OF_SESSIONS)
+    )
+
+
+def put_start(environment: Mapping[str, str], start: CommandStart) -> dict[str, str]:
+    """An environment in which a program's runs say how they were started.
+
+    Args:
+        environment: The rest of it.
+        start: How; a command that is too long is left out.
+    """
+    text = msgspec.json.encode(start).decode()
+    rest = {name: value for name, value in environment.items() if name != START_VARIABLE}
+    return rest if len(text) > _MAX_VARIABLE_CHARS else {**rest, START_VARIABLE: text}
+
+
+def set_next_start(start: StartMethod | None) -> Callable[[], None]:
+    """Let the next run of this process say how it was started.
+
+    Args:
+        start: How; None: it can't be said.
+
+    Returns:
+        Takes this back, where no run has begun meanwhile.
+    """
+    _next[:] = [start]
+    return _next.clear
+
+
+def take_start() -> StartMethod | None:
+    """How a run of this process that begins now was started; None where that isn't known.
+
+    The variable is taken out of the environment: what the program starts in turn was started otherwise.
+    """
+    text = os.environ.pop(START_VARIABLE, None)
+    if text is not None:
+        _of_process[:] = _read_start(text)
+    if _next:
+        return _next.pop()
+    return None if _is_kernel() or not _of_process else _of_process[0]
+
+
+def _read_start(text: str) -> list[CommandStart]:
+    try:
+        return [msgspec.json.decode(text, type=CommandStart)]
+    except msgspec.MsgspecError:  # somebody else's variable
+        return []
+
+
+def _is_kernel() -> bool:
+    """Whether this is a notebook's kernel: the command that started it is no agent's."""
+    return "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
+
+
+_next: list[StartMethod | None] = []
+_of_process: list[CommandStart] = []

@@ -1,0 +1,142 @@
+"""The rows of a `lance:` store, in which earlier versions kept background agents.
+
+It had seven tables and a journal. A change was a line of the journal first, and came into its table
+later. The journal's head names a version of each table, and the lines after it say what rows became
+since. The tables of a store that was closed are right as they are, and its journal has no lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import zlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ...errors import StoreError
+from ..folder_lock import lock_folder
+from ..runtime.sqlite.queries import CHANGED_TABLES
+from ..runtime.sqlite.row_codec import CURSORS, RowTable
+from .columns import KEY_COLUMNS, decode_columns, import_lancedb
+
+_JOURNAL: Final = "journal"
+#: Versions are named so that the last one's file comes first.
+_LAST_VERSION: Final = 2**64 - 1
+_SUM: Final = 9  # characters of a line's checksum, with the space after it
+_TABLES: Final[dict[str, RowTable[Any]]] = {
+    table.name: table for table in (*CHANGED_TABLES.values(), CURSORS)
+}
+
+#: Rows of each table, in the order in which they came to be.
+OldRows = dict[str, list[Any]]
+#: A table's rows and their numbers, by the column `key`.
+_NumberedRows = dict[str, tuple[int, Any]]
+#: A line of the journal: rows and their numbers, by table.
+_Change = dict[str, list[tuple[int, Raw]]]
+
+
+class _Head(Struct, frozen=True):
+    """The journal's first line."""
+
+    versions: dict[str, int] = {}
+    closed: bool = False
+
+
+async def read_old_store(folder: Path) -> OldRows:
+    """Read all rows of a store that no worker has open. Nothing is changed there.
+
+    Args:
+        folder: What followed `lance:`.
+
+    Raises:
+        StoreLockedError: A worker of an earlier version has it.
+        StoreError: It is no such store, or is damaged, or LanceDB isn't installed.
+    """
+    if not (folder / f"{CURSORS.name}.lance").is_dir():  # which a projection has not
+        raise StoreError(
+            f"{folder} holds no background agents of an earlier version: name the folder that stood "
+            "after `lance:`."
+        )
+    lancedb = await asyncio.to_thread(import_lancedb)
+    found: OldRows = {}
+    with lock_folder(folder, "agentstepper import-lance"), TemporaryDirectory() as copies:
+        head, changes = await asyncio.to_thread(_read_journal, folder)
+        for name, table in _TABLES.items():
+            path = folder / f"{name}.lance"
+            if head is not None and not head.closed:
+                path = _link_version(path, head.versions.get(name), Path(copies))
+            rows = await _read_table(await lancedb.connect_async(path.parent), table, folder)
+            rows.update(changes[name])
+            found[name] = [value for _, value in sorted(rows.values(), key=lambda row: row[0])]
+    return found
+
+
+def _link_version(table: Path, version: int | None, copies: Path) -> Path:
+    """A table with one version alone of another: of newer ones a power cut may have emptied files."""
+    if version is None:  # all its rows are in the journal
+        return copies / table.name
+    manifest = Path("_versions") / f"{_LAST_VERSION - version}.manifest"
+    if not (table / manifest).exists():
+        return table
+    linked = copies / table.name
+    (linked / manifest.parent).mkdir(parents=True)
+    shutil.copy(table / manifest, linked / manifest)
+    for each in table.iterdir():
+        if each.name != manifest.parent.name:
+            (linked / each.name).symlink_to(each.absolute())
+    return linked
+
+
+async def _read_table(connection: Any, table: RowTable[Any], folder: Path) -> _NumberedRows:
+    """A table's rows; none where there is no such table."""
+    if table.name not in (await connection.list_tables(limit=1000)).tables:
+        return {}
+    try:
+        opened = await connection.open_table(table.name)
+        rows = (await opened.query().to_arrow()).to_pylist()
+    except (RuntimeError, ValueError, OSError) as error:
+        why = str(error).split("\n", 1)[0][:300]
+        raise StoreError(
+            f"The table {table.name} in {folder} can't be read: {why}. Restore a copy of the folder."
+        ) from error
+    return {row["key"]: (row["n"], decode_columns(table, row)) for row in rows}
+
+
+def _read_journal(folder: Path) -> tuple[_Head | None, dict[str, _NumberedRows]]:
+    """The journal's head, and what its lines say of each table."""
+    path, found = folder / _JOURNAL, {name: _NumberedRows() for name in _TABLES}
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    texts = [line[_SUM:-1] for line in lines]
+    sums = [line == b"%08x %s\n" % (zlib.crc32(line[_SUM:-1]), line[_SUM:-1]) for line in lines]
+    if not all(sums[:-1]):
+        raise StoreError(_explain_damage(path, f"line {sums.index(False) + 1}"))
+    if sums and not sums[-1]:  # a kill tore it while it was written: nobody was answered
+        texts.pop()
+    if not texts:
+        return None, found
+    try:
+        for text in texts[1:]:
+            for name, rows in msgspec.json.decode(text, type=_Change).items():
+                for number, row in rows:
+                    value = msgspec.json.decode(row, type=_TABLES[name].type)
+                    found[name][_key(name, value)] = (number, value)
+        return msgspec.json.decode(texts[0], type=_Head), found
+    except (msgspec.DecodeError, KeyError, ValueError) as error:
+        raise StoreError(_explain_damage(path, str(error))) from error
+
+
+def _explain_damage(path: Path, why: str) -> str:
+    return f"The journal {path} is damaged: {why}. Restore a copy of the folder."
+
+
+def _key(name: str, value: Any) -> str:
+    """The column `key` of a row."""
+    if name == "agent_steps":
+        return f"{value.session_id}\x1f{value.iteration:016d}\x1f{value.event_seq:016d}"
+    if name == CURSORS.name:
+        return f"{value.session_id}\x1f{value.conversation_id}"
+    return str(getattr(value, KEY_COLUMNS[name]))

@@ -1,0 +1,205 @@
+"""Rows by the numbers of their changes; and what other Cores changed, as it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final
+
+import psycopg
+
+from ....errors import AgentStepperError, StoreError
+from ....protocol.runtime_store_messages import ChangedRows, ChangeQuery
+from ..sqlite.row_codec import (
+    ACTIONS,
+    CONVERSATIONS,
+    MESSAGES,
+    PARTICIPANTS,
+    SELECT_STATES,
+    STATES,
+    STEPS,
+    RowTable,
+    decode_state,
+    make_select,
+)
+from .database import Database
+from .statements import Statements
+from .transactions import CHANNEL
+
+log = logging.getLogger(__name__)
+
+#: Commits of others that wait to be read before the reader has fallen behind.
+_MAX_WAITING: Final = 1000
+#: Seconds until a connection that was lost is made again: the first time, and at most.
+_PAUSE_S: Final = 0.1
+_MAX_PAUSE_S: Final = 5.0
+#: Numbers of a transaction, from its first; see `migrations/0001.sql`.
+_NUMBERS: Final = 1 << 14
+#: The fields of the rows that changed, with their tables.
+_TABLES: Final[dict[str, RowTable[Any]]] = {
+    "states": STATES,
+    "steps": STEPS,
+    "actions": ACTIONS,
+    "messages": MESSAGES,
+    "participants": PARTICIPANTS,
+    "conversations": CONVERSATIONS,
+}
+#: The last numbers of rows that changed after one and before another.
+_FIND_NUMBERS: Final = (
+    " UNION ALL ".join(
+        f"(SELECT changed FROM {table.name} WHERE changed > ? AND changed < ?"
+        " ORDER BY changed LIMIT ?)"
+        for table in _TABLES.values()
+    )
+    + " ORDER BY changed LIMIT ?"
+)
+_FIND_NEWEST: Final = "SELECT coalesce(greatest({}), 0)".format(
+    ", ".join(
+        f"(SELECT max(changed) FROM {table.name} WHERE changed < ?)" for table in _TABLES.values()
+    )
+)
+
+#: Gets what other Cores changed; None: some of it was missed.
+OnChange = Callable[[ChangedRows | None], None]
+
+
+def find_changes(connection: Statements, request: ChangeQuery) -> ChangedRows:
+    """See `RuntimeStore.changes`. Rows of transactions that aren't over come later, and all with greater
+    numbers: a reader misses none that is committed after it has read others.
+    """
+    ((first_open,),) = connection.execute("SELECT first_open_change()")
+    values = (request.after, first_open, request.limit) * len(_TABLES)
+    numbers = connection.execute(_FIND_NUMBERS, (*values, request.limit)).fetchall()
+    if not numbers:
+        ((last,),) = connection.execute(_FIND_NEWEST, (first_open,) * len(_TABLES))
+        return ChangedRows(last=last)
+    ((last,),) = numbers[-1:]
+    rows = {
+        kind: _decode_rows(
+            table.decode_row,
+            connection.execute(
+                f"{make_select(table)} WHERE changed > ? AND changed <= ? ORDER BY changed",
+                (request.after, last),
+            ),
+        )
+        for kind, table in _TABLES.items()
+    }
+    return ChangedRows(last=last, **rows)
+
+
+def find_changes_of(connection: Statements, transactions: Sequence[int]) -> ChangedRows:
+    """Rows that these transactions changed last, with who has each session.
+
+    Args:
+        connection: Where.
+        transactions: The first numbers of each.
+    """
+    where = (
+        "JOIN unnest(?::bigint[]) AS x (first)"
+        f" ON s.changed >= x.first AND s.changed < x.first + {_NUMBERS}"
+    )
+
+    def read(select: str, decode: Callable[[Sequence[Any]], Any]) -> tuple[Any, ...]:
+        statement = f"{select} {where} ORDER BY s.changed"
+        return _decode_rows(decode, connection.execute(statement, ([*transactions],)))
+
+    rows = {
+        kind: read(
+            f"SELECT {', '.join(f's.{column}' for column in table.columns)} FROM {table.name} AS s",
+            table.decode_row,
+        )
+        for kind, table in _TABLES.items()
+        if table is not STATES
+    }
+    return ChangedRows(last=max(transactions), states=read(SELECT_STATES, decode_state), **rows)
+
+
+def _decode_rows(
+    decode: Callable[[Sequence[Any]], Any], rows: Iterable[Sequence[Any]]
+) -> tuple[Any, ...]:
+    """The values of rows; of those that are damaged a line is logged."""
+    values = []
+    for row in rows:
+        try:
+            values.append(decode(row))
+        except StoreError as error:
+            log.error("%s It is left out of what changed.", error)
+    return tuple(values)
+
+
+class ChangeListener:
+    """Hears what other Cores commit, and reads it. Used on one event loop.
+
+    Args:
+        database: Where.
+        core: Whose commits are passed over.
+        read: Gives the rows whose last changes have these numbers.
+        on_change: Gets them, in the order in which they were committed; None each time that the
+            connection was made: what was committed before isn't known.
+        log: Gets a line each time that the connection is lost.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        core: str,
+        read: Callable[[Sequence[int]], Awaitable[ChangedRows]],
+        on_change: OnChange,
+        log: logging.Logger,
+    ) -> None:
+        self._database = database
+        self._core = core
+        self._read = read
+        self._on_change = on_change
+        self._log = log
+        self._numbers: dict[int, None] = {}
+        self._arrived = asyncio.Event()
+        self._pause_s = _PAUSE_S
+
+    async def run(self) -> None:
+        """Listen until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read_repeatedly())
+            tasks.create_task(self._listen_repeatedly())
+
+    async def _listen_repeatedly(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except psycopg.Error as error:
+                self._log.warning(
+                    "what other Cores write isn't heard from %s, which is connected to again: %s",
+                    self._database.place,
+                    " ".join(str(error).split()),
+                )
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(_MAX_PAUSE_S, 2 * self._pause_s)
+
+    async def _listen(self) -> None:
+        connection = await psycopg.AsyncConnection.connect(self._database.conninfo, autocommit=True)
+        async with connection:
+            await connection.execute(f"LISTEN {CHANNEL}".encode())
+            self._pause_s = _PAUSE_S
+            self._on_change(None)
+            async for notify in connection.notifies():
+                core, number = notify.payload.split()
+                if core != self._core:
+                    self._numbers[int(number)] = None
+                    self._arrived.set()
+
+    async def _read_repeatedly(self) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            numbers, self._numbers = [*self._numbers], {}
+            self._on_change(await self._read_or_miss(numbers))
+
+    async def _read_or_miss(self, numbers: list[int]) -> ChangedRows | None:
+        if len(numbers) > _MAX_WAITING:
+            return None
+        try:
+            return await self._read(numbers)
+        except AgentStepperError as error:
+            self._log.warning("what other Cores wrote can't be read: %s", error)
+            return None

@@ -1,0 +1,231 @@
+"""Transactions on threads with a connection each; what a lost connection leaves open is found out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from ....errors import AgentStepperError, CommandError, StoreError
+from .database import Database, renumber_changes
+from .statements import Statements
+
+T = TypeVar("T")
+#: Does something in a transaction; where it raises, nothing of it stays.
+Work = Callable[[Statements], T]
+
+#: Where commits are told, as "CORE NUMBER".
+CHANNEL: Final = "agentstepper"
+#: Seconds between two tries to reach a server that is gone.
+_PAUSE_S: Final = 0.1
+#: Times that a transaction is begun which meets others, or loses its connection.
+_MAX_TRIES: Final = 10
+#: Errors of a transaction that met another one. Of two that add one key the second finds what the first
+#: added when it is done again.
+_CONFLICTS: Final = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UniqueViolation,
+)
+#: Errors of a server that ends, begins, or lets nobody write any more.
+_GONE: Final = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.ReadOnlySqlTransaction,
+    errors.IdleInTransactionSessionTimeout,
+)
+#: What a value that JSON or PostgreSQL can't carry is refused with.
+_VALUE_ERRORS: Final = (
+    *(ValueError, TypeError, OverflowError, RecursionError),
+    *(psycopg.DataError, psycopg.IntegrityError),
+)
+
+
+class _LostError(Exception):
+    """The connection is gone, and the transaction did nothing."""
+
+
+class Transactions:
+    """Executes transactions, each on the connection of the thread that calls.
+
+    Args:
+        database: Where.
+        core: Says who writes, in what is told of commits.
+        retry_s: Seconds for which a server that is gone is asked again before calls fail.
+    """
+
+    def __init__(self, database: Database, core: str, retry_s: float) -> None:
+        self._database = database
+        self._core = core
+        self._retry_s = retry_s
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._connections: set[psycopg.Connection] = set()
+        self._lost_at: float | None = None
+        self._was_open = False
+        self._closing = threading.Event()
+
+    def write(self, work: Work[T]) -> T:
+        """Do something, and tell the other Cores that it is done.
+
+        Raises:
+            CommandError: As the work does; `invalid_message`: JSON or PostgreSQL can't carry a value.
+            StoreError: It can't be kept or read.
+        """
+        return self._repeat(lambda: self._write_once(work))
+
+    def read(self, work: Work[T]) -> T:
+        """Read something: all statements see the same. Errors as `write`."""
+        return self._repeat(
+            lambda: self._read_once(work, b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        )
+
+    def peek(self, work: Work[T]) -> T:
+        """Read something: each statement sees what is there then. Errors as `write`."""
+        return self._repeat(lambda: self._read_once(work, None))
+
+    def close(self) -> None:
+        """Let go of all connections, once nothing is under way. Idempotent."""
+        self._closing.set()
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+
+    # ---- one try ------------------------------------------------------------------------------------
+
+    def _write_once(self, work: Work[T]) -> T:
+        connection = self._connect()
+        try:
+            begun = connection.execute(b"BEGIN; SELECT pg_current_xact_id()::text, change_number()")
+            begun.nextset()
+            ((xid, number),) = begun
+            answer = work(Statements(connection))
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        try:
+            connection.execute(f"COMMIT; NOTIFY {CHANNEL}, '{self._core} {number}'".encode())
+        except psycopg.Error as error:
+            self._drop(connection)
+            if not self._is_committed(xid):
+                raise _LostError(str(error)) from error
+        return answer
+
+    def _read_once(self, work: Work[T], begin: bytes | None) -> T:
+        connection = self._connect()
+        if begin is None:
+            return work(Statements(connection))
+        try:
+            connection.execute(begin)
+            return work(Statements(connection))
+        finally:
+            self._roll_back(connection)
+
+    def _roll_back(self, connection: psycopg.Connection) -> None:
+        if connection.closed:
+            return
+        try:
+            connection.execute(b"ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+
+    def _is_committed(self, xid: str) -> bool:
+        """Whether a transaction was committed whose answer was lost with its connection."""
+        ask = "SELECT pg_xact_status(%s::xid8)"
+        while True:
+            status = self._repeat(lambda: self._connect().execute(ask, (xid,)).fetchone())
+            if status != ("in progress",):
+                return status == ("committed",)
+            self._closing.wait(_PAUSE_S)
+
+    # ---- again --------------------------------------------------------------------------------------
+
+    def _repeat(self, attempt: Callable[[], T]) -> T:
+        """Try until it is done, refused, or hopeless."""
+        tries = 0
+        while True:
+            try:
+                answer = attempt()
+            except AgentStepperError:
+                raise
+            except Exception as error:
+                tries += not self._is_waiting(error)
+                if tries >= _MAX_TRIES:
+                    raise self._make_error(error) from error
+            else:
+                self._lost_at = None
+                return answer
+
+    def _is_waiting(self, error: Exception) -> bool:
+        """Whether the server isn't there: then it is waited for, a while. Else what may be better at the
+        next try was lost, or met another transaction.
+
+        Raises:
+            CommandError, StoreError: It isn't better then.
+        """
+        connection: psycopg.Connection | None = getattr(self._own, "connection", None)
+        if isinstance(error, _CONFLICTS):
+            return False
+        if isinstance(error, psycopg.Error) and connection is None:
+            self._wait_for_server(error)
+            return True
+        if isinstance(error, _LostError):
+            return False
+        if connection is not None and (connection.closed or isinstance(error, _GONE)):
+            self._drop(connection)
+            return False
+        if _is_about_value(error):
+            raise CommandError("invalid_message", f"The value can't be stored: {error}.") from error
+        if isinstance(error, psycopg.Error):
+            raise self._make_error(error) from error
+        raise error
+
+    def _wait_for_server(self, error: Exception) -> None:
+        now = time.monotonic()
+        self._lost_at = self._lost_at or now
+        if not self._was_open or now - self._lost_at > self._retry_s or self._closing.is_set():
+            raise self._make_error(error) from error
+        self._closing.wait(_PAUSE_S)
+
+    def _make_error(self, error: Exception) -> StoreError:
+        reason = " ".join(str(error).split())
+        return StoreError(
+            f"Background agents can't be stored in {self._database.place}: {reason}. Check that "
+            "PostgreSQL runs there and that its user may write."
+        )
+
+    # ---- connections --------------------------------------------------------------------------------
+
+    def _connect(self) -> psycopg.Connection:
+        """The thread's connection."""
+        connection: psycopg.Connection | None = getattr(self._own, "connection", None)
+        if connection is not None:
+            return connection
+        if self._closing.is_set():
+            raise StoreError(f"{self._database.place} is closed: open it again.")
+        connection = self._database.connect()
+        with self._lock:
+            self._connections.add(connection)
+            is_first, self._was_open = not self._was_open, True
+        self._own.connection = connection
+        if is_first:
+            renumber_changes(connection)
+        return connection
+
+    def _drop(self, connection: psycopg.Connection) -> None:
+        connection.close()
+        self._own.connection = None
+        with self._lock:
+            self._connections.discard(connection)
+
+
+def _is_about_value(error: Exception) -> bool:
+    """Whether a value can't be carried; of a class that psycopg doesn't know it says so itself."""
+    is_unknown_class = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+    return is_unknown_class or isinstance(error, _VALUE_ERRORS)

@@ -1,0 +1,3 @@
+-- Whose posts a session hears.
+
+ALTER TABLE conversation_participants ADD COLUMN hears TEXT NOT NULL DEFAULT 'users';

@@ -1,0 +1,129 @@
+/** Starting a run again, as a fork from a row or from its begin: buttons, and the cell of a notebook; a chunk of its own. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Model, Run, TimelineRow } from "../model/model";
+import { runCell } from "../shells/run_cell";
+import { Button } from "../view/button";
+import { escapeInvisible } from "../view/format";
+import { CodeLine } from "../view/notices";
+
+export { default as styles } from "../styles/again.css";
+
+const FORKABLE = new Set(["llm_query", "tool_invocation", "custom"]);
+
+export interface ForkHereProps {
+  model: Model;
+  row: TimelineRow;
+}
+
+/** At each row, so that nothing moves from row to row: where a run can't be forked it says why. */
+export function ForkHere({ model, row }: ForkHereProps) {
+  return (
+    <StartButton
+      key={row.id}
+      model={model}
+      run={model.run.value}
+      row={row.seq}
+      label="Fork here"
+      labelClass="as-x-roomy"
+      disabledReason={forkDisabledReason(model, row)}
+      hint={`Start the agent again: what came before row ${row.seq} is served from this run, and the new run halts there`}
+    />
+  );
+}
+
+function forkDisabledReason(model: Model, row: TimelineRow): string | null {
+  if (!row.side || !FORKABLE.has(row.kind))
+    return "A run is forked at a query, a tool call or a custom event";
+  if (row.pending) return "The run is halted here: edit and step it";
+  if (!model.control.value) return "This login may watch, not control";
+  const state = model.run.value?.state;
+  return state === "idle" || state === "halted" ? null : "Halt the run to fork it";
+}
+
+export interface StartButtonProps {
+  model: Pick<Model, "startAgain" | "openRun" | "onError">;
+  run: Run | null;
+  /** Fork it at this row. */
+  row?: number;
+  hint: string;
+  /** Why it is impossible now. */
+  disabledReason?: string | null;
+  /** Without it the button is an icon; so it is where there is no room. */
+  label?: string;
+  outline?: boolean;
+  /** The class that hides the label where there is no room. */
+  labelClass?: string;
+  /** Called once another run is shown. */
+  onStarted?(): void;
+}
+
+/** Starts a run again, and shows what began. */
+export function StartButton(props: StartButtonProps) {
+  const { model, run, row, hint, label, labelClass = "as-x-pane", onStarted } = props;
+  const [isStarting, setStarting] = useState(false);
+  const [cell, setCell] = useState<string | null>(null);
+  const start = async () => {
+    if (!run) return;
+    setStarting(true);
+    const begun = await model.startAgain({ run: run.id, ...(row === undefined ? {} : { row }) });
+    setStarting(false);
+    if (begun?.run) {
+      await model.openRun(begun.run);
+      onStarted?.();
+    } else if (begun?.cell) {
+      if (!runCell(begun.cell)) setCell(begun.cell);
+    } else if (begun) {
+      model.onError("cannot_start_again", NOT_YET);
+    }
+  };
+  return (
+    <>
+      <Button
+        outline={props.outline ?? false}
+        icon="retry"
+        hint={hint}
+        name={label ?? hint}
+        disabledReason={isStarting ? "The agent is being started" : (props.disabledReason ?? null)}
+        onClick={() => void start()}
+      >
+        {label && <span class={labelClass}>{label}</span>}
+      </Button>
+      {cell !== null && <CellToRun cell={cell} onClose={() => setCell(null)} />}
+    </>
+  );
+}
+
+const NOT_YET =
+  "The program runs, but its agent has begun no run yet: it is listed once it does. Look at the Core’s log for its output.";
+
+/** The text of a cell that a person runs in their notebook. */
+function CellToRun({ cell, onClose }: { cell: string; onClose(): void }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => box.current?.focus(), []);
+  return (
+    <div
+      ref={box}
+      class="as-CellToRun"
+      role="dialog"
+      aria-label="A cell to run"
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      <p>
+        <b>Run this cell in its notebook</b>
+        <span class="as-Muted as-Small">
+          {" "}
+          The names in it are those of the kernel as they are now.
+        </span>
+      </p>
+      <CodeLine code={escapeInvisible(cell)} copies={cell} label="Copy the cell" />
+      <Button outline hint="Close (Esc)" onClick={onClose}>
+        Close
+      </Button>
+    </div>
+  );
+}

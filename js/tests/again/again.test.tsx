@@ -1,0 +1,97 @@
+/** Starting a run again: what the button asks for, and what becomes of the answer. */
+import { render } from "preact";
+import { expect, test, vi } from "vitest";
+import { ForkHere, StartButton } from "../../src/again";
+import type { Model } from "../../src/model/model";
+import type { RunStartedAgain } from "../../src/protocol/types.gen";
+import { onRunCell } from "../../src/shells/run_cell";
+import { box, drawn, useBox } from "../helpers/dom";
+import { aRow, aRun } from "../helpers/values";
+import { fakeModel } from "../inspector/fake_model";
+
+useBox();
+
+function modelThat(answers: RunStartedAgain | null) {
+  const startAgain = vi.fn(async () => answers);
+  const openRun = vi.fn(async () => {});
+  const onError = vi.fn();
+  const model: Model = Object.assign(fakeModel(), { startAgain, openRun, onError });
+  return { model, startAgain, openRun, onError };
+}
+
+const button = (name: string) =>
+  box.querySelector<HTMLButtonElement>(`button[aria-label="${name}"]`);
+const dialog = () => box.querySelector<HTMLElement>("[role=dialog]");
+
+async function press(name: string): Promise<void> {
+  button(name)?.click();
+  await drawn();
+}
+
+test("the new run is shown", async () => {
+  const { model, startAgain, openRun } = modelThat({ run: "new" });
+  render(
+    <StartButton model={model} run={aRun("old", {})} row={7} hint="h" label="Fork here" />,
+    box,
+  );
+  await press("Fork here");
+  expect(startAgain).toHaveBeenCalledWith({ run: "old", row: 7 });
+  expect(openRun).toHaveBeenCalledWith("new");
+});
+
+test("a cell is shown to be copied, and Esc closes it", async () => {
+  const { model } = modelThat({ cell: "%%step --fork old@7\nagent()" });
+  render(<StartButton model={model} run={aRun("old", {})} hint="Run again" />, box);
+  await press("Run again");
+  expect(dialog()?.getAttribute("aria-label")).toBe("A cell to run");
+  expect(dialog()?.textContent).toContain("%%step --fork old@7");
+  expect(dialog()?.textContent).toContain("as they are now");
+  dialog()?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  await drawn();
+  expect(dialog()).toBeNull();
+});
+
+test("a page with a notebook runs the cell", async () => {
+  const ran: string[] = [];
+  const notebook = { open: true };
+  onRunCell((text) => notebook.open && ran.push(text) > 0);
+  const { model } = modelThat({ cell: "%%step\nagent()" });
+  render(<StartButton model={model} run={aRun("old", {})} hint="Run again" />, box);
+  await press("Run again");
+  notebook.open = false;
+  expect(ran).toEqual(["%%step\nagent()"]);
+  expect(dialog()).toBeNull();
+});
+
+test("a program that has begun no run yet is told of; a refusal was told already", async () => {
+  const late = modelThat({});
+  render(<StartButton model={late.model} run={aRun("old", {})} hint="Run again" />, box);
+  await press("Run again");
+  expect(late.onError).toHaveBeenCalledWith(
+    "cannot_start_again",
+    expect.stringContaining("has begun no run yet"),
+  );
+  render(null, box);
+  const refused = modelThat(null);
+  render(<StartButton model={refused.model} run={aRun("old", {})} hint="Run again" />, box);
+  await press("Run again");
+  expect(refused.onError).not.toHaveBeenCalled();
+  expect(refused.openRun).not.toHaveBeenCalled();
+});
+
+test.each([
+  [{ state: "halted" }, { pending: true }, "The run is halted here: edit and step it"],
+  [{ state: "idle" }, {}, null],
+  [{ state: "halted" }, {}, null],
+  [{ state: "continue" }, {}, "Halt the run to fork it"],
+  [{ state: "idle" }, { kind: "program_started" }, /^A run is forked at a query/],
+  [{ state: "idle" }, { side: null }, /^A run is forked at a query/],
+  [{ state: "idle" }, { kind: "custom" }, null],
+] as const)("where a run can be forked, and why not elsewhere: %o %o", (run, row, why) => {
+  const { model } = modelThat(null);
+  Object.assign(model.run, { value: aRun("r", run) });
+  render(<ForkHere model={model} row={aRow(1, { kind: "llm_query", ...row })} />, box);
+  const shown = button("Fork here");
+  expect(shown?.getAttribute("aria-disabled")).toBe(why === null ? null : "true");
+  if (why !== null) expect(shown?.title).toMatch(why);
+});

@@ -1,0 +1,62 @@
+/** Runs that were started again: the list as a tree, and a cell that is to be run. */
+import { aRun } from "../helpers/values";
+import { type Scene, shows } from "./scene";
+import { changing, finished } from "./stories";
+import { BEGIN } from "./story";
+
+const CELL = `%%step 'fix the tests' --fork a@7
+import my_agent
+
+my_agent.run("Fix the failing test in this project", repository=REPOSITORY, attempts=3)
+`;
+
+const fork = (id: string, name: string, run: string, row: number | null, at: number) =>
+  aRun(id, {
+    name,
+    program: "fix_tests.py",
+    started_at: BEGIN - 9_000 + at * 600,
+    ended_at: BEGIN - 8_700 + at * 600,
+    state: "idle",
+    ending: at === 2 ? "crashed" : "finished",
+    rows: 14,
+    forked_from: { run, is_live: false, ...(row !== null && { row }) },
+  });
+
+const OTHERS = [
+  aRun("r0", { name: "another agent", started_at: BEGIN - 90_000, ended_at: BEGIN - 89_000 }),
+  aRun("r1", {
+    name: "fix-tests · run 1",
+    started_at: BEGIN - 10_000,
+    ended_at: BEGIN - 9_900,
+    state: "idle",
+    ending: "finished",
+  }),
+  fork("r2", "fix-tests · run 2", "r1", 4, 1),
+  fork("r3", "fix-tests · run 3, with a name that is longer than there is room", "r2", 12, 2),
+  fork("r4", "fix-tests · run 4", "r1", null, 3),
+];
+
+export const FORK_SCENES: Record<string, Scene> = {
+  forks: () =>
+    shows(
+      changing()
+        .is({ forked_from: { run: "r1", row: 7, is_live: false } })
+        .halted(),
+      (user) => user.pick(".as-Run"),
+      { others: OTHERS },
+    ),
+  "fork-cell": () =>
+    shows(
+      finished().ended("finished"),
+      async (user) => {
+        await user.pick('.as-Row[data-row="r3"]');
+        await user.press("Fork here");
+        await user.find(
+          () => document.querySelector<HTMLElement>(".as-CellToRun") ?? undefined,
+          "cell",
+        );
+        await user.still();
+      },
+      { startedAgain: { cell: CELL } },
+    ),
+};

@@ -1,0 +1,155 @@
+"""A finished run is forked from the view: real commands on a real server, in a browser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, expect
+
+from .axe import expect_clean
+from .conftest import NewLab
+from .jupyter import Jupyter
+from .lab import DebuggerView, open_page
+from .test_several_agents import choose
+
+#: Calls a tool twice, which counts its calls in a file.
+AGENT = """
+import sys
+from agentstepper_nb import AgentStepper
+
+def look_up(word: str) -> str:
+    with open("counted", "a") as file:
+        file.write(word + " ")
+    return word.upper()
+
+with AgentStepper("forked agent") as dbg:
+    look = dbg.traced_tool(look_up)
+    second = "b" if look("a") == "A" else "other"
+    with open("answer", "w") as file:
+        file.write(look(second))
+"""
+
+
+def record(
+    view: DebuggerView, jupyter: Jupyter, folder: Path, program: str = "forked agent"
+) -> None:
+    """Run the command, which a person lets go on."""
+    (folder / "agent.py").write_text(AGENT.replace("forked agent", program))
+    command = [sys.executable, "-m", "agentstepper_nb", "run", "--", sys.executable, "agent.py"]
+    process = subprocess.Popen(command, cwd=folder, env=jupyter.environment())
+    try:
+        choose(view, program)
+        view.expect_state("Halted")
+        view.press("Continue")
+        view.expect_state("Finished")
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_finished_run_is_forked_at_a_row(
+    context: BrowserContext, jupyter: Jupyter, tmp_path: Path
+) -> None:
+    page, view = open_page(context, jupyter)
+    record(view, jupyter, tmp_path)
+    assert (tmp_path / "counted").read_text() == "a b "
+    rows = view.root.locator(".as-Row")
+    rows.filter(has_text="look_up").nth(1).click()  # the end of the first call
+    view.press("Fork here")
+    view.expect_state("Halted after tool call")
+    assert (tmp_path / "counted").read_text() == "a b "  # the first call was served
+    expect(view.root.locator(".as-mod-halted")).to_contain_text("look_up")
+    view.root.locator(".as-Run").click()
+    items = view.root.locator(".as-RunItem")
+    below = items.filter(has_text="fork at row 3")
+    expect(below).to_have_count(1)
+    indents = items.evaluate_all(
+        "all => all.map(each => parseFloat(getComputedStyle(each.firstChild).paddingLeft))"
+    )
+    texts = items.all_inner_texts()
+    at = next(at for at, text in enumerate(texts) if "fork at row 3" in text)
+    assert "Finished" in texts[at - 1]  # its parent, further to the left
+    assert indents[at] > indents[at - 1]
+    expect_clean(page)
+    page.keyboard.press("Escape")
+    view.press("Edit this result")
+    field = view.root.get_by_role("textbox").last
+    field.press("Control+a")
+    field.type('"none"')
+    view.press("Step with edit")
+    view.expect_state("Halted before tool call")
+    view.press("Continue")
+    view.expect_state("Finished")
+    assert (tmp_path / "answer").read_text() == "OTHER"
+    assert (tmp_path / "counted").read_text() == "a b other "
+
+
+def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> None:
+    cells = [
+        "%load_ext agentstepper_nb\nCALLS = []\ndef look_up(word: str) -> str:\n"
+        "    CALLS.append(word)\n    return word.upper()",
+        "%%step cells\nlook = dbg.traced_tool(look_up)\nprint('got', look('a'), look('b'))",
+    ]
+    lab = own_lab(cells)
+    lab.run(0)
+    lab.run(1)
+    view = lab.view(1)
+    view.expect_state("Halted before tool call")
+    view.press("Continue")
+    view.expect_state("Finished")
+    view.root.locator(".as-Row").filter(has_text="look_up").nth(1).click()
+    view.press("Fork here")
+    again = lab.view(2)
+    again.expect_state("Halted after tool call")
+    expect(lab.cell(2)).to_contain_text("--fork")
+    expect(lab.outputs(2).first).to_contain_text("with the names of this kernel as they are now")
+    again.press("Continue")
+    again.expect_state("Finished")
+    expect(lab.outputs(2).filter(has_text="got A B").first).to_be_visible()
+    assert lab.errors == []
+
+
+#: Is replayed after its program was changed: the second call is another.
+CHANGED = """
+from agentstepper_nb import Divergence, replay_run
+
+source = open("agent.py").read().replace('"b" if', '"c" if')
+
+def agent():
+    exec(compile(source, "agent.py", "exec"), {"__name__": "agent"})
+
+try:
+    replay_run("changed agent", agent, halts=True)
+except Divergence as error:
+    open("divergence", "w").write(str(error))
+"""
+
+
+def test_a_replay_halts_where_its_program_does_something_else(
+    context: BrowserContext, jupyter: Jupyter, tmp_path: Path
+) -> None:
+    page, view = open_page(context, jupyter)
+    record(view, jupyter, tmp_path, "changed agent")
+    (tmp_path / "changed.py").write_text(CHANGED)
+    process = subprocess.Popen(
+        [sys.executable, "changed.py"], cwd=tmp_path, env=jupyter.environment()
+    )
+    try:
+        view.root.locator(".as-Run").click()
+        replay = view.root.locator(".as-RunItem").filter(has_text="changed agent")
+        replay.filter(has_text="replay").locator(".as-RunItem-name").click()
+        view.expect_state("Halted before tool call")
+        row = view.root.locator(".as-mod-halted")
+        expect(row.get_by_text("Diverged")).to_be_visible()
+        expect_clean(page)
+        view.press("Continue")
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert (tmp_path / "counted").read_text() == "a b "  # nothing was called
+    told = (tmp_path / "divergence").read_text()
+    assert '-  "word": "b"' in told or '-    "word": "b"' in told

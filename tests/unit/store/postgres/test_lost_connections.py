@@ -1,0 +1,217 @@
+"""Lost connections, and backends and servers that are killed: each call counts once, or is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+
+from agentstepper_nb.errors import StoreError
+from agentstepper_nb.protocol.runtime import SessionStatus
+from agentstepper_nb.protocol.runtime_store_messages import (
+    AdoptSessions,
+    EnqueueActions,
+    SessionWrite,
+    StepQuery,
+)
+from agentstepper_nb.store.runtime.conformance.base_suite import (
+    LEASE_S,
+    START_TIME,
+    begin_session,
+    claim_action,
+    create_session,
+    make_action,
+    make_state,
+    make_step,
+    read_snapshot,
+)
+from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
+from tests.helpers.postgres_server import PostgresServer
+from tests.helpers.sampling import select_sample
+from tests.unit.store.postgres.cutting_proxy import CuttingProxy
+
+T = TypeVar("T")
+SESSIONS = [f"{number}" for number in range(6)]
+#: Ends what clients of the stores wait for; the test's own connection stays.
+TERMINATE = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+    " WHERE application_name = 'agentstepper'"
+)
+
+
+@asynccontextmanager
+async def opened(location: str, **options: Any) -> AsyncIterator[PostgresRuntimeStore]:
+    store = PostgresRuntimeStore(location, **options)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@dataclass
+class Writers:
+    """Sessions that each do one step after the other, and say what was acknowledged.
+
+    Args:
+        store: Where.
+        asks_again: Whether a call that was refused for the server's sake is asked again.
+    """
+
+    store: PostgresRuntimeStore
+    asks_again: bool = False
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    refused: int = 0
+    is_ending: bool = False
+
+    async def write(self, session: str) -> None:
+        number = 0
+        while not self.is_ending:
+            request = SessionWrite(
+                session_id=session,
+                epoch=1,
+                owner="one",
+                state=make_state(session, status=SessionStatus.RUNNING, iteration=number + 1),
+                steps=(make_step(session, number),),
+            )
+            written = await self._ask(lambda request=request: self.store.write(request))  # type: ignore[misc]
+            # What is new is told where it is done, and once, unless the answer was refused.
+            assert self.asks_again or [step.id for step in written.steps] == [f"{session}/{number}"]
+            number += 1
+            self.acknowledged[session] = number
+
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await call()
+            except StoreError:
+                if not self.asks_again:
+                    raise
+                self.refused += 1
+                await asyncio.sleep(0.05)
+
+    async def until(self, steps: int) -> None:
+        """Wait until each has done so many steps."""
+        while min(self.acknowledged.get(each, 0) for each in SESSIONS) < steps:
+            await asyncio.sleep(0.01)
+
+    async def check(self) -> None:
+        """All that was acknowledged is there, once and in order."""
+        for session, number in self.acknowledged.items():
+            found = (await self.store.steps(StepQuery(session_id=session, limit=1000))).steps
+            assert [step.iteration for step in found] == [*range(number)]
+            assert (await read_snapshot(self.store, session)).iteration == number
+
+
+async def run_writers(
+    store: PostgresRuntimeStore, asks_again: bool, harm: Callable[[], None], times: int
+) -> Writers:
+    """Let all write, and do harm some times in the midst of that."""
+    for session in SESSIONS:
+        await begin_session(store, session)
+    writers = Writers(store, asks_again)
+    async with asyncio.timeout(100), asyncio.TaskGroup() as tasks:
+        for session in SESSIONS:
+            tasks.create_task(writers.write(session))
+        for number in range(times):
+            await writers.until(10 * (number + 1))
+            harm()
+        await writers.until(10 * (times + 1))
+        writers.is_ending = True
+    await writers.check()
+    return writers
+
+
+async def test_backends_that_are_terminated_cost_nothing(postgres_server: PostgresServer) -> None:
+    killed: list[int] = []
+
+    def terminate() -> None:
+        ((number,),) = postgres_server.execute(TERMINATE)
+        killed.append(number)
+
+    async with opened(postgres_server.create_database()) as store:
+        await run_writers(store, False, terminate, 8)
+    assert min(killed) > 1
+
+
+@pytest.mark.parametrize("times", select_sample((1, 3), 1))
+async def test_a_server_that_is_killed_and_started_again_loses_no_step(
+    postgres_server: PostgresServer, times: int
+) -> None:
+    def restart() -> None:
+        postgres_server.kill()
+        postgres_server.start()
+
+    async with opened(postgres_server.create_database()) as store:
+        await run_writers(store, True, restart, times)
+
+
+async def test_while_the_server_is_gone_it_is_said_and_then_all_goes_on(
+    postgres_server: PostgresServer,
+) -> None:
+    async with opened(postgres_server.create_database(), retry_s=0.3) as store:
+        await begin_session(store)
+        postgres_server.kill()
+        try:
+            for _ in range(2):
+                with pytest.raises(StoreError, match=r"(?s)can't be stored in postgresql.*refused"):
+                    await store.info()
+        finally:
+            postgres_server.start()
+        await create_session(store, "other")
+        assert (await store.info()).live == 2
+
+
+# ---- an answer that is lost -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def proxy(postgres_server: PostgresServer) -> Iterator[CuttingProxy]:
+    proxy = CuttingProxy(postgres_server.port)
+    yield proxy
+    proxy.close()
+
+
+def through(proxy: CuttingProxy, server: PostgresServer) -> str:
+    return server.create_database().replace(f":{server.port}/", f":{proxy.port}/")
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+async def test_a_call_whose_commit_was_cut_off_is_done_once(
+    postgres_server: PostgresServer, proxy: CuttingProxy, is_committed: bool
+) -> None:
+    """And its answer says what is new, as if nothing had been: who watches is told by that."""
+
+    def cut() -> None:
+        proxy.cuts_after, proxy.cuts_before = is_committed, not is_committed
+
+    async with opened(through(proxy, postgres_server)) as store:
+        await store.info()
+        cut()
+        assert (await create_session(store)).is_new
+        cut()
+        found = await claim_action(store)
+        assert found.action is not None and found.action.attempts == 1
+        assert found.state is not None and found.state.epoch == 1
+        cut()
+        request = SessionWrite(
+            session_id="s",
+            epoch=1,
+            owner="one",
+            state=make_state(status=SessionStatus.RUNNING),
+            steps=(make_step(),),
+        )
+        assert (await store.write(request)).steps == (make_step(),)
+        cut()
+        asked = EnqueueActions(actions=(make_action("a"),))
+        assert (await store.enqueue(asked)).actions == asked.actions
+        cut()
+        later = START_TIME + LEASE_S + 1
+        adopted = await store.adopt(
+            AdoptSessions(owner="two", now=later, lease_until=later + LEASE_S)
+        )
+        assert [(state.owner, state.epoch) for state in adopted.states] == [("two", 2)]
+        assert proxy.cuts == 5
