@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from ..errors import ConnectionLostError
 from ..protocol.agent import CheckEdit, LeaseMessage
@@ -91,33 +92,29 @@ TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnecti
 }
 
 
-class RunConnectionListener(Protocol):
-    """Who is told of a run on its way. Called without a lock, on a thread of the link's."""
+@dataclass(frozen=True)
+class RunConnectionListener:
+    """Who is told of a run on its way. Called without a lock, on a thread of the link's.
 
-    @property
-    def is_in_continue_mode(self) -> bool:
-        """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
+    Args:
+        is_in_continue_mode: Says whether the run continues, without a Core too, wherever no breakpoint
+            halts it.
+        on_lease: The Core pushed a lease.
+        on_lease_absent: The Core is of version 1.
+        on_edit_check: The Core asks about an edit.
+        on_inspection: The Core asks what waits at a halt point.
+        on_disconnected_changed: `RunProtocol.is_disconnected` may be another.
+        on_opened: The first hello was answered, or never will be.
+        on_connection_needed: The run isn't carried by the connection that it shared, and needs another.
+        on_ended: The run is over; None where this side ended it.
+    """
 
-    def on_lease(self, lease: LeaseMessage) -> None:
-        """The Core pushed a lease."""
-
-    def on_lease_absent(self) -> None:
-        """The Core is of version 1."""
-
-    def on_edit_check(self, request: CheckEdit) -> None:
-        """The Core asks about an edit."""
-
-    def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
-        """The Core asks what waits at a halt point."""
-
-    def on_disconnected_changed(self) -> None:
-        """`RunProtocol.away` may be another."""
-
-    def on_opened(self, error: BaseException | None) -> None:
-        """The first hello was answered, or never will be."""
-
-    def on_connection_needed(self) -> None:
-        """The run isn't carried by the connection that it shared, and needs another."""
-
-    def on_ended(self, lost: ConnectionLostError | None) -> None:
-        """The run is over; None where this side ended it."""
+    is_in_continue_mode: Callable[[], bool]
+    on_lease: Callable[[LeaseMessage], None]
+    on_lease_absent: Callable[[], None]
+    on_edit_check: Callable[[CheckEdit], None]
+    on_inspection: Callable[[InspectHaltPoint | RequestSample], None]
+    on_disconnected_changed: Callable[[], None]
+    on_opened: Callable[[BaseException | None], None]
+    on_connection_needed: Callable[[], None]
+    on_ended: Callable[[ConnectionLostError | None], None]

@@ -158,7 +158,7 @@ class ReconnectReporter:
     def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
         """Say it; who says goodbye hears of it by what isn't delivered."""
         for run in runs:
-            is_continuing = run.on_disconnect == "wait" and run.listener.is_in_continue_mode
+            is_continuing = run.on_disconnect == "wait" and run.listener.is_in_continue_mode()
             advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]
             if not (advice in self._reported_advice or run.is_closing):
                 self._reported_advice.add(advice)

@@ -1,7 +1,4 @@
-"""What carries a run that no Core takes: a replay in a test, on a machine without one.
-
-Nothing is recorded or shown: each halt point passes unedited, and the run's end is the end.
-"""
+"""What carries a run that no Core takes: before it is opened, and in a test on a machine without one."""
 
 from __future__ import annotations
 
@@ -15,8 +12,36 @@ from .core_location import OFFLINE_URL
 from .outbox import Outbox, RunTransport
 
 
+class NoTransport(RunTransport):
+    """Carries nothing: a run has it until it is opened.
+
+    Args:
+        endpoint: Where the Core is.
+    """
+
+    def __init__(self, endpoint: CoreEndpoint) -> None:
+        self.outboxes: dict[str, Outbox] = {}
+        self._endpoint = endpoint
+
+    @property
+    def endpoint(self) -> CoreEndpoint:
+        """Where the Core is."""
+        return self._endpoint
+
+    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
+        """Nothing yet: who takes it on looks at what was put before."""
+
+    def forget(self, run: str) -> None:
+        """Nothing is known of it here."""
+
+    def give_up(self, outbox: Outbox) -> None:
+        """There is nothing to give up on."""
+
+
 class OfflineTransport(RunTransport):
     """Takes in what one run sends, and drops it. No thread and no socket is used.
+
+    Nothing is recorded or shown: each halt point passes unedited, and the run's end is the end.
 
     Args:
         outbox: The run's.

@@ -84,49 +84,22 @@ class RunTransport(Protocol):
         """Give up on a Core that is away, or doesn't let a run go."""
 
 
-class NoTransport(RunTransport):
-    """What stands in a carrier's place until a run is opened.
-
-    Args:
-        endpoint: Where the Core is.
-    """
-
-    def __init__(self, endpoint: CoreEndpoint) -> None:
-        self.outboxes: dict[str, Outbox] = {}
-        self._endpoint = endpoint
-
-    @property
-    def endpoint(self) -> CoreEndpoint:
-        """Where the Core is."""
-        return self._endpoint
-
-    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
-        """Nothing yet: who takes it on looks at what was put before."""
-
-    def forget(self, run: str) -> None:
-        """Nothing is known of it here."""
-
-    def give_up(self, outbox: Outbox) -> None:
-        """There is nothing to give up on."""
-
-
 class Outbox:
     """The way out of a run. Its methods only put into queues, and may be called from anywhere.
 
     Args:
-        endpoint: Where the Core is.
+        transport: What carries the run just now.
         limits: How much may wait for the Core.
     """
 
-    def __init__(self, endpoint: CoreEndpoint, limits: LinkLimits) -> None:
+    def __init__(self, transport: RunTransport, limits: LinkLimits) -> None:
         self._limits = limits
         self.inbox: SimpleQueue[QueueItem] = SimpleQueue()
         #: Bytes, of all batches that were ever put.
         self.queued_bytes = 0
         #: What is known of the run; set before anything is put.
         self.protocol: RunProtocol
-        #: What carries it just now.
-        self.transport: RunTransport = NoTransport(endpoint)
+        self.transport = transport
 
     @property
     def size(self) -> int:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import traceback
 from collections.abc import Callable
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -21,6 +19,7 @@ from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from ..protocol.opaque_values import REPR_KEY
 from .json_text import JsonDumper, dump_json, dump_plain_json, map_strings
 from .secret_masks import SecretMask, make_restorer
+from .source_locations import format_agent_frames
 from .value_encoder import EncodedValue, encode_redacted, encode_value
 from .value_hooks import NO_HOOKS, ValueHooks
 
@@ -35,11 +34,6 @@ _SIZE_FACTORS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR_KEY}"'
 _MAX_ERROR_CHARS: Final = 10_000
-
-_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
-#: The innermost frames and characters that are shown: a recursion that ran out has a thousand frames.
-_MAX_FRAMES: Final = 30
-_MAX_TRACEBACK_CHARS: Final = 16_000
 
 #: What no query costs; infinity and what isn't a number is as little a cost.
 _MAX_COST_DOLLARS: Final = 1e12
@@ -343,27 +337,6 @@ def _within_limit(changes: tuple[FileChange, ...], limit_bytes: int) -> tuple[Fi
         shortened[index] = replace(change, body=None, size=size)
         sizes[index] = len(msgspec.json.encode(shortened[index]))
     return tuple(shortened)
-
-
-def format_agent_frames(error: BaseException) -> str:
-    """Format the frames of an exception, without those of this package and without its message.
-
-    Args:
-        error: The exception.
-
-    Returns:
-        Text as Python prints it, innermost frame last; "" where there is none.
-    """
-    try:
-        frames = traceback.extract_tb(error.__traceback__)
-        agent_frames = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-        text = "".join(traceback.format_list(agent_frames[-_MAX_FRAMES:])).rstrip()
-    except Exception:  # a broken linecache or loader of the agent's is no reason to fail
-        return ""
-    if len(text) <= _MAX_TRACEBACK_CHARS:
-        return text
-    # Half a line may hold half a secret.
-    return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[2]
 
 
 # ---- payloads of well-known shapes ------------------------------------------------------------------

@@ -20,24 +20,20 @@ from ..errors import ConnectionLostError
 from ..protocol.agent import (
     AgentMessage,
     Bye,
-    CheckEdit,
     GetTimeline,
     Hello,
-    LeaseMessage,
     Timeline,
     UserMessageAwaited,
 )
 from ..protocol.answers import Answer, StopAnswer
 from ..protocol.data_model import EventKind, EventSide
-from ..protocol.inspection import InspectHaltPoint
-from ..protocol.query_samples import RequestSample
-from .connection_state import LinkLimits, OnDisconnect
+from .connection_state import LinkLimits, OnDisconnect, RunConnectionListener
 from .core_location import OFFLINE_URL
 from .flow_effects import EditCheck
 from .halt_questions import HaltQuestions
 from .live_scopes import LiveScopes
-from .offline_transport import OfflineTransport
-from .outbox import HaltLease, NoTransport, Outbox
+from .offline_transport import NoTransport, OfflineTransport
+from .outbox import HaltLease, Outbox
 from .payload import PayloadEncoder
 from .query_samples import QuerySampler
 from .run_protocol import RunProtocol
@@ -80,7 +76,7 @@ class RunLink:
         if endpoint.url == OFFLINE_URL:
             on_disconnect, is_open_deferred = "continue", True
         self._waiting = PendingFutures()
-        self._outbox = Outbox(endpoint, limits)
+        self._outbox = Outbox(NoTransport(endpoint), limits)
         self._halt_lease = HaltLease(
             hello.program,
             self._outbox,
@@ -109,13 +105,27 @@ class RunLink:
             on_disconnect,
             is_open_deferred,
             self._waiting,
-            _Listener(self),
+            self._make_listener(),
             lambda: self._outbox.is_full,
             self._outbox.release_halt,
             limits,
         )
         if is_open_deferred:
             self.opened.set_result(None)
+
+    def _make_listener(self) -> RunConnectionListener:
+        """What the agent itself mustn't call."""
+        return RunConnectionListener(
+            is_in_continue_mode=lambda: self._halt_lease.is_in_continue_mode,
+            on_lease=self._halt_lease.accept_lease,
+            on_lease_absent=self._halt_lease.expect_no_lease,
+            on_edit_check=self._questions.on_edit_check,
+            on_inspection=self._questions.on_inspection,
+            on_disconnected_changed=lambda: self._on_disconnected(),
+            on_opened=self._set_opened,
+            on_connection_needed=self._connect_elsewhere,
+            on_ended=self._end,
+        )
 
     def open(self) -> None:
         """Begin to connect; `opened` tells of the end. An interrupt in here leaves it to be closed."""
@@ -316,7 +326,7 @@ class RunLink:
         self._is_closing = True
         # An interrupt came before the link was opened.
         if isinstance(self._outbox.transport, NoTransport):
-            self._end(ConnectionLostError(CLOSED_MESSAGE))
+            self._end(None)
         else:
             self._outbox.end(bye)
 
@@ -338,13 +348,25 @@ class RunLink:
         if self._lost is not None:
             self._clean_up()
 
-    def _end(self, lost: ConnectionLostError) -> None:
+    def _set_opened(self, error: BaseException | None) -> None:
+        if error is None:
+            self.opened.set_result(None)
+        elif not self.opened.done():
+            self.opened.set_exception(error)
+
+    def _connect_elsewhere(self) -> None:
+        self._outbox.transport.forget(self._run_id)
+        open_run(self.endpoint, self._outbox)
+
+    def _end(self, lost: ConnectionLostError | None) -> None:
+        reason = lost or ConnectionLostError(CLOSED_MESSAGE)
+
         def record_lost() -> None:
-            self._lost = lost
+            self._lost = reason
 
         left = self._waiting.end(record_lost)
         for future in left if not self._is_exiting else ():
-            future.set_exception(ConnectionLostError(*lost.args))
+            future.set_exception(ConnectionLostError(*reason.args))
         self._outbox.transport.forget(self._run_id)
         self._clean_up()
         if not self._is_exiting:
@@ -368,56 +390,6 @@ class RunLink:
         said = "1 message of run %s wasn't" if left == 1 else f"{left} messages of run %s weren't"
         why = self._protocol.unreachable_reason or f"the Core at {self.endpoint.url} doesn't answer"
         log.warning(f"{said} delivered: %s", self._run_id, why)
-
-
-class _Listener:
-    """Told of a run on its way; all that the agent itself mustn't call."""
-
-    def __init__(self, link: RunLink) -> None:
-        self._link = link
-
-    @property
-    def is_in_continue_mode(self) -> bool:
-        """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
-        return self._link._halt_lease.is_in_continue_mode
-
-    def on_lease(self, lease: LeaseMessage) -> None:
-        """The Core pushed a lease."""
-        self._link._halt_lease.accept_lease(lease)
-
-    def on_lease_absent(self) -> None:
-        """The Core is of version 1."""
-        self._link._halt_lease.expect_no_lease()
-
-    def on_edit_check(self, request: CheckEdit) -> None:
-        """The Core asks about an edit."""
-        self._link._questions.on_edit_check(request)
-
-    def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
-        """The Core asks what waits at a halt point."""
-        self._link._questions.on_inspection(request)
-
-    def on_disconnected_changed(self) -> None:
-        """The Core has gone away, or is back."""
-        self._link._on_disconnected()
-
-    def on_opened(self, error: BaseException | None) -> None:
-        """The first hello was answered, or never will be."""
-        opened = self._link.opened
-        if error is None:
-            opened.set_result(None)
-        elif not opened.done():
-            opened.set_exception(error)
-
-    def on_connection_needed(self) -> None:
-        """The run isn't carried by the connection that it shared, and needs another."""
-        outbox = self._link._outbox
-        outbox.transport.forget(self._link._run_id)
-        open_run(outbox.transport.endpoint, outbox)
-
-    def on_ended(self, lost: ConnectionLostError | None) -> None:
-        """The run is over."""
-        self._link._end(lost or ConnectionLostError(CLOSED_MESSAGE))
 
 
 def _pop_first(items: list[T]) -> T | None:

@@ -1,6 +1,6 @@
-"""Which frames are the agent's own code, and where in it an event begins.
+"""Which frames are the agent's own code, where in it an event begins, and which an exception passed.
 
-No file is read here: a frame is judged by its file's name, once for each name.
+A frame is judged by its file's name, once for each name; only an exception's lines are read.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,10 @@ _MAX_FILE_CHARS: Final = 4096
 _MAX_FUNCTION_CHARS: Final = 1000
 #: Frames that are looked through for the agent's own.
 _MAX_FRAMES: Final = 500
+#: The innermost frames and characters of an exception that are shown: a recursion that ran out has a
+#: thousand frames.
+_MAX_SHOWN_FRAMES: Final = 30
+_MAX_TRACEBACK_CHARS: Final = 16_000
 
 _PACKAGE: Final = str(Path(__file__).absolute().parents[1]) + os.sep
 _LIBRARY_FOLDERS: Final = tuple(
@@ -115,3 +120,24 @@ def _find_cell(name: str) -> int | None:
 
 
 are_locations_sent: bool = os.environ.get(LOCATIONS_VARIABLE) != "0"
+
+
+def format_agent_frames(error: BaseException) -> str:
+    """Format the frames of an exception, without those of this package and without its message.
+
+    Args:
+        error: The exception.
+
+    Returns:
+        Text as Python prints it, innermost frame last; "" where there is none.
+    """
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+        agent_frames = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        text = "".join(traceback.format_list(agent_frames[-_MAX_SHOWN_FRAMES:])).rstrip()
+    except Exception:  # a broken linecache or loader of the agent's is no reason to fail
+        return ""
+    if len(text) <= _MAX_TRACEBACK_CHARS:
+        return text
+    # Half a line may hold half a secret.
+    return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[2]

@@ -15,13 +15,14 @@ from agentstepper_nb.sdk.send_queue import PendingFutures
 class RecordingListener:
     """Keeps what a run's agent is told."""
 
-    is_in_continue_mode = False
-
     def __init__(self) -> None:
         self.leases: list[LeaseMessage] = []
         self.opened_with: list[BaseException | None] = []
         self.ended_with: list[ConnectionLostError | None] = []
         self.moves = 0  # how often it needed a connection of its own
+
+    def is_in_continue_mode(self) -> bool:
+        return False
 
     def on_lease(self, lease: LeaseMessage) -> None:
         self.leases.append(lease)
