@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run make targets one after another, whatever fails; then say how long each took, and fail naming those that failed.
-# `a+b` runs both at once: b's output follows a's. `a:600` ends a after 600 seconds, as failed.
+# `a+b` runs both at once: b's output follows a's. `a:600` interrupts a after 600 seconds, as failed: pytest then tells what failed before.
 set -uo pipefail
 
 outputs=$(mktemp -d)
@@ -8,7 +8,7 @@ trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$outputs"' EXIT
 
 run() {
   local part=${1%:*} start=$SECONDS verdict=passed limit=()
-  [[ $1 == *:* ]] && limit=(timeout --verbose --kill-after=30 "${1#*:}")
+  [[ $1 == *:* ]] && limit=(timeout --verbose --signal=INT --kill-after=60 "${1#*:}")
   printf '\n===== %s\n' "$part"
   "${limit[@]}" ${MAKE:-make} --no-print-directory "$part" || verdict=FAILED
   printf '%-16s %-7s %4d s\n' "$part" "$verdict" $((SECONDS - start)) >> "$outputs/table"
