@@ -6,6 +6,7 @@ import type { ForkTree } from "../protocol/types.gen";
 import forks from "../styles/forks.css";
 import { useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/notices";
+import { RestoredSection } from "./restored";
 import { TreeSection } from "./tree";
 
 export const styles = forks;
@@ -19,7 +20,7 @@ export interface ForkSectionProps {
 }
 
 /** In their order. A section that has nothing to say of the run draws nothing. */
-const SECTIONS: readonly ComponentType<ForkSectionProps>[] = [TreeSection];
+const SECTIONS: readonly ComponentType<ForkSectionProps>[] = [RestoredSection, TreeSection];
 
 export function Forks({ model }: { model: Debugger }) {
   const run = model.run.value?.id ?? "";
