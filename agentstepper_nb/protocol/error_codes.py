@@ -151,6 +151,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The run can't be started again from here, or its agent didn't begin a run.",
         "Do what the message says: it names the reason, and a command or a line of Python.",
     ),
+    "cannot_put_back": (
+        "The files that a fork restored in place can't be put back from here.",
+        "Do what the message says: it names the reason, and a command where there is one.",
+    ),
     "resample_refused": (
         "The halted query can't be asked again, or the agent didn't answer.",
         "Do what the message says: it names who refuses, and why.",

@@ -59,6 +59,8 @@ export interface Script {
   inspection?: InspectionScript;
   /** What becomes of a run that is started again. */
   startedAgain?: ToUi["started_again"];
+  /** The tree that the shown run belongs to; the run alone, unless told otherwise. */
+  forks?: ToUi["forks"];
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -127,6 +129,7 @@ export class ScriptedCore implements Transport {
       get_profile: () => ["profile", this.#profile(body)],
       get_model_info: () => ["model_info", { source: "genai-prices 0.2.3", models: [] }],
       start_again: () => ["started_again", this.#script.startedAgain ?? {}],
+      list_forks: () => ["forks", this.#script.forks ?? { nodes: [], more: 0, restored: [] }],
       get_store: () => ["store", { store: this.#store() }],
       try_stop: () => this.#dryRun(body),
       try_edit_rule: () => this.#dryRunEditRule(body),

@@ -51,9 +51,10 @@ from agentstepper_nb.protocol.edit_rules import (
 from agentstepper_nb.protocol.overview import Contradiction, RunOutcome
 from agentstepper_nb.protocol.run_profile import ModelPricing, ProfiledEvent, PromptSizes
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.start_methods import WorkspaceMode
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
-from tests.unit.protocol import golden_inspection, golden_samples
+from tests.unit.protocol import golden_forks, golden_inspection, golden_samples
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
@@ -95,6 +96,7 @@ the_edit_rule = EditRuleDefinition(
 FROM_UI: dict[str, Struct] = {
     **golden_inspection.FROM_UI,
     **golden_samples.FROM_UI,
+    **golden_forks.FROM_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
         version=2, client="view"
     ),
@@ -204,6 +206,8 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"start_again","id":"c","body":{"run":"r","row":7,"is_replay":false}}': (
         ui.StartAgain(run="r", row=7)
     ),
+    '{"n":1,"type":"start_again","id":"c","body":{"run":"r","row":7,"is_replay":false,'
+    '"workspace":"in_place"}}': ui.StartAgain(run="r", row=7, workspace=WorkspaceMode.IN_PLACE),
 }
 
 RUN = (
@@ -283,6 +287,7 @@ the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d",
 TO_UI: dict[str, Struct] = {
     **golden_inspection.TO_UI,
     **golden_samples.TO_UI,
+    **golden_forks.TO_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
     f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{BREAKPOINT}],'
     f'"prices":{PRICES}}}}}': ui.CoreHello(
