@@ -25,6 +25,7 @@ from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
 from ..protocol.header_limits import truncate_header
 from ..protocol.inspection import InspectionCommand
 from ..protocol.query_samples import SamplingCommand
+from ..protocol.run_programs import BisectCommand, ExportTest, GetBisect, RunProgramCommand
 from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
 from . import dry_runs, pagination, view_commands
@@ -36,6 +37,7 @@ from .run_restarts import start_again
 from .run_service import RunService
 from .view_commands import Decision
 from .view_inspections import inspect_halt_point
+from .view_programs import execute_bisect_command, export_test
 from .view_queries import QUERY_HANDLERS, ViewQuery
 from .view_samples import sample_query
 from .view_updates import ViewUpdates
@@ -51,8 +53,12 @@ _Watching = (
     | v2.DryRunBreakpoint
     | DryRunEditRule
     | ExportEditRule
+    | GetBisect
     | ViewQuery
 )
+
+#: Commands that others don't wait for.
+_SlowCommand = InspectionCommand | SamplingCommand | RunProgramCommand | v2.StartAgain
 
 #: What a list of runs shows of a run, besides whether its agent waits for a message.
 _get_listed: Final = attrgetter(
@@ -199,8 +205,7 @@ class ViewSessionV2(ViewSession):
             self._decide(partial(self._execute_decision, command, id), edited, text)
         elif (work := TASKS.get(type(command))) is not None:
             # An expression, a model or a program may take long, and nothing waits for it.
-            is_slow = isinstance(command, InspectionCommand | SamplingCommand | v2.StartAgain)
-            lock = asyncio.Lock() if is_slow else None
+            lock = asyncio.Lock() if isinstance(command, _SlowCommand) else None
             self._run_task(partial(work, self, command, id), text, lock=lock)
         elif is_extension:
             self._run_task(partial(self._run_extension_command, envelope.type, command, id), text)
@@ -297,6 +302,12 @@ class ViewSessionV2(ViewSession):
     async def _sample(self, command: SamplingCommand, id: str | None) -> None:
         self._answer(await sample_query(self.hub, command), id)
 
+    async def _bisect(self, command: BisectCommand, id: str | None) -> None:
+        self._answer(await execute_bisect_command(self.hub, self, command), id)
+
+    async def _export_test(self, command: ExportTest, id: str | None) -> None:
+        self._answer(await export_test(self.hub, self, command), id)
+
     async def _read(self, command: ViewQuery, id: str | None) -> None:
         answer = await QUERY_HANDLERS[type(command)](self.hub, command)
         if not isinstance(answer, v2.MessageBody):
@@ -379,6 +390,8 @@ TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
     **dict.fromkeys(get_args(ViewQuery), ViewSessionV2._read),
     **dict.fromkeys(get_args(InspectionCommand), ViewSessionV2._inspect),
     **dict.fromkeys(get_args(SamplingCommand), ViewSessionV2._sample),
+    **dict.fromkeys(get_args(BisectCommand), ViewSessionV2._bisect),
+    ExportTest: ViewSessionV2._export_test,
 }
 #: What tells every UI of a record, by its type.
 NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {

@@ -48,6 +48,7 @@ from .run_profile import GetModelInfo as GetModelInfo
 from .run_profile import GetProfile as GetProfile
 from .run_profile import ModelInfoList as ModelInfoList
 from .run_profile import RunProfile as RunProfile
+from .run_programs import RUN_PROGRAM_ANSWERS, RUN_PROGRAM_COMMANDS, RunProgramAnswer
 from .run_queries import CloseRun as CloseRun
 from .run_queries import CommitsPage as CommitsPage
 from .run_queries import FindRows as FindRows
@@ -213,6 +214,7 @@ from_ui = MessageTable(
     start_again=StartAgain,
     **INSPECTION_COMMANDS,
     **SAMPLING_COMMANDS,
+    **RUN_PROGRAM_COMMANDS,
 )
 
 # ---- Core to view -----------------------------------------------------------------------------------
@@ -356,6 +358,7 @@ CoreToUi = (
     | RunStartedAgain
     | InspectionResult
     | SamplingAnswer
+    | RunProgramAnswer
     | UiError
 )
 to_ui = MessageTable(
@@ -393,4 +396,5 @@ to_ui = MessageTable(
     error=UiError,
     **INSPECTION_ANSWERS,
     **SAMPLING_ANSWERS,
+    **RUN_PROGRAM_ANSWERS,
 )

@@ -21,6 +21,14 @@ from agentstepper_nb.protocol.edit_rules import (
     SetEditRule,
 )
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.run_programs import (
+    BisectCommand,
+    BisectPhase,
+    BisectState,
+    ExportedTest,
+    ExportTest,
+    GetBisect,
+)
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.helpers.auth_headers import view_headers
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -152,6 +160,29 @@ class LiveView:
         answer = self._request(ui.StartAgain(run=run, **how), ui.RunStartedAgain)
         assert isinstance(answer, ui.RunStartedAgain)
         return answer
+
+    def bisect(self, command: BisectCommand) -> BisectState:
+        """Start, answer, cancel or look at a search."""
+        state = self._request(command, BisectState)
+        assert isinstance(state, BisectState)
+        return state
+
+    def wait_bisect(self, run: str, *phases: BisectPhase) -> BisectState:
+        """Watch until the search of a run is so."""
+        state = self.bisect(GetBisect(run=run))
+        while state.phase not in phases:
+            state = self.wait_bisect_change(state)
+        return state
+
+    def wait_bisect_change(self, state: BisectState) -> BisectState:
+        """Watch until a search has another state."""
+        return self.bisect(GetBisect(run=state.run, seen=state.revision))
+
+    def export_test(self, command: ExportTest) -> str:
+        """Write a run's test; its path."""
+        exported = self._request(command, ExportedTest)
+        assert isinstance(exported, ExportedTest)
+        return exported.path
 
     def resume(self) -> None:
         self._request(ui.ContinueRun(run=self.run.id))
