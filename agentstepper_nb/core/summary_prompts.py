@@ -22,7 +22,7 @@ from ..protocol.data_model import (
 )
 from .message_parts import PROMPT_KEYS
 from .summaries import extract_first_line
-from .timeline_rows import describe_row
+from .timeline_rows import name_row
 
 #: Characters of contents that a model is shown: of longer ones the begin and, since that is what is
 #: new in a prompt and tells how a tool ended, more of the end.
@@ -129,7 +129,7 @@ def _cut(text: str) -> str:
 
 def _describe_step(halt_point: HaltPoint) -> str:
     """The kind and side of a step; its row's number isn't in it: the same step is the same question."""
-    words = describe_row(halt_point).rpartition(" (row ")[0]
+    words = name_row(halt_point)
     return f"The {words}"
 
 

@@ -13,11 +13,13 @@ from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..errors import CommandError
 from ..protocol import ui as v2
 from ..protocol.data_model import EventKind, HaltPoint, TimelineRow
+from ..protocol.fork_trees import ListForks
 from ..protocol.overview import GetOverview
 from ..protocol.records import RunHistory
 from ..protocol.run_queries import SearchResults
 from ..store.base import strip_contents
 from . import pagination
+from .fork_trees import list_forks
 from .overviews import read_overview
 from .run_profile import read_model_info, read_profile
 from .run_service import RunService
@@ -36,6 +38,7 @@ ViewQuery = (
     | v2.GetProfile
     | v2.GetModelInfo
     | GetOverview
+    | ListForks
 )
 
 
@@ -136,6 +139,7 @@ QUERY_HANDLERS: Final[
     v2.GetProfile: read_profile,
     v2.GetModelInfo: read_model_info,
     GetOverview: read_overview,
+    ListForks: list_forks,
 }
 
 

@@ -159,6 +159,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The run can't be written as a test from here, or its replay failed.",
         "Do what the message says: it names the reason, and a command where there is one.",
     ),
+    "cannot_put_back": (
+        "The files that a fork restored in place can't be put back from here.",
+        "Do what the message says: it names the reason, and a command where there is one.",
+    ),
     "resample_refused": (
         "The halted query can't be asked again, or the agent didn't answer.",
         "Do what the message says: it names who refuses, and why.",

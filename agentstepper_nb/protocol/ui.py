@@ -31,6 +31,7 @@ from .edit_rules import EditRuleExported as EditRuleExported
 from .edit_rules import EditRuleGone as EditRuleGone
 from .envelope import MessageTable
 from .field_types import Count, Reason
+from .fork_trees import FORK_ANSWERS, FORK_COMMANDS, ForkAnswer
 from .inspection import ANSWERS as INSPECTION_ANSWERS
 from .inspection import COMMANDS as INSPECTION_COMMANDS
 from .inspection import InspectionResult
@@ -212,6 +213,7 @@ from_ui = MessageTable(
     get_model_info=GetModelInfo,
     get_overview=GetOverview,
     start_again=StartAgain,
+    **FORK_COMMANDS,
     **INSPECTION_COMMANDS,
     **SAMPLING_COMMANDS,
     **RUN_PROGRAM_COMMANDS,
@@ -356,6 +358,7 @@ CoreToUi = (
     | ModelInfoList
     | RunOverview
     | RunStartedAgain
+    | ForkAnswer
     | InspectionResult
     | SamplingAnswer
     | RunProgramAnswer
@@ -393,6 +396,7 @@ to_ui = MessageTable(
     model_info=ModelInfoList,
     overview=RunOverview,
     started_again=RunStartedAgain,
+    **FORK_ANSWERS,
     error=UiError,
     **INSPECTION_ANSWERS,
     **SAMPLING_ANSWERS,

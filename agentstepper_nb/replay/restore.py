@@ -86,8 +86,25 @@ def restore_in_place(source: SnapshotSource, data_dir: Path) -> WorkspaceReport:
     return report
 
 
+def find_restore(folder: Path, *, data_dir: Path | None = None) -> RestoreJournal | None:
+    """The newest restore in place of a folder that wasn't put back; None where there is none.
+
+    Args:
+        folder: The workspace.
+        data_dir: The folder that keeps snapshots; `agentstepper/` in Jupyter's data folder by default.
+
+    Raises:
+        WorkspaceError: Its journal can't be read.
+    """
+    git_dir = find_git_dir((data_dir or find_data_dir()).resolve(), folder)
+    return JournalFolder(git_dir, folder).find_newest()
+
+
 def put_back(
-    target: str | os.PathLike[str] | StoredRun, *, data_dir: Path | None = None
+    target: str | os.PathLike[str] | StoredRun,
+    *,
+    data_dir: Path | None = None,
+    restore: str | None = None,
 ) -> WorkspaceReport:
     """Undo the newest restore in place of a folder, also one that was killed.
 
@@ -99,11 +116,12 @@ def put_back(
         target: The folder, or a run that worked on it: a stored run, its id or name. A text is a
             folder where such a folder exists.
         data_dir: The folder that keeps snapshots; `agentstepper/` in Jupyter's data folder by default.
+        restore: The id of the restore that is meant; None: the newest, whichever that is.
 
     Raises:
         CommandError: `unknown_run`.
-        WorkspaceError: There is nothing to be put back, or the files can't be written: call it again
-            once they can.
+        WorkspaceError: There is nothing to be put back, another restore is the newest, or the files
+            can't be written: call it again once they can.
     """
     folder = _find_folder(target)
     data = (data_dir or find_data_dir()).resolve()
@@ -115,6 +133,11 @@ def put_back(
         raise WorkspaceError(
             f"There is nothing to put back in {folder}: no fork restored files in it that weren't put "
             "back since."
+        )
+    if restore is not None and journal.id != restore:
+        raise WorkspaceError(
+            f"Another fork has restored files in {folder} since, or they were put back in part. Look at "
+            "the forks again, and put back the newest first."
         )
     with _explain_failures(folder), journals.lock():
         before = repository.list_files(journal.previous_commit)

@@ -34,7 +34,7 @@ WHEEL = [
     rf"{STATIC}manifest\.json",
     rf"{STATIC}(app|page|editor|changes|history|compare|edit_diff|chunk)\.\w+\.js",
     rf"{STATIC}(breakpoints|find|list|seams|help|context|ended|approval|edit_footer|contents|markdown)\.\w+\.js",
-    rf"{STATIC}(again|answers|effect_notes|lane_list|overview|stack|usage)\.\w+\.js",
+    rf"{STATIC}(again|answers|effect_notes|forks|lane_list|overview|stack|usage)\.\w+\.js",
     rf"{STATIC}LICENSES\.txt",
     re.escape(DATA + ENABLED),
     rf"{re.escape(DATA + LABEXTENSIONS)}(package|install)\.json",

@@ -112,6 +112,7 @@ TABLE = {
             "models.provider",
             "rpc",
         ),
+        on_use=("replay",),
         third_party={
             "websockets": "",
             "uuid_utils": "",

@@ -53,7 +53,7 @@ export interface Problem {
   message: string;
 }
 
-export type Tab = "timeline" | "changes" | "breakpoints" | "runs" | "overview";
+export type Tab = "timeline" | "changes" | "breakpoints" | "runs" | "overview" | "forks";
 
 /** A file as it was at a row, in the Overview tab. */
 export interface FileAtRow {

@@ -6,7 +6,8 @@ import { escapeInvisible, formatElapsed } from "../view/format";
 import { cx } from "../view/hooks";
 import { RowLink } from "./parts";
 
-const WORDS: Record<RunOutcome, string> = {
+/** What each outcome is called. */
+export const OUTCOME_WORDS: Record<RunOutcome, string> = {
   running: "Still running",
   finished: "Finished",
   gave_up: "Gave up",
@@ -18,7 +19,7 @@ const WORDS: Record<RunOutcome, string> = {
 /** What an outcome is called, and how long it took. */
 export function outcomeTitle(overview: RunOverview, { started_at, ended_at }: Run): string {
   const lasted = ended_at === null ? "" : ` after ${formatElapsed(ended_at - started_at)}`;
-  return WORDS[overview.outcome] + lasted;
+  return OUTCOME_WORDS[overview.outcome] + lasted;
 }
 
 /** Whether nothing speaks against a run that finished. */

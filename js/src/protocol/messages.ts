@@ -63,6 +63,8 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   get_store: "store";
   get_overview: "overview";
   start_again: "started_again";
+  list_forks: "forks";
+  put_back: "files_put_back";
   get_stack: "stack";
   get_variables: "variables";
   evaluate: "evaluated";

@@ -132,6 +132,8 @@ export interface FromUi {
   get_model_info: GetModelInfo;
   get_overview: GetOverview;
   start_again: StartAgain;
+  list_forks: ListForks;
+  put_back: PutBack;
   get_stack: GetStack;
   get_variables: GetVariables;
   evaluate: EvaluateExpression;
@@ -571,6 +573,21 @@ export interface StartAgain {
   is_replay?: boolean;
 }
 /**
+ * Answered by `ForkTree`.
+ */
+export interface ListForks {
+  run: string;
+}
+/**
+ * Make a workspace what it was before a fork restored files in it.
+ *
+ *     Answered by `FilesPutBack`, or refused by `cannot_put_back`.
+ */
+export interface PutBack {
+  run: string;
+  restore?: string;
+}
+/**
  * Answered by `StackSnapshot`; as all of these refused by `inspection_refused`.
  */
 export interface GetStack {
@@ -710,6 +727,8 @@ export interface ToUi {
   model_info: ModelInfoList;
   overview: RunOverview;
   started_again: RunStartedAgain;
+  forks: ForkTree;
+  files_put_back: FilesPutBack;
   error: UiError;
   stack: StackSnapshot;
   variables: VariablesPage;
@@ -1409,6 +1428,42 @@ export interface EffectCheckInfo {
 export interface RunStartedAgain {
   run?: string;
   cell?: string;
+}
+/**
+ * Answers `ListForks`: the runs of the tree that a run belongs to.
+ */
+export interface ForkTree {
+  nodes: ForkNode[];
+  more: number;
+  restored: RestoredFolder[];
+}
+/**
+ * One run of the tree. Its header names its parent, the row and the cost.
+ */
+export interface ForkNode {
+  run: Run;
+  point: string;
+  edit: string;
+  outcome: RunOutcome;
+  reason: string;
+  changed_files: number;
+}
+/**
+ * A workspace in which a fork restored files in place, and that wasn't put back since.
+ */
+export interface RestoredFolder {
+  folder: string;
+  restore: string;
+  run: string;
+  recorded_run: string;
+  row: number;
+  is_done: boolean;
+}
+/**
+ * Answers `PutBack`.
+ */
+export interface FilesPutBack {
+  report: string;
 }
 /**
  * A command was refused; the frame's id says which.

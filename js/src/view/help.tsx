@@ -26,7 +26,7 @@ const KEYS: [string, string[]][] = [
   ["First, last event", ["Home", "End"]],
   ["Filter the events, search all runs", ["/"]],
   ["Find in this run", ["Ctrl", "F"]],
-  ["Go to a tab", ["1", "2", "3", "4", "5"]],
+  ["Go to a tab", ["1", "2", "3", "4", "5", "6"]],
   ["Go to a run", ["r"]],
   ["Next, previous difference of runs", ["j", "k"]],
   ["This list", ["?"]],

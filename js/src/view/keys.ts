@@ -10,6 +10,7 @@ import { INTO, OUT, OVER, type StepGoal } from "../model/steps";
 import { isInSight } from "./focus";
 import type { ViewPlacement } from "./hooks";
 import { runToSelected } from "./step_buttons";
+import { TABS } from "./tab_labels";
 
 type Act = (model: Debugger, place: ViewPlacement, root: HTMLElement) => void;
 
@@ -53,11 +54,7 @@ const LETTERS: Record<string, Act> = {
     model.tab.value = "runs";
     model.historyOptions.focused.value = {};
   },
-  "1": toTab("timeline"),
-  "2": toTab("changes"),
-  "3": toTab("breakpoints"),
-  "4": toTab("runs"),
-  "5": toTab("overview"),
+  ...Object.fromEntries(TABS.map((tab, at) => [at + 1, toTab(tab)])),
   s: (model) => {
     const row = rowOf(model.rows.peek(), model.selectedRow.peek());
     const controlStates = model.control.peek() && model.tab.peek() === "timeline";
@@ -110,7 +107,7 @@ function actOf(
 /** What Alt and a key do: the digits in text fields too, where the letters would write on a Mac. */
 function chordOf(event: KeyboardEvent): Act | null {
   // By its place on the keyboard: with Alt it may write another character.
-  const digit = /^Digit([1-5])$/.exec(event.code)?.[1];
+  const digit = /^Digit([1-6])$/.exec(event.code)?.[1];
   if (digit) return LETTERS[digit] ?? null;
   if (event.shiftKey || isTextField(event.target)) return null;
   const act = ANSWERS[letterOf(event)];

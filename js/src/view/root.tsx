@@ -18,6 +18,7 @@ import { CodeLine, Empty, type EmptyProps } from "./notices";
 import { HeightHandle, ShellName, Split, useHeight } from "./split";
 import { RowMenu } from "./step_buttons";
 import { Strip } from "./strip";
+import { TAB_LABELS } from "./tab_labels";
 import { Panel } from "./tabs";
 import { Timeline } from "./timeline/timeline";
 
@@ -83,6 +84,12 @@ function Tabs({ model, empty }: TabsProps) {
   const tab = model.tab.value;
   const openedTabs = useRef(new Set<Tab>()).current.add(tab);
   const compared = model.compare.value;
+  const later = (id: Tab, content: VNode, isCovered = false) =>
+    openedTabs.has(id) && (
+      <Panel shown={tab === id && !isCovered} label={TAB_LABELS[id]}>
+        {content}
+      </Panel>
+    );
   return (
     <div class="as-Tabpanels">
       <Panel shown={tab === "timeline"} label="Timeline">
@@ -93,30 +100,18 @@ function Tabs({ model, empty }: TabsProps) {
           </Split>
         )}
       </Panel>
-      {openedTabs.has("changes") && (
-        <Panel shown={tab === "changes"} label="Changes">
-          {empty ?? <ChangesTab model={model} />}
-        </Panel>
+      {later("changes", empty ?? <ChangesTab model={model} />)}
+      {later("breakpoints", <BreakpointsTab model={model} />)}
+      {later(
+        "overview",
+        empty ?? (
+          <OverviewTab model={model}>
+            <UsageSections model={model} />
+          </OverviewTab>
+        ),
       )}
-      {openedTabs.has("breakpoints") && (
-        <Panel shown={tab === "breakpoints"} label="Breakpoints">
-          <BreakpointsTab model={model} />
-        </Panel>
-      )}
-      {openedTabs.has("overview") && (
-        <Panel shown={tab === "overview"} label="Overview">
-          {empty ?? (
-            <OverviewTab model={model}>
-              <UsageSections model={model} />
-            </OverviewTab>
-          )}
-        </Panel>
-      )}
-      {openedTabs.has("runs") && (
-        <Panel shown={tab === "runs" && !compared} label="Runs">
-          <RunsTab model={model} />
-        </Panel>
-      )}
+      {later("forks", empty ?? <ForksTab model={model} />)}
+      {later("runs", <RunsTab model={model} />, compared !== null)}
       {compared && (
         <Panel shown={tab === "runs"} label="Compare">
           <CompareTab model={model} ids={compared} />
@@ -160,6 +155,11 @@ export const UsageSections = lazy<{ model: Debugger }>(async () => {
 export const OverviewTab = lazy<{ model: Model; children?: ComponentChildren }>(async () => {
   const { Overview, styles } = await import("../overview");
   return withStyles(Overview, "overview", styles);
+});
+
+export const ForksTab = lazy<{ model: Debugger }>(async () => {
+  const { Forks, styles } = await import("../forks");
+  return withStyles(Forks, "forks", styles);
 });
 
 export const RunsTab = lazy<{ model: Debugger }>(async () => {

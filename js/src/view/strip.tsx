@@ -9,6 +9,7 @@ import { Button } from "./button";
 import { formatCost, formatRunTokens, runTokens, tokensTitle } from "./figures";
 import { escapeInvisible, formatClock, formatDate, formatElapsed } from "./format";
 import { type CoreRoute, cx, useNow, type ViewPlacement } from "./hooks";
+import { TAB_LABELS, TABS } from "./tab_labels";
 import { TabList } from "./tabs";
 
 interface StripProps {
@@ -27,28 +28,22 @@ export function Strip({ model, place }: StripProps) {
 
 const MAX_COUNT = 99;
 
-const TABS: { id: Tab; label: string; key: string }[] = [
-  { id: "timeline", label: "Timeline", key: "1" },
-  { id: "changes", label: "Changes", key: "2" },
-  { id: "breakpoints", label: "Breakpoints", key: "3" },
-  { id: "runs", label: "Runs", key: "4" },
-  { id: "overview", label: "Overview", key: "5" },
-];
-
 function Tabs({ model }: { model: Debugger }) {
   const marks: Partial<Record<Tab, VNode>> = {
     changes: <Counted n={model.commitCount.value} />,
     breakpoints: <Counted n={model.breakpoints.enabledCount.value} />,
     overview: <Icon name="bars" small class="as-Tab-glyph" />,
+    forks: <Icon name="retry" small class="as-Tab-glyph" />,
   };
   return (
     <TabList
       label="Views"
-      tabs={TABS.map((tab) => ({
-        ...tab,
-        title: `${tab.label} (Alt+${tab.key})`,
-        mark: marks[tab.id],
-      }))}
+      tabs={TABS.map((id, at) => ({
+        id,
+        label: TAB_LABELS[id],
+        title: `${TAB_LABELS[id]} (Alt+${at + 1})`,
+        mark: marks[id],
+      })).filter(({ id }) => id !== "forks" || hasForks(model))}
       selected={model.tab.value}
       onSelect={(id) => {
         model.fileAtRow.value = null; // the overview shows itself again
@@ -56,6 +51,13 @@ function Tabs({ model }: { model: Debugger }) {
       }}
     />
   );
+}
+
+/** Whether the run is of a tree of runs; who has gone to its tab stays there. */
+function hasForks({ tab, run, runs }: Debugger): boolean {
+  const shown = run.value;
+  const isOrigin = ({ forked_from }: Run) => forked_from?.run === shown?.id;
+  return tab.value === "forks" || Boolean(shown?.forked_from) || runs.value.some(isOrigin);
 }
 
 /** A number of one width, also where there is none yet: the tabs behind keep their place. */

@@ -1,6 +1,7 @@
 /** Runs below those that they were started again from. */
 import { expect, test } from "vitest";
-import { asTree, originWords } from "../../src/view/runs/list";
+import { asTree } from "../../src/view/runs/list";
+import { originWords } from "../../src/view/runs/origin";
 import { aRun } from "../helpers/values";
 
 const forkOf = (id: string, run: string, row?: number) =>

@@ -53,7 +53,7 @@ from agentstepper_nb.protocol.run_profile import ModelPricing, ProfiledEvent, Pr
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
-from tests.unit.protocol import golden_inspection, golden_programs, golden_samples
+from tests.unit.protocol import golden_forks, golden_inspection, golden_programs, golden_samples
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
@@ -96,6 +96,7 @@ FROM_UI: dict[str, Struct] = {
     **golden_inspection.FROM_UI,
     **golden_programs.FROM_UI,
     **golden_samples.FROM_UI,
+    **golden_forks.FROM_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
         version=2, client="view"
     ),
@@ -285,6 +286,7 @@ TO_UI: dict[str, Struct] = {
     **golden_inspection.TO_UI,
     **golden_programs.TO_UI,
     **golden_samples.TO_UI,
+    **golden_forks.TO_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
     f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{BREAKPOINT}],'
     f'"prices":{PRICES}}}}}': ui.CoreHello(

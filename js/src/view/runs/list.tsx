@@ -9,6 +9,7 @@ import { Button } from "../button";
 import { SearchField } from "../fields";
 import { escapeInvisible, formatCount, formatDate } from "../format";
 import { StateMark } from "../notices";
+import { originWords } from "./origin";
 
 /** More runs than this are only found by the filter. */
 const MOST = 100;
@@ -108,13 +109,6 @@ export function asTree(runs: readonly Run[]): Placed[] {
 function parentIn({ id, forked_from }: Run, ids: ReadonlySet<string>): string {
   const parent = forked_from?.run ?? "";
   return parent !== id && ids.has(parent) ? parent : "";
-}
-
-/** How a run was started again, in words; "" where it wasn't. */
-export function originWords({ forked_from }: Run): string {
-  if (!forked_from) return "";
-  if (forked_from.row) return `fork at row ${forked_from.row}`;
-  return forked_from.is_live ? "run again" : "replay";
 }
 
 /** Up and Down go from run to run, Esc closes. */
