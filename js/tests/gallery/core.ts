@@ -2,6 +2,7 @@
 import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type {
+  BisectState,
   BreakpointRule,
   DryRunOutcome,
   EditRuleDefinition,
@@ -59,6 +60,8 @@ export interface Script {
   inspection?: InspectionScript;
   /** What becomes of a run that is started again. */
   startedAgain?: ToUi["started_again"];
+  /** The search of the run; with it runs stand alone in the tab Forks. */
+  search?: BisectState;
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -150,6 +153,13 @@ export class ScriptedCore implements Transport {
         get_sampling: () => ["sampling", { left: 20 - this.#sampled }],
         sample_query: () => ["sampled", samples[this.#sampled++ % samples.length]],
       });
+    const { search } = this.#script;
+    if (search)
+      Object.assign(asks, {
+        list_forks: () => ["forks", this.#aloneInTree()],
+        get_bisect: () => ["bisect", search],
+        export_test: () => ["test_exported", { path: "/home/me/shop/test_fix_tests.py" }],
+      });
     const answer = asks[type];
     if (answer) {
       const [kind, content] = answer();
@@ -203,6 +213,18 @@ export class ScriptedCore implements Transport {
       };
     });
     return { run, events, first_row: 1 };
+  }
+
+  #aloneInTree(): ToUi["forks"] {
+    const run = this.#script.story?.run;
+    const facts = {
+      point: "",
+      edit: "",
+      outcome: "finished",
+      reason: "",
+      changed_files: 0,
+    } as const;
+    return { nodes: run ? [{ run, ...facts }] : [], more: 0, restored: [] };
   }
 
   #dryRun({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {

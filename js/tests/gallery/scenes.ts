@@ -11,6 +11,7 @@ import { LANE_SCENES } from "./lanes";
 import { OVERVIEW_SCENES } from "./overview";
 import { KEEPING } from "./recorded_runs";
 import { type Scene, shows } from "./scene";
+import { SEARCH_SCENES } from "./searches";
 import { STACK_SCENES } from "./stack";
 import { beginning, CART, changing, finished, TESTS } from "./stories";
 import { BEGIN, Story } from "./story";
@@ -289,6 +290,7 @@ export const SCENES: Record<string, Scene> = {
   ...LANE_SCENES,
   ...OVERVIEW_SCENES,
   ...FORK_SCENES,
+  ...SEARCH_SCENES,
   ...STACK_SCENES,
 };
 
