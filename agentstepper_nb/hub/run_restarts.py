@@ -9,9 +9,16 @@ from msgspec import UNSET
 from ..core.start_methods import explain_no_command, make_option
 from ..errors import CommandError
 from ..protocol.data_model import Run
-from ..protocol.start_methods import CellStart, RunStartedAgain, StartAgain
+from ..protocol.start_methods import (
+    CellStart,
+    RunStartedAgain,
+    StartAgain,
+    StartMethod,
+    WorkspaceMode,
+)
 from .run_service import RunService
 from .views import ViewSession
+from .workspace_restores import explain_busy_folder
 
 NO_TOKEN: Final = (
     "This server takes everybody without a token or a password, so that nothing is started here. Start "
@@ -23,6 +30,10 @@ IN_MEMORY: Final = (
 )
 MASKED_CELL: Final = (
     "The cell had a secret, which was masked when it was recorded. Put the cell below this line: "
+)
+CELL_IN_PLACE: Final = (
+    "A cell is forked in a fresh folder. To fork its agent in place, call fork_run(…, "
+    'workspace="in_place") in the notebook.'
 )
 
 
@@ -46,6 +57,8 @@ async def start_again(hub: RunService, view: ViewSession, command: StartAgain) -
     start = None if credentials is None else credentials.start or None
     row = command.row or None
     is_live = row is None and not command.is_replay
+    if row is not None and command.workspace is WorkspaceMode.IN_PLACE:
+        _check_in_place(hub, run, start)
     if isinstance(start, CellStart) and (is_live or hub.command_starter is not None):
         return RunStartedAgain(
             cell=_make_cell(run, start, "" if is_live else make_option(run, row))
@@ -55,9 +68,18 @@ async def start_again(hub: RunService, view: ViewSession, command: StartAgain) -
         raise CommandError("cannot_start_again", refusal, run.id)
     if hub.command_starter is None:
         raise CommandError("cannot_start_again", IN_MEMORY, run.id)
-    options = f"--rerun {run.id}" if is_live else make_option(run, row)
-    begun = await hub.command_starter.start(run.id, options.split())
+    options = (f"--rerun {run.id}" if is_live else make_option(run, row)).split()
+    if row is not None and command.workspace:
+        options += ("--workspace", command.workspace.value)
+    begun = await hub.command_starter.start(run.id, options)
     return RunStartedAgain(run=begun or UNSET)
+
+
+def _check_in_place(hub: RunService, run: Run, start: StartMethod | None) -> None:
+    """Refuse to restore files under an agent that works on them, and for a cell."""
+    refusal = CELL_IN_PLACE if isinstance(start, CellStart) else explain_busy_folder(hub, run)
+    if refusal:
+        raise CommandError("cannot_start_again", refusal, run.id)
 
 
 def _make_cell(run: Run, start: CellStart, options: str) -> str:

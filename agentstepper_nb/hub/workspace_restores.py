@@ -94,17 +94,20 @@ def _explain_refusal(hub: RunService, run: Run) -> str:
             f"The agent of run {run.id} ran on another machine, {machine}. Run agentstepper put-back "
             f"{run.workspace} there."
         )
-    working = next((each for each in hub.runs() if each.live and _is_in(each, run)), None)
-    if working is not None:
-        return (
-            f"Run {extract_first_line(working.name)} still works in {run.workspace}. Stop it, or let it "
-            "end, and put the files back then."
-        )
-    return ""
+    return explain_busy_folder(hub, run)
 
 
-def _is_in(run: Run, other: Run) -> bool:
-    return run.workspace == other.workspace and run.host == other.host
+def explain_busy_folder(hub: RunService, run: Run) -> str:
+    """Why no file may be written in a run's workspace: an agent works there; "" where none does."""
+    place = run.workspace, run.host
+    working = (each for each in hub.runs() if each.live and (each.workspace, each.host) == place)
+    busy = next(working, None)
+    if busy is None:
+        return ""
+    return (
+        f"Run {extract_first_line(busy.name)} still works in {run.workspace}, so that its files stay as "
+        "they are. Stop the run, or let it end, and try again."
+    )
 
 
 # ---- on threads -------------------------------------------------------------------------------------

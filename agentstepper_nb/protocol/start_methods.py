@@ -6,6 +6,7 @@ and no import has one.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -58,6 +59,14 @@ class ForkOrigin(Struct, frozen=True, kw_only=True):
     is_live: bool = False  # neither: nothing is served from the record
 
 
+class WorkspaceMode(StrEnum):
+    """The folder that a fork works on, where its recorded run had a workspace."""
+
+    FRESH = "fresh"  # a new one with the files of the snapshot
+    IN_PLACE = "in_place"  # the recorded run's, in which the files of the snapshot are restored
+    NONE = "none"  # none: files are as the agent finds them
+
+
 # ---- view to Core, and back --------------------------------------------------------------------------
 
 
@@ -67,6 +76,7 @@ class StartAgain(Struct, frozen=True, kw_only=True):
     run: Id
     row: Positive | UnsetType = UNSET  # fork it at this row
     is_replay: bool = False  # without a row: serve its whole recording
+    workspace: WorkspaceMode | UnsetType = UNSET  # with a row; UNSET: fresh
 
 
 class RunStartedAgain(Struct, frozen=True, kw_only=True):

@@ -5,23 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ..protocol.start_methods import WorkspaceMode as WorkspaceMode
 from ..sdk.argument_checks import MAX_NOTICE_CHARS
 from ..sdk.workspace.git_names import escape_line_breaks
 
 #: Files of a report that its text names; the others are counted.
 _MAX_NAMED: Final = 10
-
-
-class WorkspaceMode(StrEnum):
-    """The folder that a fork works on, where its recorded run had a workspace."""
-
-    FRESH = "fresh"  # a new one with the files of the snapshot
-    IN_PLACE = "in_place"  # the recorded run's, in which the files of the snapshot are restored
-    NONE = "none"  # none: files are as the agent finds them
 
 
 class LeftOutFile(NamedTuple):

@@ -122,6 +122,31 @@ async def test_a_cell_is_given_to_be_run(fields: dict[str, Any], line: str, tmp_
     await hub.close()
 
 
+async def test_a_cell_is_not_forked_in_place(tmp_path: Path) -> None:
+    hub = await open_hub(open_store(tmp_path))
+    hub.enable_restarts(lambda: CoreEndpoint("ws://127.0.0.1:9"), tmp_path)
+    await record(hub, CELL)
+    said = await refusal(hub, row=1, workspace="in_place")
+    assert said == ("cannot_start_again", run_restarts.CELL_IN_PLACE)
+    answer = await ScriptedView(hub).request("start_again", run="r", row=1, workspace="fresh")
+    assert answer["type"] == "started_again"
+    await hub.close()
+
+
+async def test_no_files_are_restored_under_an_agent_that_works_there() -> None:
+    hub = await open_hub()
+    await record(hub, COMMAND, workspace="/project")
+    working = ScriptedAgent(run="other", workspace="/project")
+    await working.connect(hub)
+    code, message = await refusal(hub, row=1, workspace="in_place")
+    assert (code, "still works in /project" in message) == ("cannot_start_again", True)
+    working.send_bye()
+    await hub.wait_recorded()
+    said = await refusal(hub, row=1, workspace="in_place")
+    assert said == ("cannot_start_again", run_restarts.IN_MEMORY)  # the next reason
+    await hub.close()
+
+
 async def test_a_masked_cell_says_which_line_to_put_above_it() -> None:
     hub = await open_hub()
     await record(hub, {**CELL, "is_masked": True})

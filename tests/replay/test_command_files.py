@@ -10,6 +10,7 @@ import pytest
 from agentstepper_nb import put_back
 from agentstepper_nb.history import StoredRun
 from agentstepper_nb.protocol.data_model import RunEnding
+from agentstepper_nb.protocol.start_methods import WorkspaceMode
 from tests.replay.command_scene import Scene, open_scene, scene
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -81,6 +82,36 @@ def test_a_view_forks_a_command_with_its_files(scene: Scene, project: Path) -> N
     assert folder != project
     assert sorted(path.name for path in folder.glob("[!.]*")) == ["one", "other", "src"]
     assert not (project / "other").exists()
+
+
+def test_a_view_forks_a_command_in_place_and_puts_back(scene: Scene, project: Path) -> None:
+    recorded = record_writer(scene, project)
+    row = int(recorded.events().query("kind == 'tool_invocation' and side == 'begin'").seq.iloc[1])
+    with LiveView(scene.core.ui_port) as person:
+        begun = person.start_again(recorded.id, row=row, workspace=WorkspaceMode.IN_PLACE)
+        fork = person.wait_until(lambda run: run.id == begun.run and bool(run.pending))
+        assert fork.workspace == recorded.header.workspace
+        assert list_names(project) == ["agent.log", "one", "src"]
+        person.step({"Tool": "write", "Argument": {"name": "other"}})
+        (restored,) = person.list_forks(recorded.id).restored
+        with pytest.raises(AssertionError, match="still works in"):
+            person.put_back(restored)
+        with pytest.raises(AssertionError, match="still works in"):
+            person.start_again(recorded.id, row=row, workspace=WorkspaceMode.IN_PLACE)
+        person.resume()
+        assert person.wait_until_ended().ending is RunEnding.FINISHED
+        tree = person.list_forks(fork.id)
+        assert [node.edit for node in tree.nodes] == ["", "Argument.name: “two” → “other”"]
+        assert [node.point for node in tree.nodes] == ["", "tool call write"]
+        assert [node.changed_files for node in tree.nodes] == [2, 1]
+        assert list_names(project) == ["agent.log", "one", "other", "src"]
+        assert "1 file written, 1 file deleted" in person.put_back(restored)
+        assert list_names(project) == ["agent.log", "one", "src", "two"]
+        assert person.list_forks(fork.id).restored == ()
+
+
+def list_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("[!.]*"))
 
 
 def test_a_command_is_forked_with_its_files(scene: Scene, project: Path) -> None:

@@ -21,6 +21,13 @@ from agentstepper_nb.protocol.edit_rules import (
     SetEditRule,
 )
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.fork_trees import (
+    FilesPutBack,
+    ForkTree,
+    ListForks,
+    PutBack,
+    RestoredFolder,
+)
 from agentstepper_nb.protocol.run_programs import (
     BisectCommand,
     BisectPhase,
@@ -183,6 +190,15 @@ class LiveView:
         exported = self._request(command, ExportedTest)
         assert isinstance(exported, ExportedTest)
         return exported.path
+
+    def list_forks(self, run: str) -> ForkTree:
+        """The tree that a run belongs to."""
+        return self._request(ListForks(run=run), ForkTree)
+
+    def put_back(self, restored: RestoredFolder) -> str:
+        """Put back files that a fork restored in place; the report."""
+        asked = PutBack(run=restored.run, restore=restored.restore)
+        return self._request(asked, FilesPutBack).report
 
     def resume(self) -> None:
         self._request(ui.ContinueRun(run=self.run.id))

@@ -1,10 +1,12 @@
 /** Starting a run again, as a fork from a row or from its begin: buttons, and the cell of a notebook; a chunk of its own. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Model, Run, TimelineRow } from "../model/model";
+import type { WorkspaceMode } from "../protocol/types.gen";
 import { runCell } from "../shells/run_cell";
 import { Button } from "../view/button";
 import { escapeInvisible } from "../view/format";
 import { CodeLine } from "../view/notices";
+import { ForkDialog } from "./fork_dialog";
 
 export { default as styles } from "../styles/again.css";
 
@@ -61,11 +63,14 @@ export interface StartButtonProps {
 export function StartButton(props: StartButtonProps) {
   const { model, run, row, hint, label, labelClass = "as-x-pane", onStarted } = props;
   const [isStarting, setStarting] = useState(false);
+  const [isChoosing, setChoosing] = useState(false);
   const [cell, setCell] = useState<string | null>(null);
-  const start = async () => {
+  const start = async (workspace?: WorkspaceMode) => {
     if (!run) return;
+    setChoosing(false);
     setStarting(true);
-    const begun = await model.startAgain({ run: run.id, ...(row === undefined ? {} : { row }) });
+    const where = { ...(row !== undefined && { row }), ...(workspace && { workspace }) };
+    const begun = await model.startAgain({ run: run.id, ...where });
     setStarting(false);
     if (begun?.run) {
       await model.openRun(begun.run);
@@ -76,6 +81,8 @@ export function StartButton(props: StartButtonProps) {
       model.onError("cannot_start_again", NOT_YET);
     }
   };
+  // Only a fork has files of its row.
+  const hasChoice = row !== undefined && Boolean(run?.workspace);
   return (
     <>
       <Button
@@ -84,10 +91,18 @@ export function StartButton(props: StartButtonProps) {
         hint={hint}
         name={label ?? hint}
         disabledReason={isStarting ? "The agent is being started" : (props.disabledReason ?? null)}
-        onClick={() => void start()}
+        onClick={() => (hasChoice ? setChoosing(true) : void start())}
       >
         {label && <span class={labelClass}>{label}</span>}
       </Button>
+      {isChoosing && run && row !== undefined && (
+        <ForkDialog
+          run={run}
+          row={row}
+          onFork={(workspace) => void start(workspace)}
+          onClose={() => setChoosing(false)}
+        />
+      )}
       {cell !== null && <CellToRun cell={cell} onClose={() => setCell(null)} />}
     </>
   );

@@ -18,6 +18,10 @@ export type EventSide = "begin" | "end";
  */
 export type Reaction = "halt" | "log";
 /**
+ * The folder that a fork works on, where its recorded run had a workspace.
+ */
+export type WorkspaceMode = "fresh" | "in_place" | "none";
+/**
  * The state a person is shown.
  */
 export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
@@ -571,6 +575,7 @@ export interface StartAgain {
   run: string;
   row?: number;
   is_replay?: boolean;
+  workspace?: WorkspaceMode;
 }
 /**
  * Answered by `ForkTree`.

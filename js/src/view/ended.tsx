@@ -120,6 +120,18 @@ export function Outcome({ model, run, overview, known }: OutcomeProps) {
             hint="Start the agent again from its begin: models are asked and tools are called"
           />
         )}
+        {run.notice.startsWith(RESTORED) && (
+          <Button
+            outline
+            icon="undo"
+            hint="This fork restored files in place: look at them, and put them back (6)"
+            onClick={() => {
+              model.tab.value = "forks";
+            }}
+          >
+            Files
+          </Button>
+        )}
         {overview && (
           <Button
             outline
@@ -150,6 +162,9 @@ export function Outcome({ model, run, overview, known }: OutcomeProps) {
     </div>
   );
 }
+
+/** How the notice of a fork in place begins: agentstepper_nb/replay/workspace_report.py. */
+const RESTORED = "Files restored in place";
 
 /** The others stand in the overview. */
 const MOST_CONTRADICTIONS = 2;

@@ -79,6 +79,75 @@ test("a program that has begun no run yet is told of; a refusal was told already
   expect(refused.openRun).not.toHaveBeenCalled();
 });
 
+const forked = async (run: Parameters<typeof aRun>[1]) => {
+  const all = modelThat({ run: "new" });
+  const old = aRun("old", { workspace: "/home/me/project", state: "idle", ...run });
+  render(<StartButton model={all.model} run={old} row={7} hint="h" label="Fork here" />, box);
+  await press("Fork here");
+  expect(all.startAgain).not.toHaveBeenCalled();
+  expect(dialog()?.getAttribute("aria-label")).toBe("The fork’s folder");
+  return all;
+};
+const choices = () => [...box.querySelectorAll<HTMLInputElement>("input[type=radio]")];
+const act = async (name: string) => {
+  const found = [...box.querySelectorAll("button")].find((each) => each.textContent === name);
+  found?.click();
+  await drawn();
+};
+
+test("a run with files is forked in a fresh folder unless in place is chosen", async () => {
+  const fresh = await forked({});
+  expect(choices().map(({ checked }) => checked)).toEqual([true, false]);
+  expect(dialog()?.textContent).toContain("Nothing changes in /home/me/project.");
+  await act("Fork");
+  expect(fresh.startAgain).toHaveBeenCalledWith({ run: "old", row: 7, workspace: "fresh" });
+  expect(dialog()).toBeNull();
+  render(null, box);
+  const inPlace = await forked({});
+  choices()[1]?.click();
+  await drawn();
+  expect(dialog()?.textContent).toContain("files are replaced and deleted");
+  await act("Fork in place");
+  expect(inPlace.startAgain).toHaveBeenCalledWith({ run: "old", row: 7, workspace: "in_place" });
+});
+
+test("Esc and Cancel fork nothing, and Enter forks", async () => {
+  const { startAgain } = await forked({});
+  const pressKey = async (key: string) => {
+    choices()[0]?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    await drawn();
+  };
+  await pressKey("Escape");
+  expect(dialog()).toBeNull();
+  await press("Fork here");
+  await act("Cancel");
+  expect(dialog()).toBeNull();
+  expect(startAgain).not.toHaveBeenCalled();
+  await press("Fork here");
+  await pressKey("Enter");
+  expect(startAgain).toHaveBeenCalledWith({ run: "old", row: 7, workspace: "fresh" });
+});
+
+test("files are not restored under a run that is halted", async () => {
+  await forked({ state: "halted" });
+  expect(choices().map(({ disabled }) => disabled)).toEqual([false, true]);
+  expect(dialog()?.textContent).toContain("The run still works there");
+});
+
+test("a run without files, and one that runs again from its begin, are not asked about", async () => {
+  const without = modelThat({ run: "new" });
+  const bare = aRun("old", { workspace: null });
+  render(<StartButton model={without.model} run={bare} row={7} hint="h" label="Fork here" />, box);
+  await press("Fork here");
+  expect(without.startAgain).toHaveBeenCalledWith({ run: "old", row: 7 });
+  render(null, box);
+  const again = modelThat({ run: "new" });
+  const run = aRun("old", { workspace: "/w" });
+  render(<StartButton model={again.model} run={run} hint="Run again" />, box);
+  await press("Run again");
+  expect(again.startAgain).toHaveBeenCalledWith({ run: "old" });
+});
+
 test.each([
   [{ state: "halted" }, { pending: true }, "The run is halted here: edit and step it"],
   [{ state: "idle" }, {}, null],

@@ -13,7 +13,7 @@ import type {
   StoreInfo,
   ToUi,
 } from "../../src/protocol/types.gen";
-import { aHello, anOverview, opened } from "../helpers/values";
+import { aHello, anOverview, aSearch, opened } from "../helpers/values";
 import type { Story } from "./story";
 
 export type Push = { [P in PushName]: [P, ToUi[P]] }[PushName];
@@ -60,8 +60,10 @@ export interface Script {
   inspection?: InspectionScript;
   /** What becomes of a run that is started again. */
   startedAgain?: ToUi["started_again"];
-  /** The search of the run; with it runs stand alone in the tab Forks. */
+  /** The run's search for the deciding event; there was none, unless told otherwise. */
   search?: BisectState;
+  /** The tree that the shown run belongs to; the run alone, unless told otherwise. */
+  forks?: ToUi["forks"];
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -130,6 +132,9 @@ export class ScriptedCore implements Transport {
       get_profile: () => ["profile", this.#profile(body)],
       get_model_info: () => ["model_info", { source: "genai-prices 0.2.3", models: [] }],
       start_again: () => ["started_again", this.#script.startedAgain ?? {}],
+      list_forks: () => ["forks", this.#script.forks ?? { nodes: [], more: 0, restored: [] }],
+      get_bisect: () => ["bisect", this.#script.search ?? aSearch()],
+      export_test: () => ["test_exported", { path: "/home/me/shop/test_fix_tests.py" }],
       get_store: () => ["store", { store: this.#store() }],
       try_stop: () => this.#dryRun(body),
       try_edit_rule: () => this.#dryRunEditRule(body),
@@ -152,13 +157,6 @@ export class ScriptedCore implements Transport {
       Object.assign(asks, {
         get_sampling: () => ["sampling", { left: 20 - this.#sampled }],
         sample_query: () => ["sampled", samples[this.#sampled++ % samples.length]],
-      });
-    const { search } = this.#script;
-    if (search)
-      Object.assign(asks, {
-        list_forks: () => ["forks", this.#aloneInTree()],
-        get_bisect: () => ["bisect", search],
-        export_test: () => ["test_exported", { path: "/home/me/shop/test_fix_tests.py" }],
       });
     const answer = asks[type];
     if (answer) {
@@ -213,18 +211,6 @@ export class ScriptedCore implements Transport {
       };
     });
     return { run, events, first_row: 1 };
-  }
-
-  #aloneInTree(): ToUi["forks"] {
-    const run = this.#script.story?.run;
-    const facts = {
-      point: "",
-      edit: "",
-      outcome: "finished",
-      reason: "",
-      changed_files: 0,
-    } as const;
-    return { nodes: run ? [{ run, ...facts }] : [], more: 0, restored: [] };
   }
 
   #dryRun({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {

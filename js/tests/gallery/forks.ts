@@ -47,7 +47,7 @@ export const FORK_SCENES: Record<string, Scene> = {
     ),
   "fork-cell": () =>
     shows(
-      finished().ended("finished"),
+      finished().is({ workspace: null }).ended("finished"),
       async (user) => {
         await user.pick('.as-Row[data-row="r3"]');
         await user.press("Fork here");

@@ -5,6 +5,7 @@ import { MOVING } from "./animated";
 import { ANSWER_SCENES } from "./answers";
 import { APPROVALS } from "./approvals";
 import { BREAKPOINT_SCENES } from "./breakpoints";
+import { FORK_TREE_SCENES } from "./fork_tree";
 import { FORK_SCENES } from "./forks";
 import { HISTORY } from "./history";
 import { LANE_SCENES } from "./lanes";
@@ -290,6 +291,7 @@ export const SCENES: Record<string, Scene> = {
   ...LANE_SCENES,
   ...OVERVIEW_SCENES,
   ...FORK_SCENES,
+  ...FORK_TREE_SCENES,
   ...SEARCH_SCENES,
   ...STACK_SCENES,
 };

@@ -51,6 +51,7 @@ from agentstepper_nb.protocol.edit_rules import (
 from agentstepper_nb.protocol.overview import Contradiction, RunOutcome
 from agentstepper_nb.protocol.run_profile import ModelPricing, ProfiledEvent, PromptSizes
 from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.start_methods import WorkspaceMode
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
 from tests.unit.protocol import golden_forks, golden_inspection, golden_programs, golden_samples
@@ -206,6 +207,8 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"start_again","id":"c","body":{"run":"r","row":7,"is_replay":false}}': (
         ui.StartAgain(run="r", row=7)
     ),
+    '{"n":1,"type":"start_again","id":"c","body":{"run":"r","row":7,"is_replay":false,'
+    '"workspace":"in_place"}}': ui.StartAgain(run="r", row=7, workspace=WorkspaceMode.IN_PLACE),
 }
 
 RUN = (
