@@ -87,7 +87,7 @@ const LATER = {
   "src/diff/edit_diff.tsx": 26 * KB,
   "src/editor/editor.tsx": 144 * KB,
   "src/find/index.tsx": 4 * KB,
-  "src/forks/index.tsx": 6 * KB,
+  "src/forks/index.tsx": 10 * KB,
   "src/stack/index.tsx": 6 * KB,
   "src/history/index.tsx": 16 * KB,
   "src/inspector/contents.tsx": 16 * KB,

@@ -19,6 +19,7 @@ from .terminal_text import escape_controls
 if TYPE_CHECKING:
     from ..history import StoredRun
     from ..replay.cut_search import Cut, Execution
+    from .bisect_reports import SearchReporter
 
 #: Seconds that a run has to be recorded whole once its program has ended.
 _RECORD_TIMEOUT_S: Final = 20.0
@@ -51,41 +52,46 @@ def run(namespace: Namespace) -> int:
         0 where an event was found, 1 where none decides or the search failed, 2 where it was called
         wrongly.
     """
-    from ..history import load_run
-    from ..history.runs_folder import find_folder_of_core
+    from .bisect_reports import open_reporter
 
     if namespace.repeat < 1:
         return _fail(
             f"--repeat {namespace.repeat} isn't allowed. Use 1 or more, best an odd number.",
             EXIT_USAGE_ERROR,
         )
+    reporter = open_reporter(namespace.report_to)
     try:
-        core = discover(namespace.url, namespace.token)
-        folder = find_folder_of_core(core.url)
-        good = load_run(namespace.good, folder)
-        bad = None if namespace.bad is None else load_run(namespace.bad, folder)
-        environment = {**os.environ, "AGENTSTEPPER_URL": core.url}
-        if core.token:
-            environment["AGENTSTEPPER_TOKEN"] = core.token
-        program = _Program(good, namespace.program or (), environment, namespace.check)
-        return _search(program, bad, namespace.repeat, yes=namespace.yes)
+        return _search(namespace, reporter)
     except (AgentStepperError, OSError, ValueError) as error:
+        reporter.fail(str(error))
         return _fail(str(error), EXIT_FAILURE)
 
 
-def _search(program: _Program, bad: StoredRun | None, repeat: int, *, yes: bool) -> int:
+def _search(namespace: Namespace, reporter: SearchReporter) -> int:
+    from ..history import load_run
+    from ..history.runs_folder import find_folder_of_core
     from ..replay import load_recording
     from ..replay.cut_search import CutSearch, run_check
-    from ..replay.deciding_event import ask_person
+    from ..sdk.environment_replays import RUNS_FOLDER_VARIABLE
 
+    core = discover(namespace.url, namespace.token)
+    folder = os.environ.get(RUNS_FOLDER_VARIABLE) or find_folder_of_core(core.url)
+    good = load_run(namespace.good, folder)
+    bad = None if namespace.bad is None else load_run(namespace.bad, folder)
+    environment = {**os.environ, "AGENTSTEPPER_URL": core.url}
+    if core.token:
+        environment["AGENTSTEPPER_TOKEN"] = core.token
+    program = _Program(good, namespace.program or (), environment, namespace.check)
     search = CutSearch(
-        load_recording(program.good),
+        load_recording(good),
         None if bad is None else load_recording(bad),
         lambda came: run_check(program.check, *came),
-        repeat,
-        (lambda _: True) if yes else ask_person,
+        namespace.repeat,
+        lambda question: namespace.yes or reporter.ask(question, search.asked_queries),
+        reporter.show,
     )
     found = search.run(partial(_execute, program))
+    reporter.end(found)
     print(escape_controls(str(found)))
     return EXIT_FAILURE if found.event is None else EXIT_OK
 
@@ -95,7 +101,8 @@ def _execute(program: _Program, cut: Cut) -> Execution:
     from ..replay.cut_search import Execution
 
     known = _list_forks(program.good)
-    command = [sys.executable, "-m", "agentstepper_nb", "run"]
+    # `-P`: what lies in this folder is not imported in the package's place.
+    command = [sys.executable, "-P", "-m", "agentstepper_nb", "run"]
     command += ["--cut", f"{program.good.id}@{cut.count}"]
     command += ["--", *program.words] if program.words else []
     done = subprocess.run(

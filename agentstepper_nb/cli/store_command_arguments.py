@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -170,6 +171,7 @@ def add_bisect_command(commands: Commands) -> None:
     )
     add("--repeat", metavar="N", type=int, default=3, help="executions for each event (3)")
     add("--yes", action="store_true", help="don't ask before LLM queries are made")
+    add("--report-to", metavar="FD", type=int, help=argparse.SUPPRESS)  # of a Core
     add("--url", help="the debugger's address for agents; by default the debugger is discovered")
     add("--token", help="the agent token; prefer the variable AGENTSTEPPER_TOKEN")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ..protocol.data_model import Run
-from ..protocol.start_methods import CellStart, CommandStart, StartMethod
+from ..protocol.start_methods import CellStart, CommandStart, FunctionStart, StartMethod
 
 
 def explain_no_command(
@@ -19,21 +19,32 @@ def explain_no_command(
         row: The row to fork it at; None: none.
         host: This machine's name.
     """
-    if isinstance(start, CellStart):
-        why = f"Run {run.id} is a notebook's cell, and runs again in a kernel."
-        return f"{why} Put %%step {make_option(run, row)} on top of a cell there."
     if isinstance(start, CommandStart):
         return _explain_masks(run, start, row) if start.masked else None
-    if start is not None:
-        why = f"Run {run.id} is a call of the Python function {start.module}.{start.name}."
-    elif run.host and run.host != host:
-        why = f"The agent of run {run.id} ran on another machine, {run.host}."
-    else:
-        why = (
-            f"This Core doesn't know how run {run.id} was started: the run was imported, or its program "
-            "was started by neither agentstepper run, spawn nor %%step."
-        )
+    why = explain_start(run, start, host)
+    if isinstance(start, CellStart):
+        return f"{why} Put %%step {make_option(run, row)} on top of a cell there."
     return f"{why} {_advise(run, row)}"
+
+
+def explain_start(run: Run, start: CellStart | FunctionStart | None, host: str) -> str:
+    """How a run was started that isn't a command's; arguments as `explain_no_command`'s."""
+    if isinstance(start, CellStart):
+        return f"Run {run.id} is a notebook's cell, and runs again in a kernel."
+    if start is not None:
+        return f"Run {run.id} is a call of the Python function {start.module}.{start.name}."
+    if run.host and run.host != host:
+        return f"The agent of run {run.id} ran on another machine, {run.host}."
+    return (
+        f"This Core doesn't know how run {run.id} was started: the run was imported, or its program "
+        "was started by neither agentstepper run, spawn nor %%step."
+    )
+
+
+def explain_masked_words(run: Run, start: CommandStart) -> str:
+    """Which words of a command can't be given again."""
+    words = ", ".join(f"{at} ({start.argv[at]})" for at in start.masked if at < len(start.argv))
+    return f"Arguments of the command of run {run.id} were masked when it was recorded: {words}."
 
 
 def make_option(run: Run, row: int | None) -> str:
@@ -57,8 +68,7 @@ def _advise(run: Run, row: int | None) -> str:
 
 
 def _explain_masks(run: Run, start: CommandStart, row: int | None) -> str:
-    words = ", ".join(f"{at} ({start.argv[at]})" for at in start.masked if at < len(start.argv))
     return (
-        f"Arguments of the command of run {run.id} were masked when it was recorded: {words}. Give the "
-        f"whole command: agentstepper run {make_option(run, row)} -- {start.argv[0]} …"
+        f"{explain_masked_words(run, start)} Give the whole command: agentstepper run "
+        f"{make_option(run, row)} -- {start.argv[0]} …"
     )

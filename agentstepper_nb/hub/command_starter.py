@@ -39,7 +39,7 @@ _NOT_INHERITED: Final = frozenset(
     (CONTROL_TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE, WORKER_URL_VARIABLE)
 )
 #: `-P`: what lies in the folder where it starts is not imported in the package's place.
-_COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "run")
+_COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb")
 
 
 class CommandStarter:
@@ -105,7 +105,8 @@ class CommandStarter:
         descriptor, path = tempfile.mkstemp(prefix="agentstepper-run-", suffix=".log")
         try:
             try:
-                process = await asyncio.to_thread(self._spawn, options, descriptor)
+                words = ["run", *options]
+                process = await asyncio.to_thread(self.spawn, words, descriptor)
             except OSError as error:
                 raise CommandError(
                     "cannot_start_again", f"No program starts: {error}.", run
@@ -132,13 +133,34 @@ class CommandStarter:
             del self._awaited[begun]
             os.close(descriptor)
 
-    def _spawn(self, options: Sequence[str], output: int) -> subprocess.Popen[bytes]:
+    def spawn(
+        self,
+        words: Sequence[str],
+        output: int,
+        folder: str | None = None,
+        stdin: int = subprocess.DEVNULL,
+        inherited: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start `agentstepper` as a program that finds this Core and its runs.
+
+        Args:
+            words: What it is told.
+            output: The descriptor that its output goes to.
+            folder: Where it starts; None: where the Core did.
+            stdin: As `Popen`'s.
+            inherited: Further descriptors that it gets.
+
+        Raises:
+            OSError: It can't be started.
+        """
         return subprocess.Popen(
-            (*_COMMAND, *options),
-            stdin=subprocess.DEVNULL,
+            (*_COMMAND, *words),
+            stdin=stdin,
             stdout=output,
             stderr=output,
+            cwd=folder,
             env=self._make_environment(),
+            pass_fds=inherited,
             start_new_session=True,  # it goes on where the Core ends, as every agent
         )
 
@@ -172,10 +194,20 @@ class CommandStarter:
             loop.call_soon_threadsafe(ended.set_result, code)
 
 
-def _explain_end(code: int, output: Path) -> str:
+def read_output_tail(output: Path) -> str:
+    """What a program printed last, in one line; "": nothing.
+
+    Args:
+        output: The file that has it.
+    """
     try:
-        text = output.read_bytes()[-_MAX_TAIL_BYTES:].decode(errors="replace").strip()
+        with output.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _MAX_TAIL_BYTES))
+            return escape_to_one_line(file.read().decode(errors="replace").strip())
     except OSError:  # it ended well, and its output is gone
-        text = ""
-    said = escape_to_one_line(text.removeprefix("agentstepper run: ")) or "It printed nothing."
+        return ""
+
+
+def _explain_end(code: int, output: Path) -> str:
+    said = read_output_tail(output).removeprefix("agentstepper run: ") or "It printed nothing."
     return f"The command ended with exit code {code} before it began a run: {said}"

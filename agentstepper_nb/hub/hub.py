@@ -21,7 +21,9 @@ from .connection import NO_CONTROL, AccessRights, Connection, PeerSession
 from .extensions import Extension, Extensions, read_disabled_checks
 from .limits import DEFAULT_HUB_LIMITS, HubLimits
 from .retention import UNLIMITED, Retention, RetentionLimits
+from .run_searches import RunSearches
 from .run_service import RunService
+from .run_test_exports import RunTestExporter
 from .views import ViewSession
 from .views_v1 import ViewSessionV1
 from .views_v2 import ViewSessionV2
@@ -105,7 +107,9 @@ class Hub(RunService):
             certificate: The file with the Core's TLS certificate; "": none.
         """
         self.command_starter = CommandStarter(find_core, folder, self.log, certificate)
-        self.listeners.append(self.command_starter)
+        self.run_searches = RunSearches(self.command_starter, self.log)
+        self.test_exporter = RunTestExporter(self.command_starter, folder)
+        self.listeners += [self.command_starter, self.run_searches]
 
     # ---- connections --------------------------------------------------------------------------------
 

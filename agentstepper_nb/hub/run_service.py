@@ -51,6 +51,8 @@ from .halt_samples import PendingSamples
 from .limits import DEFAULT_HUB_LIMITS, HubLimits
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
 from .run_imports import RunImporter
+from .run_searches import RunSearches
+from .run_test_exports import RunTestExporter
 
 
 class RunService:
@@ -88,6 +90,8 @@ class RunService:
         self.samples: dict[str, PendingSamples] = {}
         self.allows_inspection = True  # whether views may see those
         self.command_starter: CommandStarter | None = None  # where the Core keeps its runs
+        self.run_searches: RunSearches | None = None  # there, too; so the next
+        self.test_exporter: RunTestExporter | None = None
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without
         self._views: list[ViewPeer] = []

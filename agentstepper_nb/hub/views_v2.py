@@ -26,6 +26,14 @@ from ..protocol.fork_trees import PutBack
 from ..protocol.header_limits import truncate_header
 from ..protocol.inspection import InspectionCommand
 from ..protocol.query_samples import SamplingCommand
+from ..protocol.run_programs import (
+    AnswerBisect,
+    CancelBisect,
+    ExportTest,
+    GetBisect,
+    RunProgramCommand,
+    StartBisect,
+)
 from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
 from . import dry_runs, pagination, view_commands
@@ -37,6 +45,7 @@ from .run_restarts import start_again
 from .run_service import RunService
 from .view_commands import Decision
 from .view_inspections import inspect_halt_point
+from .view_programs import execute_bisect_command, export_test
 from .view_queries import QUERY_HANDLERS, ViewQuery
 from .view_samples import sample_query
 from .view_updates import ViewUpdates
@@ -53,10 +62,11 @@ _Watching = (
     | v2.DryRunBreakpoint
     | DryRunEditRule
     | ExportEditRule
+    | GetBisect
     | ViewQuery
 )
 #: Commands for which nothing waits: a model, a program or files may take long.
-_Action = SamplingCommand | v2.StartAgain | PutBack
+_Action = SamplingCommand | v2.StartAgain | PutBack | RunProgramCommand
 
 #: What a list of runs shows of a run, besides whether its agent waits for a message.
 _get_listed: Final = attrgetter(
@@ -300,6 +310,10 @@ class ViewSessionV2(ViewSession):
                 self._answer(await start_again(self.hub, self, command), id)
             case PutBack():
                 self._answer(await put_back(self.hub, self, command), id)
+            case ExportTest():
+                self._answer(await export_test(self.hub, self, command), id)
+            case StartBisect() | GetBisect() | AnswerBisect() | CancelBisect():
+                self._answer(await execute_bisect_command(self.hub, self, command), id)
             case _:
                 self._answer(await sample_query(self.hub, command), id)
 

@@ -151,6 +151,14 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The run can't be started again from here, or its agent didn't begin a run.",
         "Do what the message says: it names the reason, and a command or a line of Python.",
     ),
+    "cannot_bisect": (
+        "The event of the run that decides can't be looked for from here, or no such search goes on.",
+        "Do what the message says: it names the reason, and a command or a line of Python.",
+    ),
+    "cannot_export_test": (
+        "The run can't be written as a test from here, or its replay failed.",
+        "Do what the message says: it names the reason, and a command where there is one.",
+    ),
     "cannot_put_back": (
         "The files that a fork restored in place can't be put back from here.",
         "Do what the message says: it names the reason, and a command where there is one.",

@@ -49,6 +49,7 @@ from .run_profile import GetModelInfo as GetModelInfo
 from .run_profile import GetProfile as GetProfile
 from .run_profile import ModelInfoList as ModelInfoList
 from .run_profile import RunProfile as RunProfile
+from .run_programs import RUN_PROGRAM_ANSWERS, RUN_PROGRAM_COMMANDS, RunProgramAnswer
 from .run_queries import CloseRun as CloseRun
 from .run_queries import CommitsPage as CommitsPage
 from .run_queries import FindRows as FindRows
@@ -215,6 +216,7 @@ from_ui = MessageTable(
     **FORK_COMMANDS,
     **INSPECTION_COMMANDS,
     **SAMPLING_COMMANDS,
+    **RUN_PROGRAM_COMMANDS,
 )
 
 # ---- Core to view -----------------------------------------------------------------------------------
@@ -359,6 +361,7 @@ CoreToUi = (
     | ForkAnswer
     | InspectionResult
     | SamplingAnswer
+    | RunProgramAnswer
     | UiError
 )
 to_ui = MessageTable(
@@ -397,4 +400,5 @@ to_ui = MessageTable(
     error=UiError,
     **INSPECTION_ANSWERS,
     **SAMPLING_ANSWERS,
+    **RUN_PROGRAM_ANSWERS,
 )

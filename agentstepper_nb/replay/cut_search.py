@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .event_matcher import RecordedEvent
@@ -17,6 +17,8 @@ from .recordings import Recording
 Check = str | Sequence[str] | Callable[[Any], object]
 #: Is asked before the search, and again where agents make more queries than was said.
 Ask = Callable[[str], bool]
+#: Hears of a probe: when it begins, and after each of its executions.
+ProbeListener = Callable[["Probe"], None]
 
 #: What a shell exits with where it can't execute a command.
 _NOT_EXECUTED: Final = (126, 127)
@@ -122,15 +124,28 @@ SearchSteps = Generator[Cut, Execution, DecidingEvent]
 
 
 class CutSearch:
-    """One search; arguments as `find_deciding_event`'s."""
+    """One search; arguments as `find_deciding_event`'s.
+
+    Args:
+        on_probe: Hears how far the search is.
+    """
 
     def __init__(
-        self, good: Recording, bad: Recording | None, check: Check, repeat: int, ask: Ask
+        self,
+        good: Recording,
+        bad: Recording | None,
+        check: Check,
+        repeat: int,
+        ask: Ask,
+        on_probe: ProbeListener | None = None,
     ) -> None:
         self._good = good
         self._check = check
         self._repeat = repeat
         self._ask = ask
+        self._on_probe = on_probe or (lambda _: None)
+        #: The LLM queries that the last question asked for, at most.
+        self.asked_queries = 0
         self._cuts = RecordingCuts(good)
         self._is_low_known = bad is not None
         common = 0 if bad is None else self._cuts.count_common(bad)
@@ -142,6 +157,7 @@ class CutSearch:
         """The search, an execution of the agent a step."""
         self._agreed = self._cuts.count_most_queries(self._low, self._repeat)
         try:
+            self.asked_queries = self._agreed
             if not self._ask(self._describe_cost()):
                 raise _DeclinedError
             return (yield from self._find())
@@ -196,13 +212,16 @@ class CutSearch:
         made = 0
         # Where nothing is live each execution is the same.
         repeat = self._repeat if cost or cut < len(self._cuts.outcomes) else 1
+        probe = Probe(self._find_row(cut), (), (), 0)
+        self._on_probe(probe)
         while not _is_decided(votes, repeat):
             self._check_budget(made + cost)
             came = yield Cut(cut, recording)
             votes.append(self._passes(came))
             runs.append(came.run)
             made += came.queries
-        probe = Probe(self._find_row(cut), tuple(votes), tuple(runs), made)
+            probe = replace(probe, votes=tuple(votes), runs=tuple(runs), queries=made)
+            self._on_probe(probe)
         self._probes.append(probe)
         return probe
 
@@ -211,14 +230,15 @@ class CutSearch:
         needed = sum(probe.queries for probe in self._probes) + next_queries
         if needed <= self._agreed:
             return
+        self.asked_queries = 2 * needed
         question = (
             "The agent made more LLM queries than recorded: "
             f"{needed} are needed until the next check, and {self._agreed} were agreed. "
-            f"Go on, with up to {2 * needed}?"
+            f"Go on, with up to {self.asked_queries}?"
         )
         if not self._ask(question):
             raise _DeclinedError
-        self._agreed = 2 * needed
+        self._agreed = self.asked_queries
 
     def _passes(self, came: Execution) -> bool:
         if came.failure is not None:

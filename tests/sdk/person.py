@@ -28,6 +28,14 @@ from agentstepper_nb.protocol.fork_trees import (
     PutBack,
     RestoredFolder,
 )
+from agentstepper_nb.protocol.run_programs import (
+    BisectCommand,
+    BisectPhase,
+    BisectState,
+    ExportedTest,
+    ExportTest,
+    GetBisect,
+)
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.helpers.auth_headers import view_headers
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -159,6 +167,29 @@ class LiveView:
         answer = self._request(ui.StartAgain(run=run, **how), ui.RunStartedAgain)
         assert isinstance(answer, ui.RunStartedAgain)
         return answer
+
+    def bisect(self, command: BisectCommand) -> BisectState:
+        """Start, answer, cancel or look at a search."""
+        state = self._request(command, BisectState)
+        assert isinstance(state, BisectState)
+        return state
+
+    def wait_bisect(self, run: str, *phases: BisectPhase) -> BisectState:
+        """Watch until the search of a run is so."""
+        state = self.bisect(GetBisect(run=run))
+        while state.phase not in phases:
+            state = self.wait_bisect_change(state)
+        return state
+
+    def wait_bisect_change(self, state: BisectState) -> BisectState:
+        """Watch until a search has another state."""
+        return self.bisect(GetBisect(run=state.run, seen=state.revision))
+
+    def export_test(self, command: ExportTest) -> str:
+        """Write a run's test; its path."""
+        exported = self._request(command, ExportedTest)
+        assert isinstance(exported, ExportedTest)
+        return exported.path
 
     def list_forks(self, run: str) -> ForkTree:
         """The tree that a run belongs to."""

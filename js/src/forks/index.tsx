@@ -4,12 +4,15 @@ import { useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
 import type { ForkTree } from "../protocol/types.gen";
 import forks from "../styles/forks.css";
+import searches from "../styles/searches.css";
 import { useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/notices";
+import { DecidingEventSection } from "./deciding_event";
 import { RestoredSection } from "./restored";
+import { TestExportSection } from "./test_export";
 import { TreeSection } from "./tree";
 
-export const styles = forks;
+export const styles = forks + searches;
 
 /** What each section is given. */
 export interface ForkSectionProps {
@@ -20,7 +23,12 @@ export interface ForkSectionProps {
 }
 
 /** In their order. A section that has nothing to say of the run draws nothing. */
-const SECTIONS: readonly ComponentType<ForkSectionProps>[] = [RestoredSection, TreeSection];
+const SECTIONS: readonly ComponentType<ForkSectionProps>[] = [
+  RestoredSection,
+  TreeSection,
+  DecidingEventSection,
+  TestExportSection,
+];
 
 export function Forks({ model }: { model: Debugger }) {
   const run = model.run.value?.id ?? "";

@@ -72,6 +72,11 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   enter_pdb: "pdb_ready";
   get_sampling: "sampling";
   sample_query: "sampled";
+  start_bisect: "bisect";
+  get_bisect: "bisect";
+  answer_bisect: "bisect";
+  cancel_bisect: "bisect";
+  export_test: "test_exported";
 }
 export type AnswerTo<C extends CommandName> = ToUi[Answers[C]];
 

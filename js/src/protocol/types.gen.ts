@@ -86,6 +86,10 @@ export type SearchHitPlace = "commit" | "note" | "row" | "run";
  * How a run came out, as far as its record tells.
  */
 export type RunOutcome = "crashed" | "finished" | "gave_up" | "lost" | "running" | "stopped";
+/**
+ * How far a search is.
+ */
+export type BisectPhase = "asking" | "cancelled" | "failed" | "found" | "reading" | "running" | "undecided";
 
 export interface Protocol {
   FromUi: FromUi;
@@ -141,6 +145,11 @@ export interface FromUi {
   enter_pdb: EnterPdb;
   get_sampling: GetSampling;
   sample_query: SampleQuery;
+  start_bisect: StartBisect;
+  get_bisect: GetBisect;
+  answer_bisect: AnswerBisect;
+  cancel_bisect: CancelBisect;
+  export_test: ExportTest;
 }
 /**
  * Opens a connection; answered by the Core's hello.
@@ -646,6 +655,51 @@ export interface SampleQuery {
   run: string;
   breakpoint: string;
 }
+/**
+ * Look for the event of a good run that decides; refused by `cannot_bisect`.
+ *
+ *     Answered by `BisectState`, as the next three. Nothing is executed before the person has agreed to the
+ *     LLM queries that it may make.
+ */
+export interface StartBisect {
+  run: string;
+  bad: string | null;
+  check: string;
+  repeat: number;
+}
+/**
+ * Tell of a run's search, once that is another state than the one that the view has.
+ */
+export interface GetBisect {
+  run: string;
+  seen?: number;
+}
+/**
+ * The person answers the question of a search.
+ */
+export interface AnswerBisect {
+  run: string;
+  goes_on: boolean;
+}
+/**
+ * End a search, and what it executes.
+ */
+export interface CancelBisect {
+  run: string;
+}
+/**
+ * Write a run as a test of pytest into its command's folder; refused by `cannot_export_test`.
+ */
+export interface ExportTest {
+  run: string;
+  agent: string;
+  /**
+   * @maxItems 100
+   */
+  args: string[];
+  file: string;
+  replaces?: boolean;
+}
 export interface ToUi {
   hello: CoreHello;
   stop: BreakpointChanged;
@@ -688,6 +742,8 @@ export interface ToUi {
   pdb_ready: PdbReady;
   sampling: SamplingOffer;
   sampled: SampledAnswer;
+  bisect: BisectState;
+  test_exported: ExportedTest;
 }
 /**
  * Answers hello with a snapshot.
@@ -1509,4 +1565,37 @@ export interface SampledAnswer {
   left: number;
   usage: Usage | null;
   failure: Failure | null;
+}
+/**
+ * A run's search: the one that goes on, or else the last.
+ */
+export interface BisectState {
+  run: string;
+  revision: number;
+  phase: BisectPhase | null;
+  bad: string | null;
+  check: string;
+  repeat: number;
+  question: string;
+  queries: number;
+  probes: BisectProbe[];
+  execution: string | null;
+  is_cancelling: boolean;
+  message: string;
+  row: number | null;
+}
+/**
+ * Executions of an agent that are served up to the same outcome.
+ */
+export interface BisectProbe {
+  row: number;
+  votes: boolean[];
+  runs: string[];
+  queries: number;
+}
+/**
+ * Answers `ExportTest`.
+ */
+export interface ExportedTest {
+  path: string;
 }

@@ -7,7 +7,7 @@ import type { ForkNode, ForkTree, RestoredFolder, Run } from "../../src/protocol
 import { aModel } from "../helpers/debugger";
 import { box, drawn, useBox } from "../helpers/dom";
 import { queriesOf } from "../helpers/queries";
-import { endedRun, rowsTo } from "../helpers/values";
+import { aSearch, endedRun, rowsTo } from "../helpers/values";
 
 useBox();
 
@@ -71,6 +71,8 @@ async function shown(tree: ForkTree, control = true) {
   render(<Forks model={all.model} />, box);
   await drawn();
   await all.peer.answer(all.peer.take("list_forks"), "forks", tree);
+  await drawn();
+  await all.peer.answer(all.peer.take("get_bisect"), "bisect", aSearch({ run: "b" }));
   await drawn();
   return all;
 }

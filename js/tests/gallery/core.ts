@@ -2,6 +2,7 @@
 import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type {
+  BisectState,
   BreakpointRule,
   DryRunOutcome,
   EditRuleDefinition,
@@ -12,7 +13,7 @@ import type {
   StoreInfo,
   ToUi,
 } from "../../src/protocol/types.gen";
-import { aHello, anOverview, opened } from "../helpers/values";
+import { aHello, anOverview, aSearch, opened } from "../helpers/values";
 import type { Story } from "./story";
 
 export type Push = { [P in PushName]: [P, ToUi[P]] }[PushName];
@@ -59,6 +60,8 @@ export interface Script {
   inspection?: InspectionScript;
   /** What becomes of a run that is started again. */
   startedAgain?: ToUi["started_again"];
+  /** The run's search for the deciding event; there was none, unless told otherwise. */
+  search?: BisectState;
   /** The tree that the shown run belongs to; the run alone, unless told otherwise. */
   forks?: ToUi["forks"];
   /** What commands are refused with. */
@@ -130,6 +133,8 @@ export class ScriptedCore implements Transport {
       get_model_info: () => ["model_info", { source: "genai-prices 0.2.3", models: [] }],
       start_again: () => ["started_again", this.#script.startedAgain ?? {}],
       list_forks: () => ["forks", this.#script.forks ?? { nodes: [], more: 0, restored: [] }],
+      get_bisect: () => ["bisect", this.#script.search ?? aSearch()],
+      export_test: () => ["test_exported", { path: "/home/me/shop/test_fix_tests.py" }],
       get_store: () => ["store", { store: this.#store() }],
       try_stop: () => this.#dryRun(body),
       try_edit_rule: () => this.#dryRunEditRule(body),

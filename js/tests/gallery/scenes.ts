@@ -12,6 +12,7 @@ import { LANE_SCENES } from "./lanes";
 import { OVERVIEW_SCENES } from "./overview";
 import { KEEPING } from "./recorded_runs";
 import { type Scene, shows } from "./scene";
+import { SEARCH_SCENES } from "./searches";
 import { STACK_SCENES } from "./stack";
 import { beginning, CART, changing, finished, TESTS } from "./stories";
 import { BEGIN, Story } from "./story";
@@ -291,6 +292,7 @@ export const SCENES: Record<string, Scene> = {
   ...OVERVIEW_SCENES,
   ...FORK_SCENES,
   ...FORK_TREE_SCENES,
+  ...SEARCH_SCENES,
   ...STACK_SCENES,
 };
 

@@ -2,6 +2,7 @@
 import type { KeyValueStorage } from "../../src/model/storage";
 import type {
   AgentLabel,
+  BisectState,
   BreakpointRule,
   Commit,
   CoreHello,
@@ -47,6 +48,26 @@ export function anOverview(fields: Partial<RunOverview> = {}): RunOverview {
     marked: [],
     checks: EFFECT_CHECKS,
     check_runs: [],
+    ...fields,
+  };
+}
+
+/** A search for a deciding event; there was none unless told otherwise. */
+export function aSearch(fields: Partial<BisectState> = {}): BisectState {
+  return {
+    run: "a",
+    revision: 0,
+    phase: null,
+    bad: null,
+    check: "",
+    repeat: 0,
+    question: "",
+    queries: 0,
+    probes: [],
+    execution: null,
+    is_cancelling: false,
+    message: "",
+    row: null,
     ...fields,
   };
 }

@@ -54,7 +54,7 @@ from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 from agentstepper_nb.protocol.start_methods import WorkspaceMode
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
-from tests.unit.protocol import golden_forks, golden_inspection, golden_samples
+from tests.unit.protocol import golden_forks, golden_inspection, golden_programs, golden_samples
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
@@ -95,6 +95,7 @@ the_edit_rule = EditRuleDefinition(
 
 FROM_UI: dict[str, Struct] = {
     **golden_inspection.FROM_UI,
+    **golden_programs.FROM_UI,
     **golden_samples.FROM_UI,
     **golden_forks.FROM_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
@@ -286,6 +287,7 @@ the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d",
 
 TO_UI: dict[str, Struct] = {
     **golden_inspection.TO_UI,
+    **golden_programs.TO_UI,
     **golden_samples.TO_UI,
     **golden_forks.TO_UI,
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
@@ -503,7 +505,8 @@ def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
 
 def test_an_unknown_command_is_its_own_error() -> None:
     with pytest.raises(
-        ProtocolError, match=r"“jump” isn't a message type here\. The types are: approve"
+        ProtocolError,
+        match=r"“jump” isn't a message type here\. The types are: answer_bisect, approve",
     ) as no:
         ui.from_ui.decode('{"n":1,"type":"jump","body":{}}')
     assert no.value.code == "unknown_command"
