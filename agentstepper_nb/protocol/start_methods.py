@@ -25,6 +25,7 @@ class CellStart(Struct, frozen=True, kw_only=True, tag="cell"):
     source: Annotated[str, Meta(max_length=MAX_SOURCE_CHARS)]  # below the magic's line
     line: Name = ""  # what stands behind `%%step`
     is_masked: bool = False  # whether masks stand in the place of secrets
+    freezes: bool = False  # whether its run sees a time and random numbers that a replay can repeat
 
 
 class CommandStart(Struct, frozen=True, kw_only=True, tag="command"):
@@ -38,6 +39,7 @@ class CommandStart(Struct, frozen=True, kw_only=True, tag="command"):
     name: Name | None = None  # what its runs are called, in place of their own names
     attaches: bool = False  # whether its Python is attached to without a line changed
     discovers_tools: bool = False
+    freezes: bool = False  # as of a cell
 
 
 class FunctionStart(Struct, frozen=True, kw_only=True, tag="function"):

@@ -63,4 +63,12 @@ def take_environment_replay(program: str) -> OpenedReplay:
     return opened
 
 
+def find_recorded_run() -> str | None:
+    """The id of the run on whose recording this process is to run, while no run has taken that."""
+    for name in (FORK_VARIABLE, CUT_VARIABLE):
+        if name in os.environ:
+            return os.environ[name].rpartition("@")[0]
+    return os.environ.get(REPLAY_VARIABLE)
+
+
 _requests: list[dict[str, str]] = []

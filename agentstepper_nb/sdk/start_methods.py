@@ -33,12 +33,13 @@ _OF_SHELLS: Final = re.compile(
 )
 
 
-def make_cell_start(source: str, line: str) -> CellStart | None:
+def make_cell_start(source: str, line: str, *, freezes: bool = False) -> CellStart | None:
     """How a cell under `%%step` was started, with masks in the place of secrets.
 
     Args:
         source: What stands below the magic's line.
         line: What stands behind `%%step`.
+        freezes: Whether its run is frozen.
 
     Returns:
         None of a cell that is too long to be recorded.
@@ -51,6 +52,7 @@ def make_cell_start(source: str, line: str) -> CellStart | None:
         source=escape_surrogates(masked),
         line=escape_surrogates(line),
         is_masked=bool(mask.originals),
+        freezes=freezes,
     )
 
 
@@ -62,6 +64,7 @@ def make_command_start(
     name: str | None = None,
     attaches: bool = False,
     discovers_tools: bool = False,
+    freezes: bool = False,
 ) -> CommandStart:
     """How a command was started, with masks in the place of secrets.
 
@@ -72,6 +75,7 @@ def make_command_start(
         name: What its runs are called, in place of their own names.
         attaches: Whether its Python is attached to.
         discovers_tools: Whether plain functions halt there, too.
+        freezes: Whether its runs are frozen.
     """
     masked = [SecretMask().text(word) for word in argv]
     return CommandStart(
@@ -82,6 +86,7 @@ def make_command_start(
         name=name,
         attaches=attaches,
         discovers_tools=discovers_tools,
+        freezes=freezes,
     )
 
 

@@ -122,6 +122,16 @@ async def test_a_cell_is_given_to_be_run(fields: dict[str, Any], line: str, tmp_
     await hub.close()
 
 
+async def test_the_cell_of_a_frozen_run_is_frozen_again(tmp_path: Path) -> None:
+    hub = await open_hub(open_store(tmp_path))
+    hub.enable_restarts(lambda: CoreEndpoint("ws://127.0.0.1:9"), tmp_path)
+    await record(hub, {**CELL, "freezes": True})
+    answer = await ScriptedView(hub).request("start_again", run="r", row=1)
+    line = "%%step 'my agent' --main --freeze --fork r@1"
+    assert answer["body"] == {"cell": f"{line}\nagent()\n"}
+    await hub.close()
+
+
 async def test_a_masked_cell_says_which_line_to_put_above_it() -> None:
     hub = await open_hub()
     await record(hub, {**CELL, "is_masked": True})
