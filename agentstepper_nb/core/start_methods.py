@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from ..protocol.data_model import Run
-from ..protocol.start_methods import CellStart, CommandStart, StartMethod
+from ..protocol.start_methods import CellStart, CommandStart, FunctionStart, StartMethod
 
 
 def explain_no_command(
     run: Run, start: StartMethod | None, row: int | None, host: str
 ) -> str | None:
-    """Why a run's command can't be started again, and what to do; None where it can.
+    """Why a run's command or function can't be started again, and what to do; None where it can.
 
     Args:
         run: The run.
@@ -24,16 +24,36 @@ def explain_no_command(
         return f"{why} Put %%step {make_option(run, row)} on top of a cell there."
     if isinstance(start, CommandStart):
         return _explain_masks(run, start, row) if start.masked else None
-    if start is not None:
-        why = f"Run {run.id} is a call of the Python function {start.module}.{start.name}."
-    elif run.host and run.host != host:
+    if isinstance(start, FunctionStart):
+        return _explain_function(run, start, row)
+    if run.host and run.host != host:
         why = f"The agent of run {run.id} ran on another machine, {run.host}."
     else:
         why = (
             f"This Core doesn't know how run {run.id} was started: the run was imported, or its program "
-            "was started by neither agentstepper run, spawn nor %%step."
+            "was started by neither agentstepper run, spawn, %%step nor a function with @entry."
         )
     return f"{why} {_advise(run, row)}"
+
+
+def _explain_function(run: Run, start: FunctionStart, row: int | None) -> str | None:
+    name = f"{start.module}.{start.name}"
+    if not start.call:
+        why = f"Run {run.id} is a call of the Python function {name}"
+        if start.module == "__main__" or "<" in start.name:
+            why = f"{why}, which no other process can import"
+        return f"{why}. {_advise(run, row)}"
+    for names, what in (
+        (start.call.masked, "were masked when it was recorded"),
+        (start.call.unrecorded, "aren't JSON, and weren't recorded"),
+    ):
+        if names:
+            line = make_python_line(run, row, start.name)
+            return (
+                f"Arguments of {name} in run {run.id} {what}: {', '.join(names)}. Call the function "
+                f"in Python, {line}."
+            )
+    return None
 
 
 def make_option(run: Run, row: int | None) -> str:
@@ -41,12 +61,12 @@ def make_option(run: Run, row: int | None) -> str:
     return f"--replay {run.id}" if row is None else f"--fork {run.id}@{row}"
 
 
-def make_python_line(run: Run, row: int | None) -> str:
+def make_python_line(run: Run, row: int | None, function: str = "agent") -> str:
     """A line of Python that runs an agent's function again on a run."""
     name = json.dumps(run.name or run.id, ensure_ascii=False)
     if row is None:
-        return f"replay_run({name}, agent, …)"
-    return f"fork_run({name}, {row}, agent, …)"
+        return f"replay_run({name}, {function}, …)"
+    return f"fork_run({name}, {row}, {function}, …)"
 
 
 def _advise(run: Run, row: int | None) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,6 +135,20 @@ def set_next_start(start: StartMethod | None) -> Callable[[], None]:
     return _next.clear
 
 
+@contextmanager
+def use_start(start: StartMethod | None) -> Iterator[None]:
+    """Let a run that this context begins inside say how it was started.
+
+    Args:
+        start: How; None: it can't be said.
+    """
+    token = _of_context.set([start])
+    try:
+        yield
+    finally:
+        _of_context.reset(token)
+
+
 def take_start() -> StartMethod | None:
     """How a run of this process that begins now was started; None where that isn't known.
 
@@ -141,6 +157,8 @@ def take_start() -> StartMethod | None:
     text = os.environ.pop(START_VARIABLE, None)
     if text is not None:
         _of_process[:] = _read_start(text)
+    if (of_context := _of_context.get()) is not None:
+        return of_context[0]
     if _next:
         return _next.pop()
     return None if _is_kernel() or not _of_process else _of_process[0]
@@ -159,4 +177,7 @@ def _is_kernel() -> bool:
 
 
 _next: list[StartMethod | None] = []
+_of_context: ContextVar[list[StartMethod | None] | None] = ContextVar(
+    "agentstepper_start", default=None
+)
 _of_process: list[CommandStart] = []
