@@ -300,6 +300,20 @@ def test_a_fork_works_on_the_files_of_its_row(scene: Scene, project: Path) -> No
     assert sorted(path.name for path in (project / "notes").iterdir()) == ["one", "two"]
 
 
+def test_bisect_reads_what_the_function_returns(scene: Scene, project: Path) -> None:
+    (project / "src" / "tools.py").write_text(
+        "def look_up(word):\n    return open('state').read() if word == 'b' else word\n"
+    )
+    (project / "state").write_text("good")
+    recorded = call(scene, project, "agent.answer('q', 'a', 'b', 'c')")
+    (project / "state").write_text("bad")
+    command = ["bisect", recorded.id, "--check", "grep -q good", "--repeat", "1", "--yes"]
+    done = execute(project, "-m", "agentstepper_nb", *command)
+    row = find_row(recorded, "end", 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Row {row} of run {recorded.id}, the end of tool_invocation")
+
+
 # ---- in this process --------------------------------------------------------------------------------
 
 
