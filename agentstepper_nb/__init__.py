@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from .history import list_runs, load_run
     from .hub import AgentStepperCore
+    from .instrument.entry_functions import entry
     from .replay import (
         WorkspaceMode,
         find_deciding_event,
@@ -97,6 +98,7 @@ __all__ = [
     "add_edit_rule",
     "delete_price",
     "dry_run",
+    "entry",
     "find_deciding_event",
     "fork_run",
     "list_breakpoints",
@@ -126,6 +128,7 @@ _HOMES = {
     "add_breakpoint": ".breakpoints",
     "delete_price": ".breakpoints",
     "list_prices": ".breakpoints",
+    "entry": ".instrument.entry_functions",
     "load_run": ".history",
     "list_runs": ".history",
     "find_deciding_event": ".replay",

@@ -73,6 +73,7 @@ def _start(namespace: Namespace, core: CoreEndpoint, again: RunAgain | None) -> 
     name = namespace.name or (None if recorded is None else recorded.name)
     attaches = namespace.attach if recorded is None else recorded.attaches
     discovers = namespace.discovers_tools or (recorded is not None and recorded.discovers_tools)
+    freezes = namespace.freeze or (recorded is not None and recorded.freezes)
     program = namespace.program if again is None else again.program
     if again is not None and again.folder is not None:
         os.chdir(again.folder)
@@ -84,13 +85,14 @@ def _start(namespace: Namespace, core: CoreEndpoint, again: RunAgain | None) -> 
         name=name,
         attaches=attaches,
         discovers_tools=discovers,
+        freezes=freezes,
     )
     environment = put_start(make_environment(os.environ, core, name), start)
     if again is not None:
         from . import run_again
 
         environment = run_again.put_variables(environment, again)
-    if namespace.freeze:
+    if freezes:
         environment[FREEZE_VARIABLE] = "1"
     if attaches:
         environment = _attach(environment, discovers)

@@ -15,10 +15,11 @@ from ..discover import CoreEndpoint
 from ..errors import CommandError
 from ..history import StoredRun, load_run
 from ..history.runs_folder import find_folder_of_core
-from ..protocol.start_methods import CommandStart
+from ..protocol.start_methods import CommandStart, FunctionStart
 from ..replay import load_recording, prepare_workspace
 from ..replay.agent_runs import find_fork_point
 from ..replay.child_runs import parse_fork_place
+from ..replay.function_process import make_command
 from ..replay.recording_cuts import RecordingCuts
 from ..replay.workspace import prepare_cut_workspace
 from ..replay.workspace_report import describe_files
@@ -84,7 +85,8 @@ def prepare(namespace: Namespace, core: CoreEndpoint) -> RunAgain:
             f"the folder {start.folder}, where run {stored.id} was started, is gone. Name the command "
             "after --, to start it in this folder."
         )
-    variables[FORK_PROGRAM_VARIABLE] = stored.header.program
+    if isinstance(stored.start_method(), CommandStart):  # which may open other runs before
+        variables[FORK_PROGRAM_VARIABLE] = stored.header.program
     return _put_files(RunAgain(list(start.argv), start.folder, variables, start), stored, namespace)
 
 
@@ -125,8 +127,21 @@ def _find_command(stored: StoredRun, row: int | None) -> CommandStart:
     refusal = explain_no_command(stored.header, start, row, socket.gethostname())
     if refusal is not None:
         raise CommandError("cannot_start_again", refusal, stored.id)
+    if isinstance(start, FunctionStart):
+        return _make_command(stored.id, start)
     assert isinstance(start, CommandStart)
     return start
+
+
+def _make_command(run: str, start: FunctionStart) -> CommandStart:
+    """The command by which a function is called again."""
+    assert start.call
+    return CommandStart(
+        argv=tuple(make_command(start.call.python, run)),
+        folder=start.call.folder,
+        variables=start.call.variables,
+        freezes=start.call.freezes,
+    )
 
 
 def _make_variables(namespace: Namespace, stored: StoredRun, row: int | None) -> dict[str, str]:

@@ -8,13 +8,13 @@ import shlex
 from ..protocol.data_model import Run
 from ..protocol.run_programs import ExportTest, StartBisect
 from ..protocol.start_methods import CellStart, CommandStart, FunctionStart, StartMethod
-from .start_methods import explain_masked_words, explain_start
+from .start_methods import explain_masked_words, explain_no_command, explain_start
 
 
 def explain_no_search(
     run: Run, start: StartMethod | None, command: StartBisect, host: str
 ) -> str | None:
-    """Why the command of a run can't be executed by a search, and what to do; None where it can.
+    """Why a run's command or function can't be executed by a search, and what to do; None where it can.
 
     Args:
         run: The good run.
@@ -28,6 +28,8 @@ def explain_no_search(
             return None
         why = explain_masked_words(run, start)
         return f"{why} Give the whole command: {line} -- {start.argv[0]} …"
+    if isinstance(start, FunctionStart) and explain_no_command(run, start, None, host) is None:
+        return None
     why, function = explain_start(run, start, host), _make_python_line(command)
     if isinstance(start, CellStart | FunctionStart):
         return f"{why} Search from Python, with the agent's function: {function}."

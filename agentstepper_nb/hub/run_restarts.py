@@ -83,7 +83,8 @@ def _check_in_place(hub: RunService, run: Run, start: StartMethod | None) -> Non
 
 
 def _make_cell(run: Run, start: CellStart, options: str) -> str:
-    line = " ".join(filter(None, ("%%step", start.line, options)))
+    freezes = "--freeze" if start.freezes else ""
+    line = " ".join(filter(None, ("%%step", start.line, freezes, options)))
     if start.is_masked:
         raise CommandError("cannot_start_again", MASKED_CELL + line, run.id)
     return f"{line}\n{start.source}"

@@ -12,7 +12,7 @@ from ..core.search_refusals import explain_no_export, explain_no_search
 from ..errors import CommandError
 from ..protocol import run_programs as wire
 from ..protocol.run_programs import BisectState, ExportedTest, ExportTest
-from ..protocol.start_methods import CommandStart, StartMethod
+from ..protocol.start_methods import CommandStart, FunctionCall, FunctionStart, StartMethod
 from .run_restarts import IN_MEMORY, NO_TOKEN
 from .run_searches import NO_QUESTION, NO_SEARCH
 from .run_service import RunService
@@ -69,9 +69,10 @@ async def _start(hub: RunService, view: ViewSession, command: wire.StartBisect) 
     refusal = explain_no_search(run, start, command, hub.agent_liveness.machine[0])
     if refusal is not None:
         raise CommandError("cannot_bisect", refusal, run.id)
-    assert isinstance(start, CommandStart)
+    place = start.call if isinstance(start, FunctionStart) else start
+    assert isinstance(place, CommandStart | FunctionCall)
     assert hub.run_searches is not None
-    return await hub.run_searches.start(command, start.folder)
+    return await hub.run_searches.start(command, place.folder)
 
 
 async def export_test(hub: RunService, view: ViewSession, command: ExportTest) -> ExportedTest:

@@ -57,11 +57,11 @@ def _expect_run() -> None:
     scope_creation.wrap_creation()
     root = scopes.expect_run()
     if os.environ.get(FREEZE_VARIABLE) == "1":
-        from ..sdk import frozen_values, run_events, run_session
+        from ..sdk import environment_replays, frozen_values, run_events, run_session
 
         run = run_events.make_id()
         run_session.set_next_run_id(run)
-        frozen_values.freeze(root, run, seed=run)
+        frozen_values.freeze(root, run, environment_replays.find_recorded_run() or run)
 
 
 def open_run() -> BaseStepper | None:

@@ -53,6 +53,7 @@ _how.add_argument("--main", action="store_true", dest="on_main")
 _how.add_argument("--background", action="store_true")
 _how.add_argument("--input", action="store_true", dest="by_input")
 _step.add_argument("--workspace", metavar="DIR")
+_step.add_argument("--freeze", action="store_true")
 _again = _step.add_mutually_exclusive_group()
 _again.add_argument("--fork", metavar="RUN@ROW")
 _again.add_argument("--replay", metavar="RUN")
@@ -79,14 +80,14 @@ _COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 _RULES: Final = ("break", "breakpoints", "price", "prices")
 
 
-def _drop_replay(line: str) -> str:
-    """A line of `%%step` without what it runs on: a cell that is started again says its own."""
+def _drop_recorded_options(line: str) -> str:
+    """A line of `%%step` without what its start method says beside it: what it runs on, `--freeze`."""
     kept: list[str] = []
     given = iter(split_line(line))
     for word in given:
         if word in ("--fork", "--replay"):
             next(given, None)
-        elif not word.startswith(("--fork=", "--replay=")):
+        elif word != "--freeze" and not word.startswith(("--fork=", "--replay=")):
             kept.append(word)
     return shlex.join(kept)
 
@@ -257,8 +258,8 @@ class AgentStepperMagics(Magics):
     def step(self, line: str, cell: str) -> Any:
         """Run the cell as an agent that can be stepped.
 
-        ``%%step [NAME] [--main | --background | --input] [--workspace DIR] [--fork RUN@ROW | --replay
-        RUN]``
+        ``%%step [NAME] [--main | --background | --input] [--workspace DIR] [--freeze] [--fork
+        RUN@ROW | --replay RUN]``
 
         The view appears above the output. The variable ``dbg`` holds the cell's run, which ends with
         the cell. An AgentStepper that the cell creates without an address is that run.
@@ -282,6 +283,9 @@ class AgentStepperMagics(Magics):
         ``--fork RUN@ROW`` runs the cell again on what RUN recorded, and halts at that row of its
         timeline; ``--replay RUN`` runs it on the whole recording. An empty cell takes the source of the
         recorded one. The names are this kernel's, as they are now.
+
+        ``--freeze`` lets the cell see a time and random numbers that a replay can repeat. The cell of a
+        frozen run is frozen again by ``--fork`` and ``--replay``.
         """
         __tracebackhide__ = True
         from .cell_mode import CellMode
@@ -301,6 +305,7 @@ class AgentStepperMagics(Magics):
             name=words.name,
             mode=how,
             workspace=words.workspace,
-            line=_drop_replay(line),
+            line=_drop_recorded_options(line),
             replay=replay,
+            freezes=words.freeze,
         )

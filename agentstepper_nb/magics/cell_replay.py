@@ -13,7 +13,7 @@ from ..discover import discover
 from ..errors import AgentStepperError
 from ..history import StoredRun, load_run
 from ..history.runs_folder import find_folder_of_core
-from ..protocol.start_methods import CellStart
+from ..protocol.start_methods import CellStart, CommandStart
 from ..replay import PreparedWorkspace, load_recording, prepare_workspace
 from ..replay.child_runs import open_fork, parse_fork_place
 from ..replay.replayer import Replayer
@@ -35,6 +35,7 @@ class CellReplay(NamedTuple):
         replayer: Answers the cell's events.
         is_strict: Whether a difference from the recording ends it.
         workspace: The folder that a fork works on; None: the recorded run had none, or is replayed.
+        freezes: Whether the recorded run was frozen, so that the new one is.
     """
 
     source: str
@@ -42,6 +43,7 @@ class CellReplay(NamedTuple):
     replayer: Replayer
     is_strict: bool
     workspace: PreparedWorkspace | None = None
+    freezes: bool = False
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -97,7 +99,13 @@ def prepare_replay(source: str, fork: str | None, replay: str | None) -> CellRep
     )
     if workspace is not None:
         print(workspace.report)
-    return CellReplay(body, recording.program, replayer, row is None, workspace)
+    freezes = _was_frozen(stored)
+    return CellReplay(body, recording.program, replayer, row is None, workspace, freezes)
+
+
+def _was_frozen(stored: StoredRun) -> bool:
+    start = stored.start_method()
+    return isinstance(start, CellStart | CommandStart) and start.freezes
 
 
 def _find_source(stored: StoredRun, row: int | None) -> str:

@@ -16,6 +16,7 @@ from IPython.display import display
 from ..errors import AgentStepperError, AgentStopped
 from ..protocol.start_methods import CellStart
 from ..sdk import AgentStepper, set_current_stepper
+from ..sdk.frozen_values import freeze_runs, is_freezing
 from ..sdk.start_methods import make_cell_start, set_next_start
 from ..widgets import display_view
 from .cell_mode import CellMode, choose_wait, find_core
@@ -43,6 +44,7 @@ def run_cell(
     workspace: str | None,
     line: str = "",
     replay: CellReplay | None = None,
+    freezes: bool = False,
 ) -> Any:
     """Open a run, show it, run the cell inside it, and end it.
 
@@ -54,6 +56,7 @@ def run_cell(
         workspace: The folder that the agent works on.
         line: What stands behind `%%step`, by which the cell is started again.
         replay: The recording that it runs on; None: on none.
+        freezes: Whether the run is frozen, as that of a frozen recording is in any case.
 
     Returns:
         The value of the cell's last expression; None where the cell goes on in the background.
@@ -63,7 +66,10 @@ def run_cell(
     if mode.is_on_main_thread and cell.has_top_level_await:
         raise UsageError(_NO_AWAIT)
     core = find_core(mode)
-    run = _open_recorded(name, workspace, make_cell_start(source, line), replay)
+    freezes = freezes or is_freezing() or (replay is not None and replay.freezes)
+    start = make_cell_start(source, line, freezes=freezes)
+    with freeze_runs() if freezes else nullcontext():
+        run = _open_recorded(name, workspace, start, replay)
     shell.user_ns["dbg"] = run
     try:
         with ExitStack() as ending:

@@ -18,6 +18,9 @@ MAX_SOURCE_CHARS: Final = 1_000_000
 _MAX_WORD_CHARS: Final = 100_000
 _MAX_WORDS: Final = 10_000
 _Word = Annotated[str, Meta(max_length=_MAX_WORD_CHARS)]
+#: Characters of a function's arguments at most.
+MAX_ARGUMENTS_CHARS: Final = 1_000_000
+_Arguments = Annotated[str, Meta(max_length=MAX_ARGUMENTS_CHARS)]
 
 
 class CellStart(Struct, frozen=True, kw_only=True, tag="cell"):
@@ -26,6 +29,7 @@ class CellStart(Struct, frozen=True, kw_only=True, tag="cell"):
     source: Annotated[str, Meta(max_length=MAX_SOURCE_CHARS)]  # below the magic's line
     line: Name = ""  # what stands behind `%%step`
     is_masked: bool = False  # whether masks stand in the place of secrets
+    freezes: bool = False  # whether its run sees a time and random numbers that a replay can repeat
 
 
 class CommandStart(Struct, frozen=True, kw_only=True, tag="command"):
@@ -39,13 +43,29 @@ class CommandStart(Struct, frozen=True, kw_only=True, tag="command"):
     name: Name | None = None  # what its runs are called, in place of their own names
     attaches: bool = False  # whether its Python is attached to without a line changed
     discovers_tools: bool = False
+    freezes: bool = False  # as of a cell
+
+
+class FunctionCall(Struct, frozen=True, kw_only=True):
+    """By which a new process imports a function and calls it again."""
+
+    python: str  # the interpreter
+    folder: str  # where it ran
+    paths: Annotated[tuple[str, ...], Meta(max_length=_MAX_WORDS)] = ()  # of modules, first to last
+    arguments: _Arguments = "[]"  # JSON, with masks in the place of secrets
+    keywords: _Arguments = "{}"  # those given by their names
+    masked: tuple[Name, ...] = ()  # the names of arguments that have masks
+    unrecorded: tuple[Name, ...] = ()  # of those that JSON can't carry: null stands in their places
+    variables: Annotated[tuple[Name, ...], Meta(max_length=_MAX_WORDS)] = ()  # as of a command
+    freezes: bool = False  # as of a cell
 
 
 class FunctionStart(Struct, frozen=True, kw_only=True, tag="function"):
-    """A function that Python called, by `replay_run` or `fork_run`."""
+    """A function that Python called: one marked by `entry`, or by `replay_run` or `fork_run`."""
 
     module: Name
     name: Name  # qualified
+    call: FunctionCall | UnsetType = UNSET  # UNSET: no other process can call it
 
 
 StartMethod = CellStart | CommandStart | FunctionStart

@@ -398,3 +398,4 @@ class BaseStepper(CallTracer):
 _open_runs: OpenRuns[BaseStepper] = OpenRuns()
 set_current_stepper = _open_runs.set_current
 find_current_stepper = _open_runs.find_current
+find_context_stepper = _open_runs.find_context

@@ -52,8 +52,7 @@ def take_environment_replay(program: str) -> OpenedReplay:
         CommandError: `unknown_run`, `unknown_content`: there is no such run or row.
         StoreError: The folder has no runs, or can't be read.
     """
-    taken = {name: os.environ.pop(name) for name in REPLAY_VARIABLES if name in os.environ}
-    if taken:
+    if taken := hold_request():
         _requests[:] = [taken]
     if not _requests or _requests[0].get(FORK_PROGRAM_VARIABLE, program) != program:
         return OpenedReplay()
@@ -61,6 +60,24 @@ def take_environment_replay(program: str) -> OpenedReplay:
     opened: OpenedReplay = opener.open_replay(_requests[0])
     _requests.clear()
     return opened
+
+
+def hold_request() -> dict[str, str]:
+    """Take the request out of the environment, where no run has taken it; who holds it puts it back."""
+    return {name: os.environ.pop(name) for name in REPLAY_VARIABLES if name in os.environ}
+
+
+def is_requested() -> bool:
+    """Whether the next run of this process is to be one that was started again."""
+    return bool(_requests) or any(name in os.environ for name in REPLAY_VARIABLES)
+
+
+def find_recorded_run() -> str | None:
+    """The id of the run on whose recording this process is to run, while no run has taken that."""
+    for name in (FORK_VARIABLE, CUT_VARIABLE):
+        if name in os.environ:
+            return os.environ[name].rpartition("@")[0]
+    return os.environ.get(REPLAY_VARIABLE)
 
 
 _requests: list[dict[str, str]] = []

@@ -128,7 +128,8 @@ class RunSession:
         """Begin to connect. From here on the interpreter's exit says bye."""
         wrap_creation()
         if is_freezing() and self.events.root.frozen is None:
-            freeze(self.events.root, self.run, seed=self.run)
+            seed = self.run if self.replay is None else self.replay.origin.run
+            freeze(self.events.root, self.run, seed)
         _sessions.add(self)
         _last_opened[:] = [(self.run, self.workspace)]
         self.link.open()

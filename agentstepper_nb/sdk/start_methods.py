@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,12 +35,13 @@ _OF_SHELLS: Final = re.compile(
 )
 
 
-def make_cell_start(source: str, line: str) -> CellStart | None:
+def make_cell_start(source: str, line: str, *, freezes: bool = False) -> CellStart | None:
     """How a cell under `%%step` was started, with masks in the place of secrets.
 
     Args:
         source: What stands below the magic's line.
         line: What stands behind `%%step`.
+        freezes: Whether its run is frozen.
 
     Returns:
         None of a cell that is too long to be recorded.
@@ -51,6 +54,7 @@ def make_cell_start(source: str, line: str) -> CellStart | None:
         source=escape_surrogates(masked),
         line=escape_surrogates(line),
         is_masked=bool(mask.originals),
+        freezes=freezes,
     )
 
 
@@ -62,6 +66,7 @@ def make_command_start(
     name: str | None = None,
     attaches: bool = False,
     discovers_tools: bool = False,
+    freezes: bool = False,
 ) -> CommandStart:
     """How a command was started, with masks in the place of secrets.
 
@@ -72,6 +77,7 @@ def make_command_start(
         name: What its runs are called, in place of their own names.
         attaches: Whether its Python is attached to.
         discovers_tools: Whether plain functions halt there, too.
+        freezes: Whether its runs are frozen.
     """
     masked = [SecretMask().text(word) for word in argv]
     return CommandStart(
@@ -82,6 +88,7 @@ def make_command_start(
         name=name,
         attaches=attaches,
         discovers_tools=discovers_tools,
+        freezes=freezes,
     )
 
 
@@ -128,6 +135,20 @@ def set_next_start(start: StartMethod | None) -> Callable[[], None]:
     return _next.clear
 
 
+@contextmanager
+def use_start(start: StartMethod | None) -> Iterator[None]:
+    """Let a run that this context begins inside say how it was started.
+
+    Args:
+        start: How; None: it can't be said.
+    """
+    token = _of_context.set([start])
+    try:
+        yield
+    finally:
+        _of_context.reset(token)
+
+
 def take_start() -> StartMethod | None:
     """How a run of this process that begins now was started; None where that isn't known.
 
@@ -136,6 +157,8 @@ def take_start() -> StartMethod | None:
     text = os.environ.pop(START_VARIABLE, None)
     if text is not None:
         _of_process[:] = _read_start(text)
+    if (of_context := _of_context.get()) is not None:
+        return of_context[0]
     if _next:
         return _next.pop()
     return None if _is_kernel() or not _of_process else _of_process[0]
@@ -154,4 +177,7 @@ def _is_kernel() -> bool:
 
 
 _next: list[StartMethod | None] = []
+_of_context: ContextVar[list[StartMethod | None] | None] = ContextVar(
+    "agentstepper_start", default=None
+)
 _of_process: list[CommandStart] = []

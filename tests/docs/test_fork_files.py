@@ -10,6 +10,16 @@ from tests.docs.pages import GUIDE, blocks, write_files
 PAGE = GUIDE / "replay.md"
 
 
+def test_a_function_starts_again(home: Path, serve: ServeCommand) -> None:
+    serve()
+    write_files(PAGE, home)
+    done = shell("python clerk.py", stranger(home), home)
+    assert (done.returncode, done.stdout) == (0, "looking up boats\nBOATS\n"), done.stderr
+    (command,) = [b.text for b in blocks(PAGE) if b.text.endswith("--replay answer\n")]
+    done = shell(command.strip(), stranger(home), home)
+    assert (done.returncode, done.stdout) == (0, '"BOATS"\n'), done.stderr
+
+
 def test_a_fork_has_the_files_of_its_row(home: Path, serve: ServeCommand) -> None:
     serve()
     write_files(PAGE, home)

@@ -102,6 +102,7 @@ def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> 
     view.expect_state("Finished")
     view.root.locator(".as-Row").filter(has_text="look_up").nth(1).click()
     view.press("Fork here")
+    view.press("In this kernel")
     again = lab.view(2)
     again.expect_state("Halted after tool call")
     expect(lab.cell(2)).to_contain_text("--fork")
@@ -109,6 +110,71 @@ def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> 
     again.press("Continue")
     again.expect_state("Finished")
     expect(lab.outputs(2).filter(has_text="got A B").first).to_be_visible()
+    assert lab.errors == []
+
+
+RESTART = "Restart, and run the cells above first"
+
+
+def test_a_cell_is_forked_in_a_restarted_kernel(own_lab: NewLab, jupyter: Jupyter) -> None:
+    cells = [
+        "%load_ext agentstepper_nb\nCALLS, WORDS = [], ['a', 'b']\ndef look_up(word: str) -> str:\n"
+        "    CALLS.append(word)\n    return word.upper()",
+        "%%step cells\nlook = dbg.traced_tool(look_up)\nprint('got', *map(look, WORDS), CALLS)",
+        "WORDS = ['c']",
+    ]
+    lab = own_lab(cells)
+    lab.run(0)
+    lab.run(1)
+    view = lab.view(1)
+    view.expect_state("Halted before tool call")
+    view.press("Continue")
+    view.expect_state("Finished")
+    lab.run(2)
+    expect(lab.prompt(2)).to_have_text("[3]:")
+    view.root.locator(".as-Row").filter(has_text="look_up").nth(1).click()
+    view.press("Fork here")
+    expect(view.root.get_by_role("dialog")).to_contain_text("its names are gone")
+    view.press(RESTART)
+    again = lab.view(2)  # below the recorded cell
+    again.expect_state("Halted after tool call", timeout=60_000)
+    expect(lab.cell(2)).to_contain_text("--fork")
+    expect(lab.prompt(0)).to_have_text("[1]:")  # of the new kernel
+    expect(view.root.get_by_role("dialog")).to_have_count(0)
+    again.press("Continue")
+    again.expect_state("Finished")
+    # The first call was served, and no name is left that the kernel had.
+    expect(lab.outputs(2).filter(has_text="got A B ['b']").first).to_be_visible()
+    assert lab.errors == []
+
+
+def test_no_kernel_is_restarted_for_a_cell_that_was_changed(
+    own_lab: NewLab, jupyter: Jupyter
+) -> None:
+    cells = [
+        "%load_ext agentstepper_nb\ndef look_up(word: str) -> str:\n    return word.upper()",
+        "%%step cells\nprint('got', dbg.traced_tool(look_up)('a'))",
+        "1 + 1",
+    ]
+    lab = own_lab(cells)
+    lab.run(0)
+    lab.run(1)
+    view = lab.view(1)
+    view.expect_state("Halted before tool call")
+    view.press("Continue")
+    view.expect_state("Finished")
+    lab.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel"
+        ".setSource('%%step cells\\nprint(1)')"
+    )
+    view.root.locator(".as-Row").filter(has_text="look_up").nth(1).click()
+    view.press("Fork here")
+    view.press(RESTART)
+    dialog = view.root.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("No open notebook has the recorded cell")
+    expect(dialog).to_contain_text("dbg.traced_tool")  # to be copied
+    lab.run(2)
+    expect(lab.prompt(2)).to_have_text("[3]:")  # the kernel is the same
     assert lab.errors == []
 
 

@@ -15,6 +15,12 @@ from tests.hub.harness import MACHINE, FakeConnection, ScriptedAgent, ScriptedVi
 
 LOCAL = AccessRights(can_control=False, is_local=True)
 COMMAND = {"type": "command", "argv": ["python", "x.py"], "folder": "/"}
+FUNCTION: dict[str, Any] = {
+    "type": "function",
+    "module": "m",
+    "name": "f",
+    "call": {"python": "/bin/python", "folder": "/", "arguments": "[1]"},
+}
 CELL = {"type": "cell", "source": "agent()\n", "line": "'my agent' --main"}
 
 
@@ -44,9 +50,10 @@ async def refusal(hub: Hub, view: ScriptedView | None = None, **fields: Any) -> 
     return answer["body"]["code"], answer["body"]["message"]
 
 
-async def test_without_a_login_nothing_is_started() -> None:
+@pytest.mark.parametrize("start", [COMMAND, FUNCTION], ids=["command", "function"])
+async def test_without_a_login_nothing_is_started(start: Any) -> None:
     hub = await open_hub()
-    await record(hub, COMMAND)
+    await record(hub, start)
     view = open_view(hub, AccessRights(has_login=False))
     assert await refusal(hub, view) == ("cannot_start_again", run_restarts.NO_TOKEN)
     assert await refusal(hub, view, row=1) == ("cannot_start_again", run_restarts.NO_TOKEN)
@@ -90,6 +97,23 @@ async def test_an_imported_run_is_not_started(tmp_path: Path) -> None:
             {},
             "Run r is a call of the Python function m.f. Name a command",
         ),
+        (
+            {"type": "function", "module": "__main__", "name": "f"},
+            {},
+            "Run r is a call of the Python function __main__.f, which no other process can import.",
+        ),
+        (
+            {**FUNCTION, "call": {**FUNCTION["call"], "masked": ["key"]}},
+            {},
+            "Arguments of m.f in run r were masked when it was recorded: key. Call the function",
+        ),
+        (
+            {**FUNCTION, "call": {**FUNCTION["call"], "unrecorded": ["client"]}},
+            {},
+            "Arguments of m.f in run r aren't JSON, and weren't recorded: client. Call the function",
+        ),
+        (FUNCTION, {"boot": "other"}, "This Core doesn't know how run r was started"),
+        (FUNCTION, {}, run_restarts.IN_MEMORY),
         (COMMAND, {}, run_restarts.IN_MEMORY),
         (CELL, {}, run_restarts.IN_MEMORY),
     ],
@@ -144,6 +168,16 @@ async def test_no_files_are_restored_under_an_agent_that_works_there() -> None:
     await hub.wait_recorded()
     said = await refusal(hub, row=1, workspace="in_place")
     assert said == ("cannot_start_again", run_restarts.IN_MEMORY)  # the next reason
+    await hub.close()
+
+
+async def test_the_cell_of_a_frozen_run_is_frozen_again(tmp_path: Path) -> None:
+    hub = await open_hub(open_store(tmp_path))
+    hub.enable_restarts(lambda: CoreEndpoint("ws://127.0.0.1:9"), tmp_path)
+    await record(hub, {**CELL, "freezes": True})
+    answer = await ScriptedView(hub).request("start_again", run="r", row=1)
+    line = "%%step 'my agent' --main --freeze --fork r@1"
+    assert answer["body"] == {"cell": f"{line}\nagent()\n"}
     await hub.close()
 
 

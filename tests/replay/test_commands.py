@@ -164,8 +164,8 @@ def test_a_run_that_was_started_elsewhere_says_what_to_do(scene: Scene) -> None:
     assert code == 125
     assert err == (
         f"agentstepper run: This Core doesn't know how run {run.id} was started: the run was imported, "
-        "or its program was started by neither agentstepper run, spawn nor %%step. Name a command, "
-        f"agentstepper run --replay {run.id} -- python agent.py, or a function, "
+        "or its program was started by neither agentstepper run, spawn, %%step nor a function with "
+        f"@entry. Name a command, agentstepper run --replay {run.id} -- python agent.py, or a function, "
         f'replay_run("{run.header.name}", agent, …).'
     )
 

@@ -153,6 +153,57 @@ def test_other_names_make_another_run(
     assert "ended before its recording" in ran.traceback
 
 
+#: Asks by what isn't deterministic.
+FROZEN_CELL = """print("READY")
+import random, time
+look = dbg.traced_tool(look_up)
+print("got", look(str(time.time())), look(str(random.random())))
+"""
+
+
+def test_a_frozen_cell_is_replayed_exactly(
+    kernel: Kernel, person: KernelTestView, runs: Path
+) -> None:
+    assert kernel.run(NAMES).status == "ok"
+    ran = kernel.run(
+        f"%%step chancer --freeze\n{FROZEN_CELL}", lambda: [person.step() for _ in range(4)]
+    )
+    recorded = newest(runs)
+    assert recorded.start_method() == CellStart(source=FROZEN_CELL, line="chancer", freezes=True)
+    again = kernel.run(f"%%step --replay {recorded.id}\n")
+    assert (again.status, read_got(again.text)) == ("ok", read_got(ran.text))
+    assert roles(newest(runs)) == [SERVED, SERVED]
+    assert newest(runs).start_method() == CellStart(source=FROZEN_CELL, line="", freezes=True)
+
+
+def test_a_fork_of_a_frozen_cell_sees_its_time_up_to_the_row(
+    kernel: Kernel, person: KernelTestView, runs: Path
+) -> None:
+    assert kernel.run(NAMES).status == "ok"
+    ran = kernel.run(f"%%step --freeze\n{FROZEN_CELL}", lambda: [person.step() for _ in range(4)])
+    recorded = newest(runs)
+    row = int(recorded.events().query("kind == 'tool_invocation' and side == 'begin'").seq.iloc[1])
+    again = kernel.run(
+        f"%%step --fork {recorded.id}@{row}\n", lambda: [person.step() for _ in range(2)]
+    )
+    # What was drawn before the row is what was recorded; the call is made again, with the same number.
+    assert (again.status, read_got(again.text)) == ("ok", read_got(ran.text))
+    assert roles(newest(runs)) == [SERVED, FORKED]
+
+
+def test_a_cell_that_is_not_frozen_diverges(
+    kernel: Kernel, person: KernelTestView, runs: Path
+) -> None:
+    assert kernel.run(NAMES).status == "ok"
+    kernel.run(f"%%step\n{FROZEN_CELL}", lambda: [person.step() for _ in range(4)])
+    ran = kernel.run(f"%%step --replay {newest(runs).id}\n", person.step)
+    assert (ran.status, ran.error) == ("error", "Divergence")
+
+
+def read_got(text: str) -> str:
+    return text.partition("got ")[2].strip()
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

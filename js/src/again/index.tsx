@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Model, Run, TimelineRow } from "../model/model";
 import type { WorkspaceMode } from "../protocol/types.gen";
-import { runCell } from "../shells/run_cell";
+import { type CellRunner, findCellRunner } from "../shells/run_cell";
 import { Button } from "../view/button";
 import { escapeInvisible } from "../view/format";
 import { CodeLine } from "../view/notices";
@@ -64,7 +64,7 @@ export function StartButton(props: StartButtonProps) {
   const { model, run, row, hint, label, labelClass = "as-x-pane", onStarted } = props;
   const [isStarting, setStarting] = useState(false);
   const [isChoosing, setChoosing] = useState(false);
-  const [cell, setCell] = useState<string | null>(null);
+  const [cell, setCell] = useState<Omit<CellToRunProps, "onClose"> | null>(null);
   const start = async (workspace?: WorkspaceMode) => {
     if (!run) return;
     setChoosing(false);
@@ -76,7 +76,9 @@ export function StartButton(props: StartButtonProps) {
       await model.openRun(begun.run);
       onStarted?.();
     } else if (begun?.cell) {
-      if (!runCell(begun.cell)) setCell(begun.cell);
+      const runner = findCellRunner();
+      if (runner && !runner.runFresh) runner.run(begun.cell);
+      else setCell({ cell: begun.cell, runner });
     } else if (begun) {
       model.onError("cannot_start_again", NOT_YET);
     }
@@ -103,7 +105,7 @@ export function StartButton(props: StartButtonProps) {
           onClose={() => setChoosing(false)}
         />
       )}
-      {cell !== null && <CellToRun cell={cell} onClose={() => setCell(null)} />}
+      {cell !== null && <CellToRun {...cell} onClose={() => setCell(null)} />}
     </>
   );
 }
@@ -111,8 +113,15 @@ export function StartButton(props: StartButtonProps) {
 const NOT_YET =
   "The program runs, but its agent has begun no run yet: it is listed once it does. Look at the Core’s log for its output.";
 
-/** The text of a cell that a person runs in their notebook. */
-function CellToRun({ cell, onClose }: { cell: string; onClose(): void }) {
+interface CellToRunProps {
+  cell: string;
+  /** What can run the cell; null: only the person can. */
+  runner: CellRunner | null;
+  onClose(): void;
+}
+
+/** A cell that is to be run: in which kernel, or, where no notebook is shown, its text. */
+function CellToRun({ cell, runner, onClose }: CellToRunProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => box.current?.focus(), []);
   return (
@@ -128,17 +137,74 @@ function CellToRun({ cell, onClose }: { cell: string; onClose(): void }) {
         onClose();
       }}
     >
-      <p>
-        <b>Run this cell in its notebook</b>
-        <span class="as-Muted as-Small">
-          {" "}
-          The names in it are those of the kernel as they are now.
-        </span>
-      </p>
-      <CodeLine code={escapeInvisible(cell)} copies={cell} label="Copy the cell" />
+      {runner ? (
+        <KernelChoice cell={cell} runner={runner} onClose={onClose} />
+      ) : (
+        <>
+          <p>
+            <b>Run this cell in its notebook</b>
+            <span class="as-Muted as-Small">
+              {" "}
+              The names in it are those of the kernel as they are now.
+            </span>
+          </p>
+          <CellText cell={cell} />
+        </>
+      )}
       <Button outline hint="Close (Esc)" onClick={onClose}>
         Close
       </Button>
     </div>
   );
+}
+
+/** The person chooses the kernel; where a restarted one can't be had, the reason and the text are shown. */
+function KernelChoice({ cell, runner, onClose }: CellToRunProps & { runner: CellRunner }) {
+  const [isRestarting, setRestarting] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const disabledReason = isRestarting ? "The kernel restarts, and the cells above run" : null;
+  const runFresh = async () => {
+    setRestarting(true);
+    const found = await runner.runFresh?.(cell).catch(String);
+    setRestarting(false);
+    if (found) setProblem(found);
+    else onClose();
+  };
+  return (
+    <>
+      <p>
+        <b>Run the cell again</b>
+        <span class="as-Muted as-Small">
+          {" "}
+          In this kernel it has the names as they are now. A restart ends all that runs in the
+          kernel, and its names are gone: the cells above make theirs anew.
+        </span>
+      </p>
+      {problem && <p role="alert">{problem}</p>}
+      {problem && <CellText cell={cell} />}
+      <Button
+        outline
+        hint="Run the cell with the kernel’s names as they are now"
+        disabledReason={disabledReason}
+        onClick={() => {
+          runner.run(cell);
+          onClose();
+        }}
+      >
+        In this kernel
+      </Button>
+      <Button
+        outline
+        hint="Restart the kernel, run the cells above the recorded one, then the cell"
+        disabledReason={disabledReason}
+        onClick={() => void runFresh()}
+      >
+        Restart, and run the cells above first
+      </Button>
+    </>
+  );
+}
+
+function CellText({ cell }: { cell: string }) {
+  return <CodeLine code={escapeInvisible(cell)} copies={cell} label="Copy the cell" />;
 }

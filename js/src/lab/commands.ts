@@ -201,18 +201,3 @@ export async function openInEditor(commands: Commands, path: string, line: numbe
   if (commands.hasCommand("fileeditor:go-to-line"))
     await commands.execute("fileeditor:go-to-line", { line, column: 1 });
 }
-
-const INSERT = "notebook:insert-cell-below";
-const WRITE = "notebook:replace-selection";
-
-/** Put a text into a new cell of the notebook that is shown, and run it; false where none is shown. */
-export function runInNewCell(commands: Commands, text: string): boolean {
-  if (![INSERT, WRITE].every((id) => commands.hasCommand(id)) || !commands.isEnabled(INSERT, {}))
-    return false;
-  void (async () => {
-    await commands.execute(INSERT, {});
-    await commands.execute(WRITE, { text });
-    await commands.execute("notebook:run-cell", {});
-  })();
-  return true;
-}

@@ -1,15 +1,8 @@
 /** The plugin of the side panel and its commands. */
 import { onOpenFile } from "../shells/open_file";
-import { onRunCell } from "../shells/run_cell";
+import { offerCellRunner } from "../shells/run_cell";
 import { onOpenRun, pageConfig } from "../shells/server";
-import {
-  addCommands,
-  CommandTarget,
-  isVisible,
-  notify,
-  openInEditor,
-  runInNewCell,
-} from "./commands";
+import { addCommands, CommandTarget, isVisible, notify, openInEditor } from "./commands";
 import {
   type App,
   findModule,
@@ -23,6 +16,7 @@ import {
   type WidgetClass,
 } from "./jupyterlab";
 import { VIEW_SAVED_EVENT } from "./mime";
+import { findNotebookRunner } from "./notebooks";
 import { makePanel, type Panel } from "./panel";
 
 /** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
@@ -122,7 +116,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
     onOpenFile(pageConfig()?.agentstepperRoot ?? "", (path, line) => {
       void openInEditor(commands, path, line);
     });
-    onRunCell((text) => runInNewCell(commands, text));
+    offerCellRunner(() => findNotebookRunner(commands, shell, scope));
     shell.add(panel, "right", { rank: RANK });
     restorer?.add(panel, panel.id);
   }

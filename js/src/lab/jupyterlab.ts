@@ -30,7 +30,9 @@ export interface App {
 export interface Shell {
   add(widget: Widget, area: "right", options: { rank: number }): void;
   activateById(id: string): void;
-  widgets(area: "left" | "right"): Iterable<Widget>;
+  widgets(area: "left" | "right" | "main"): Iterable<Widget>;
+  /** The document that is shown. */
+  readonly currentWidget?: unknown;
   collapseLeft(): void;
   collapseRight(): void;
   /** Told when another document is shown. */
@@ -97,6 +99,37 @@ export declare class Widget {
 
 export type WidgetClass = typeof Widget;
 
+/** An open notebook, as far as we lead it. */
+export interface NotebookPanel {
+  readonly id: string;
+  readonly content: Notebook;
+  readonly sessionContext: SessionContext;
+}
+
+export interface Notebook {
+  readonly widgets: readonly Cell[];
+  readonly activeCell: Cell | null;
+  activeCellIndex: number;
+}
+
+export interface Cell {
+  readonly model: {
+    readonly sharedModel: { getSource(): string; setSource(text: string): void };
+  };
+}
+
+export interface SessionContext {
+  readonly session: { readonly kernel: object | null } | null;
+  restartKernel(): Promise<void>;
+}
+
+/** Both that run give whether all cells ended well. */
+export interface NotebookActions {
+  runAllAbove(notebook: Notebook, context: SessionContext): Promise<boolean>;
+  insertBelow(notebook: Notebook): void;
+  run(notebook: Notebook, context: SessionContext): Promise<boolean>;
+}
+
 /** An output's data, as a renderer is given it. */
 export interface MimeModel {
   readonly data: Readonly<Record<string, unknown>>;
@@ -135,6 +168,7 @@ export interface Packages {
     ICommandPalette: Token<Palette>;
     Notification: Notifications;
   };
+  "@jupyterlab/notebook": { NotebookActions: NotebookActions };
   "@jupyterlab/statusbar": { IStatusBar: Token<StatusBar> };
   "@jupyterlab/rendermime": {
     htmlRendererFactory: { createRenderer(options: RendererOptions): Renderer };

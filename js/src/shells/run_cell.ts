@@ -1,20 +1,38 @@
 /** Running a cell in the notebook of the page, where the page has one. */
 
-/** Asked of the page: JupyterLab's extension of ours takes it, and says so by `preventDefault`. */
-const RUN_CELL = "agentstepper:run-cell";
+/** The notebook of the page, as JupyterLab's extension of ours offers it. */
+export interface CellRunner {
+  /** Put a text into a new cell and run it in the kernel as it is now. */
+  run(text: string): void;
+  /**
+   * Restart the kernel of the notebook that has the recorded cell, run the cells above that cell, then the
+   * text in a new cell below it. Gives why that can't be, or null. It isn't there where the page can't.
+   */
+  runFresh?(text: string): Promise<string | null>;
+}
+
+/** Asked of the page, which answers in the event's detail. */
+const FIND_RUNNER = "agentstepper:find-cell-runner";
+
+interface Found {
+  runner: CellRunner | null;
+}
 
 /**
- * Take each cell that is to be run on this page; for as long as the page lives.
+ * Run the cells that are to be run on this page; for as long as the page lives.
  *
- * @param run Puts a text into a new cell and runs it; false where there is no notebook.
+ * @param find Gives what runs them; null where no notebook is shown.
  */
-export function onRunCell(run: (text: string) => boolean): void {
-  document.addEventListener(RUN_CELL, (event) => {
-    if (run((event as CustomEvent<string>).detail)) event.preventDefault();
+export function offerCellRunner(find: () => CellRunner | null): void {
+  document.addEventListener(FIND_RUNNER, (event) => {
+    const { detail } = event as CustomEvent<Found>;
+    detail.runner ??= find();
   });
 }
 
-/** Run a cell; false where the page can't. */
-export function runCell(text: string): boolean {
-  return !document.dispatchEvent(new CustomEvent(RUN_CELL, { detail: text, cancelable: true }));
+/** What runs cells on this page; null where nothing does. */
+export function findCellRunner(): CellRunner | null {
+  const detail: Found = { runner: null };
+  document.dispatchEvent(new CustomEvent(FIND_RUNNER, { detail }));
+  return detail.runner;
 }

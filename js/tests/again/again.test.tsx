@@ -1,10 +1,10 @@
 /** Starting a run again: what the button asks for, and what becomes of the answer. */
 import { render } from "preact";
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { ForkHere, StartButton } from "../../src/again";
 import type { Model } from "../../src/model/model";
 import type { RunStartedAgain } from "../../src/protocol/types.gen";
-import { onRunCell } from "../../src/shells/run_cell";
+import { type CellRunner, offerCellRunner } from "../../src/shells/run_cell";
 import { box, drawn, useBox } from "../helpers/dom";
 import { aRow, aRun } from "../helpers/values";
 import { fakeModel } from "../inspector/fake_model";
@@ -51,16 +51,77 @@ test("a cell is shown to be copied, and Esc closes it", async () => {
   expect(dialog()).toBeNull();
 });
 
-test("a page with a notebook runs the cell", async () => {
-  const ran: string[] = [];
-  const notebook = { open: true };
-  onRunCell((text) => notebook.open && ran.push(text) > 0);
+const KERNEL = "In this kernel";
+const RESTART = "Restart, and run the cells above first";
+const labelled = (text: string) =>
+  [...box.querySelectorAll<HTMLButtonElement>("[role=dialog] button")].find(
+    (each) => each.textContent === text,
+  );
+
+/** The page's notebook; none before a test sets one. */
+const page: { runner: CellRunner | null } = { runner: null };
+offerCellRunner(() => page.runner);
+afterEach(() => {
+  page.runner = null;
+});
+
+async function choose(text: string): Promise<void> {
+  labelled(text)?.click();
+  await drawn();
+}
+
+async function askForCell(runner: CellRunner): Promise<void> {
+  page.runner = runner;
   const { model } = modelThat({ cell: "%%step\nagent()" });
   render(<StartButton model={model} run={aRun("old", {})} hint="Run again" />, box);
   await press("Run again");
-  notebook.open = false;
-  expect(ran).toEqual(["%%step\nagent()"]);
+}
+
+test("a notebook whose kernel can't be restarted runs the cell at once", async () => {
+  const run = vi.fn();
+  await askForCell({ run });
+  expect(run.mock.calls).toEqual([["%%step\nagent()"]]);
   expect(dialog()).toBeNull();
+});
+
+test("the person chooses the kernel, and is told what becomes of its names", async () => {
+  const run = vi.fn();
+  await askForCell({ run, runFresh: vi.fn() });
+  expect(run).not.toHaveBeenCalled();
+  expect(dialog()?.textContent).toContain("as they are now");
+  expect(dialog()?.textContent).toContain("its names are gone");
+  await choose(KERNEL);
+  expect(run.mock.calls).toEqual([["%%step\nagent()"]]);
+  expect(dialog()).toBeNull();
+});
+
+test("a restart is waited for, and closes the question", async () => {
+  let finish = (_: null) => {};
+  const run = vi.fn();
+  const runFresh = vi.fn(() => new Promise<null>((resolve) => (finish = resolve)));
+  await askForCell({ run, runFresh });
+  await choose(RESTART);
+  expect(runFresh.mock.calls).toEqual([["%%step\nagent()"]]);
+  await choose(RESTART); // a second press does nothing
+  await choose(KERNEL);
+  expect([runFresh.mock.calls.length, run.mock.calls.length]).toEqual([1, 0]);
+  finish(null);
+  await drawn();
+  expect(dialog()).toBeNull();
+});
+
+test.each([
+  ["No open notebook has the cell.", async () => "No open notebook has the cell."],
+  ["Error: no kernel", () => Promise.reject(new Error("no kernel"))],
+])("why there is no restart is said, beside the cell's text: %s", async (why, runFresh) => {
+  const run = vi.fn();
+  await askForCell({ run, runFresh });
+  await choose(RESTART);
+  await drawn();
+  expect(dialog()?.querySelector("[role=alert]")?.textContent).toBe(why);
+  expect(dialog()?.querySelector("pre")?.textContent).toContain("agent()");
+  await choose(KERNEL);
+  expect(run).toHaveBeenCalled();
 });
 
 test("a program that has begun no run yet is told of; a refusal was told already", async () => {
