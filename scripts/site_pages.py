@@ -30,7 +30,8 @@ API_MODULES = (
 
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[#)])")
 _ANSI = re.compile(r"\x1b\[[\d;]*m")
-_STYLE = re.compile(r"<style.*?</style>\n?", re.DOTALL)
+#: Looks that pandas gives a table; the site has its own.
+_LOOKS = re.compile(r'<style.*?</style>\n?|(?<=<table) border="1" class="dataframe"', re.DOTALL)
 _LITERAL = re.compile(r"^( *)(\S.*)?::\n((?:\n|\1    .*\n?)+)", re.MULTILINE)
 
 
@@ -125,7 +126,7 @@ def _render_cell(cell: Mapping[str, Any]) -> Iterator[str]:
 def _render_output(output: Mapping[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
-        return _STYLE.sub("", "".join(data["text/html"]))
+        return _LOOKS.sub("", "".join(data["text/html"]))
     traceback = "\n".join(output.get("traceback", ()))
     text = "".join(output.get("text", data.get("text/plain", traceback)))
     return f"\n````text\n{_ANSI.sub('', text).rstrip()}\n````\n"

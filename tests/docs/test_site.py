@@ -78,7 +78,10 @@ NOTEBOOK = {
                 {"output_type": "stream", "text": ["\x1b[31ma\x1b[0m\n"]},
                 {
                     "output_type": "execute_result",
-                    "data": {"text/plain": ["b"], "text/html": ["<style>p{}</style>\n<p>b</p>"]},
+                    "data": {
+                        "text/plain": ["b"],
+                        "text/html": ['<style>p{}</style>\n<table border="1" class="dataframe">'],
+                    },
                 },
             ],
         },
@@ -94,7 +97,7 @@ def test_a_notebook_is_shown_with_its_outputs() -> None:
     assert code == "````python\nprint('a')\n````"
     shown = "\n".join(outputs)
     assert "````text\na\n````" in shown
-    assert "<p>b</p>" in shown and "style" not in shown
+    assert "<table>" in shown and "style" not in shown
 
 
 def test_every_tutorial_has_its_title_and_an_output() -> None:
@@ -123,3 +126,14 @@ def test_the_site_asks_for_nothing_from_elsewhere() -> None:
     assert "font: false" in config
     [polyfill] = re.findall(r"polyfills: \[(\S+)\]", config)
     assert "iframe-worker" in polyfill and (Path(DOCS) / polyfill).is_file()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*DOCS.rglob("*.md"), *(ROOT / source for source in site_pages.COPIED_PAGES.values())],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_blocks_in_lists_are_indented_by_four(page: Path) -> None:
+    """By less they end the list on the site, where GitHub shows them in it."""
+    blocks = re.findall(r"\n\n {1,3}\S.*|\n {1,3}```.*", page.read_text())
+    assert blocks == []
