@@ -22,6 +22,8 @@ CANARIES := $(patsubst tests/frameworks/requirements/%.txt,%,$(filter-out %/kern
 AGENTS_KERNEL := .make/frameworks/kernel/jupyter/share/jupyter/kernels/agents/kernel.json
 BENCH := .make/bench/.installed
 LOCAL_LLM := .make/local-llm/.installed
+DOCS := .make/docs/.installed
+TWINE := .make/twine/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile --max-worker-restart=1
 # In the order of their collection: files of one long test would else come last, and be waited for.
@@ -38,7 +40,8 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks fleet test-js test-local-llm coverage soak frameworks canary screenshots bench lint format generate FORCE
+        test-notebooks fleet test-js test-local-llm coverage soak frameworks canary screenshots bench lint format generate \
+        docs dist FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +122,18 @@ frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the d
 canary: $(INSTALLED) js $(CANARIES:%=.make/canary/%) ## The same with the newest version of each framework
 	FRAMEWORKS_FOLDER=$(CURDIR)/.make/canary $(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks \
 	    -k "canary$(foreach framework,$(CANARIES), or [$(framework) or $(framework)])"
+
+# Strict: a dead link or a page that the navigation lacks fails it. Offline: site/index.html opens as a file.
+docs: $(DOCS) ## The site: guide, tutorials with their outputs, API, errors, in site/
+	NO_MKDOCS_2_WARNING=1 $(dir $(DOCS))bin/mkdocs build
+
+# The wheel is made of the sdist. RELEASE=v1.2.0: the changelog must have the notes of that version.
+dist: $(INSTALLED) js $(TWINE) ## The sdist and the wheel in dist/, checked: metadata, content, installed without Node, on lowest and newest dependencies
+	rm -rf dist
+	$(BIN)/python scripts/release_notes.py $(if $(RELEASE),--release '$(RELEASE)') > .make/release-notes.md
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(dir $(TWINE))bin/twine check --strict dist/*
+	DISTRIBUTIONS=$(CURDIR)/dist $(BIN)/python -m pytest -m "" tests/packaging/test_distributions.py
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
@@ -230,6 +245,19 @@ $(BENCH): bench/requirements.txt pyproject.toml | $(INSTALLED)
 $(LOCAL_LLM): tests/models/local/requirements.txt | $(BIN)/python
 	rm -rf $(@D)
 	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) --requirement $<
+	touch $@
+
+# What builds the site, which reads our code without importing it.
+$(DOCS): docs/site/requirements.txt | $(BIN)/python
+	rm -rf $(@D)
+	$(BIN)/python -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+$(TWINE): tests/packaging/requirements.txt | $(BIN)/python
+	rm -rf $(@D)
+	$(BIN)/python -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 chromium:

@@ -29,7 +29,7 @@
     └── Divergence                        a replayed agent does other than it was recorded to do
 
 `ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.error_codes`, which says
-what each means and what to do.
+what each means and what to do, and a note for tracebacks that names the code's place in docs/errors.md.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ from __future__ import annotations
 
 class AgentStepperError(Exception):
     """The root of every error this package raises."""
+
+
+def _format_reference(code: str) -> str:
+    """The note of a coded error, which a traceback shows below the message."""
+    return f"docs/errors.md#{code} says what to do."
 
 
 class ProtocolError(AgentStepperError, ValueError):
@@ -50,6 +55,7 @@ class ProtocolError(AgentStepperError, ValueError):
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
+        self.add_note(_format_reference(code))
         self.code = code
         self.message = message
         self.field = field
@@ -75,6 +81,7 @@ class CommandError(AgentStepperError):
         retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
+        self.add_note(_format_reference(code))
         self.code = code
         self.message = message
         self.run = run

@@ -44,8 +44,7 @@ class Backend(ABC, Generic[NativeMessage]):
     lives elsewhere hands the event on. What a person does, the backend gives to the interpreter
     (`Interpreter.process_message`, `choose`, `stop`), or to a `Chat`, from any thread.
 
-    Type parameters:
-        NativeMessage: What the backend shows a message as: a string, a widget, a dict.
+    `NativeMessage` is the type that the backend shows a message as: a string, a widget, a dict.
     """
 
     @abstractmethod

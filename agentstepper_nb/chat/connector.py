@@ -77,8 +77,8 @@ class Turn:
         data_dir: The folder of this installation's runs, where connectors may keep what is theirs.
         log: The interpreter's.
         agents: The session's agents, whom a SUPERVISOR or CREW may hand on to.
-        continues: Whether AutoChat says the message, as the agent's `continuation_prompt` has it: no
-            person said or edited it.
+        is_continuation: Whether AutoChat says the message, as the agent's `continuation_prompt` has
+            it: no person said or edited it.
     """
 
     session_id: str

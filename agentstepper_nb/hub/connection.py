@@ -45,9 +45,10 @@ class AccessRights:
     """What a peer may do: a UI by its login, a program by its token.
 
     Args:
-        control: Not only what its kind of peer always may: a UI watches, an agent tells of its run.
-        all_runs: Runs of every agent. Without, a UI knows and controls the runs of version 1's agents
-            alone, and takes no run in from a file.
+        can_control: Whether the peer may do more than its kind always may: a UI watches, an agent
+            reports its run.
+        can_see_all_runs: Whether the peer may see the runs of every agent. A UI that may not sees and
+            controls the runs of version 1's agents only, and imports no run from a file.
         has_login: Its port lets nobody in without a token or a password.
         is_local: It connected from this machine, or from a tunnel's or a proxy's end here.
     """

@@ -351,9 +351,12 @@ CODES: Final[dict[str, tuple[str, str]]] = {
 
 
 def render_error_page() -> str:
-    """The table as a page for people, in Markdown."""
-    rows = (f"| `{code}` | {means} | {to_do} |\n" for code, (means, to_do) in CODES.items())
-    return _HEAD + "".join(rows)
+    """A page of Markdown with a section for each code, whose anchor is the code: `errors.md#stale`."""
+    sections = (
+        f"\n## `{code}`\n\n{means}\n\n**What to do:** {to_do}\n"
+        for code, (means, to_do) in CODES.items()
+    )
+    return _HEAD + "".join(sections)
 
 
 _HEAD: Final = """\
@@ -379,8 +382,6 @@ right token, and one from a foreign web page.
 
 In version 2 an error names its message: `id` is the command's, the inner `n` is the number of the
 agent's message. An agent of version 1 gets an error only while it waits for nothing, and only for what
-the original's client never sends.
-
-| Code | What it means | What to do |
-|---|---|---|
+the original's client never sends. Errors that are raised in Python, the view's messages and the
+doctor's findings are in [troubleshooting](guide/troubleshooting.md).
 """

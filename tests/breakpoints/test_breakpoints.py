@@ -159,7 +159,7 @@ def test_what_the_guide_shows_works(core: AgentStepperCore) -> None:
     written = [rest for line in lines for _, _, rest in [line.partition("%agentstepper break ")]]
     assert [breakpoint_syntax.parse_breakpoint(line, "s").id for line in written if line] == [
         "s"
-    ] * 6
+    ] * 7
 
 
 # ---- tried ------------------------------------------------------------------------------------------

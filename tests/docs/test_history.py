@@ -44,7 +44,10 @@ def test_the_page_from_top_to_bottom(home: Path) -> None:
     done = shell(printed("agentstepper export").text.strip(), stranger(home), home)
     assert (done.returncode, done.stderr) == (0, "")
     assert "run.json" in zipfile.ZipFile(home / "night.zip").namelist()
-    (home / "page.py").write_text(printed("run.events()").text + printed("import_run").text)
+    programs = (
+        printed(text).text for text in ("print(agentstepper_nb.", "run.events()", "import_run")
+    )
+    (home / "page.py").write_text("".join(programs))
     done = shell("python page.py", stranger(home), home)
     assert done.returncode == 0, done.stderr
     for said in ("night run", "crashed", "custom", "Mend it", "a timeout, again"):

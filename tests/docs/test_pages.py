@@ -9,6 +9,10 @@ import pytest
 
 from tests.docs.pages import GUIDE, PAGES, README, ROOT, anchors, blocks, links, prose
 
+TROUBLESHOOTING = GUIDE / "troubleshooting.md"
+#: Pages that are tables: nothing of theirs runs.
+TABLES = {TROUBLESHOOTING, *(GUIDE / f"{name}.md" for name in ("README", "dap", "scale"))}
+
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -59,3 +63,17 @@ def test_the_readme_asks_for_two_make_commands() -> None:
         if line.startswith("make ")
     ]
     assert [line.split()[1] for line in made] == ["demo", "test"]
+
+
+@pytest.mark.parametrize(
+    "page", sorted(set(GUIDE.glob("*.md")) - {GUIDE / "README.md", TROUBLESHOOTING}), ids=name
+)
+def test_a_page_begins_with_what_its_reader_can_do(page: Path) -> None:
+    _, first, *_ = page.read_text().split("\n\n")
+    assert first.startswith("After this page "), first
+
+
+@pytest.mark.parametrize("page", sorted(set(GUIDE.glob("*.md")) - TABLES), ids=name)
+def test_an_example_comes_before_the_first_table(page: Path) -> None:
+    text = page.read_text()
+    assert "\n| " not in text.partition("\n```")[0]

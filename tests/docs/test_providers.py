@@ -25,6 +25,7 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.openai import OpenAIProvider
+from tests.docs.conftest import shell, stranger
 from tests.docs.pages import GUIDE, Block, blocks, files, write_files
 
 PAGE = GUIDE / "providers.md"
@@ -50,7 +51,18 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("block", blocks(PAGE), ids=lambda block: block.name)
+def test_the_command_needs_no_key(home: Path) -> None:
+    (command,) = [block.text.strip() for block in blocks(PAGE) if block.language == "bash"]
+    done = shell(command, stranger(home), home)
+    assert done.returncode == 0, done.stderr
+    assert "A debugger walks into a bar and orders otters." in done.stdout
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in blocks(PAGE) if block.language != "bash"],
+    ids=lambda block: block.name,
+)
 def test_a_provider_takes_twenty_lines(block: Block) -> None:
     assert block.name
     assert len(block.lines) <= 20

@@ -337,3 +337,17 @@ def test_the_bad_run_stands_in_the_line() -> None:
     said = explain_no_search(run, start, command, "h")
     assert said is not None
     assert said.endswith("agentstepper bisect good bad --check true --repeat 1 -- a …")
+
+
+async def test_a_function_that_starts_again_is_searched_in_its_folder(tmp_path: Path) -> None:
+    async with open_scene(tmp_path) as scene:
+        call = {"python": "python", "folder": str(tmp_path / "elsewhere")}
+        function = {"type": "function", "module": "m", "name": "f", "call": call}
+        await record(scene.hub, function, run="called")
+        scene.play(FOUND)
+        answer = await scene.view.request(
+            "start_bisect", run="called", bad=None, check="true", repeat=1
+        )
+        assert answer["type"] != "error", answer
+        await scene.wait("found", "called")
+        assert scene.starter.folders == [call["folder"]]

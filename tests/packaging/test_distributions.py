@@ -1,4 +1,7 @@
-"""What we hand out: the sdist and the wheel, built, looked into, and installed where no Node is."""
+"""What we hand out: the sdist and the wheel, built, looked into, and installed where no Node is.
+
+DISTRIBUTIONS names a folder with both: these are tested in place of new ones, as `make dist` does.
+"""
 
 import json
 import os
@@ -17,6 +20,8 @@ import pytest
 from agentstepper_nb import _version
 
 ROOT = Path(__file__).parents[2]
+#: A folder with the sdist and the wheel to test; None: both are built.
+BUILT = os.environ.get("DISTRIBUTIONS")
 STATIC = "agentstepper_nb/widgets/static/"
 LABEXTENSION = "agentstepper_nb/labextension/"
 ENABLED = "etc/jupyter/jupyter_server_config.d/agentstepper_nb.json"
@@ -44,6 +49,20 @@ WHEEL = [
     rf"{re.escape(NAME)}\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
 ]
 
+#: An agent with one tool call, at a Core of its own; every public name is imported.
+AGENT = """\
+import agentstepper_nb as a
+from importlib.metadata import version
+
+for name in a.__all__:
+    getattr(a, name)
+with a.AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+    with a.AgentStepper("adder", url=core.url(core.client_port), mode="continue") as dbg:
+        with dbg.tool("add", {"a": 1, "b": 2}) as call:
+            call.result = sum(call.args.values())
+print(call.result, version("msgspec"))
+"""
+
 # They download and install: more than the other tests may take.
 pytestmark = pytest.mark.timeout(900)
 
@@ -69,6 +88,8 @@ class Venv:
 
 @pytest.fixture(scope="session")
 def sdist(tmp_path_factory) -> Path:
+    if BUILT:
+        return Path(BUILT) / f"{NAME}.tar.gz"
     folder = tmp_path_factory.mktemp("sdist")
     build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", folder, ROOT]
     subprocess.run(build, check=True)
@@ -78,6 +99,8 @@ def sdist(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def wheel(sdist, tmp_path_factory) -> Path:
     """The wheel that is made of the sdist where no Node is."""
+    if BUILT:
+        return Path(BUILT) / f"{NAME}-py3-none-any.whl"
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
@@ -170,6 +193,30 @@ def test_installing_needs_no_node(installed) -> None:
     assert said[0] == _version.__version__
     assert Path(said[1]).is_relative_to(installed.folder)
     assert "usage: agentstepper" in installed.run("agentstepper", "--help")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
+def test_the_wheel_runs_on_the_lowest_and_the_newest_dependencies(
+    wheel, resolution, tmp_path
+) -> None:
+    uv, folder = Path(sys.executable).parent / "uv", tmp_path / "venv"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", folder, "--resolution", resolution]
+    # Its dependencies are named as well: the lowest are those of what is named.
+    subprocess.run([*install, "--requirement", ROOT / "pyproject.toml", wheel], check=True)
+    own = {name: str(tmp_path / name) for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    done = subprocess.run(
+        [folder / "bin" / "python", "-c", AGENT],
+        cwd=folder,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    result, msgspec = done.stdout.split()
+    assert result == "3"
+    assert (msgspec == "0.21.0") == (resolution == "lowest-direct")
 
 
 @pytest.mark.soak

@@ -80,6 +80,7 @@ def test_what_the_runtime_tells_fits_the_schema() -> None:
 
 def test_every_code_says_what_it_means_and_what_to_do() -> None:
     for code, (means, to_do) in CODES.items():
-        assert f"| `{code}` | {means} | {to_do} |" in render_error_page()
+        section = f"\n## `{code}`\n\n{means}\n\n**What to do:** {to_do}\n"
+        assert section in render_error_page()
         assert means.endswith(".")
         assert to_do.endswith(".")

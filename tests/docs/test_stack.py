@@ -1,0 +1,49 @@
+"""`docs/guide/stack.md`: its agent halts, and its expression has the value that the page says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agentstepper_nb.protocol import inspection as wire
+from tests.docs.conftest import stranger
+from tests.docs.pages import GUIDE, ROOT, blocks
+from tests.sdk.person import LiveView
+
+PAGE = GUIDE / "stack.md"
+
+
+def test_the_expression_of_the_page(home: Path, uis: str) -> None:
+    (command,) = [block.text.strip() for block in blocks(PAGE)]
+    said = re.search(
+        r"frame `(\w+)`, type\s+`(.+?)` in the Console.*?the answer, (\d+)",
+        PAGE.read_text(),
+        re.DOTALL,
+    )
+    assert said is not None
+    function, expression, answer = said.groups()
+    port = urlsplit(uis).port
+    assert port
+    with (
+        LiveView(port) as person,
+        subprocess.Popen(
+            command, shell=True, cwd=ROOT, env=stranger(home), stdout=subprocess.DEVNULL
+        ) as agent,
+    ):
+        person.wait_until_halted()
+        person.step()  # from the program's start
+        names = {"run": person.run.id, "halt_point": person.wait_until_halted()}
+        stack = person._request(wire.GetStack(**names), wire.StackSnapshot)
+        frame = next(
+            index
+            for index, each in enumerate(stack.frames)
+            if each.is_own and each.location.function == function
+        )
+        found = person._request(
+            wire.EvaluateExpression(**names, frame=frame, expression=expression), wire.Evaluation
+        )
+        assert found.value is not None and found.value.value == answer
+        person.resume()
+        assert agent.wait(40) == 1  # unedited, its own tests fail, as it reports
