@@ -40,8 +40,8 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks fleet test-js test-local-llm coverage soak frameworks canary screenshots bench lint format generate \
-        docs dist FORCE
+        test-notebooks fleet test-js test-local-llm coverage soak soak-long soak-kills soak-server soak-e2e soak-gallery \
+        frameworks canary screenshots bench lint format generate docs dist FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,15 +105,24 @@ coverage: $(INSTALLED) js postgres third-party kernels ## The lines and branches
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run; a cluster's processes
 # have both cores to themselves.
-soak: $(INSTALLED) js chromium postgres kernels ## The long tests
+soak: $(INSTALLED) js chromium postgres kernels ## The long tests; every part is run and timed, whatever fails
+	@MAKE="$(MAKE)" FLEET_KILLS_S=600 scripts/run_parts.sh soak-long fleet soak-kills+soak-server soak-e2e soak-gallery
+
+soak-long:
 	$(BIN)/python -m pytest $(PARALLEL_FAST) --hypothesis-profile=soak -m "(soak or hypothesis) and not frameworks" \
-	        --ignore=tests/fleet; long=$$?; \
-	    FLEET_KILLS_S=600 $(MAKE) --no-print-directory fleet; fleets=$$?; \
-	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/server; served=$$?; \
-	    $(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
-	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e; shells=$$?; \
-	    $(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py && \
-	    exit $$((long + fleets + served + hard + shells))
+	    --ignore=tests/fleet --durations=20
+
+soak-kills:
+	$(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py --durations=10
+
+soak-server:
+	$(BIN)/python -m pytest -m soak tests/server
+
+soak-e2e:
+	$(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e --durations=20
+
+soak-gallery:
+	$(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks

@@ -341,7 +341,9 @@ def test_the_bad_run_stands_in_the_line() -> None:
 
 async def test_a_function_that_starts_again_is_searched_in_its_folder(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
-        call = {"python": "python", "folder": str(tmp_path / "elsewhere")}
+        folder = tmp_path / "elsewhere"
+        folder.mkdir()
+        call = {"python": "python", "folder": str(folder)}
         function = {"type": "function", "module": "m", "name": "f", "call": call}
         await record(scene.hub, function, run="called")
         scene.play(FOUND)
@@ -350,4 +352,4 @@ async def test_a_function_that_starts_again_is_searched_in_its_folder(tmp_path: 
         )
         assert answer["type"] != "error", answer
         await scene.wait("found", "called")
-        assert scene.starter.folders == [call["folder"]]
+        assert scene.starter.folders == [str(folder)]
