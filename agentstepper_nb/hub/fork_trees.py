@@ -131,7 +131,8 @@ async def _find_parent_point(hub: RunService, run: Run) -> HaltPoint | None:
     if not origin or origin.row is UNSET or hub.find(origin.run) is None:
         return None
     try:
-        page = await hub.store.page(origin.run, origin.row, origin.row)
-    except DamagedRunError:
+        reading = hub.store.page(origin.run, origin.row, origin.row)
+        page = await pagination.read_run(hub, origin.run, reading)
+    except (CommandError, DamagedRunError):  # it was deleted meanwhile
         return None
     return next((row for row in page.rows if isinstance(row, HaltPoint)), None)

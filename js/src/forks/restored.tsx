@@ -1,5 +1,5 @@
 /** Workspaces in which a fork restored files in place, and the button that puts back what was there. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { RestoredFolder } from "../protocol/types.gen";
@@ -59,18 +59,7 @@ function Restored({ model, restored, onPutBack }: RestoredProps) {
         {isDone ? "." : ". That was interrupted, so that its files are of two states."}
       </p>
       {isAsked ? (
-        <div class="as-Restored-ask" role="group" aria-label="Put back?">
-          <p>
-            The folder becomes what it was before the fork. What the fork left there is stored, and
-            then replaced or deleted.
-          </p>
-          <Button outline class="as-mod-danger" hint={`Put back ${path}`} onClick={putBack}>
-            Put back
-          </Button>
-          <Button outline hint="Leave the files as they are" onClick={() => setAsked(false)}>
-            Keep
-          </Button>
-        </div>
+        <Confirmation path={path} onPutBack={putBack} onKeep={() => setAsked(false)} />
       ) : (
         <Button
           outline
@@ -82,6 +71,32 @@ function Restored({ model, restored, onPutBack }: RestoredProps) {
           {isWorking ? "Putting back…" : "Put back…"}
         </Button>
       )}
+    </div>
+  );
+}
+
+interface ConfirmationProps {
+  path: string;
+  onPutBack(): void;
+  onKeep(): void;
+}
+
+/** What happens to the files; the safe answer has the focus. */
+function Confirmation({ path, onPutBack, onKeep }: ConfirmationProps) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => box.current?.querySelector<HTMLElement>("button:last-child")?.focus(), []);
+  return (
+    <div ref={box} class="as-Restored-ask" role="group" aria-label="Put back?">
+      <p>
+        The folder becomes what it was before the fork. What the fork left there is stored, and then
+        replaced or deleted.
+      </p>
+      <Button outline class="as-mod-danger" hint={`Put back ${path}`} onClick={onPutBack}>
+        Put back
+      </Button>
+      <Button outline hint="Leave the files as they are" onClick={onKeep}>
+        Keep
+      </Button>
     </div>
   );
 }

@@ -165,6 +165,7 @@ test("files are put back once that is confirmed, and the report is shown", async
   await press("Put back…");
   expect(peer.inbox).toEqual([]);
   expect(box.textContent).toContain("The folder becomes what it was before the fork.");
+  expect(document.activeElement?.textContent).toBe("Keep");
   await press("Put back");
   const sent = peer.take("put_back");
   expect(sent.body).toEqual({ run: "b", restore: "j1" });
