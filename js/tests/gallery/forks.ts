@@ -1,6 +1,8 @@
 /** Runs that were started again: the list as a tree, and a cell that is to be run. */
+import { NO_CELL } from "../../src/lab/notebooks";
+import { type CellRunner, offerCellRunner } from "../../src/shells/run_cell";
 import { aRun } from "../helpers/values";
-import { type Scene, shows } from "./scene";
+import { type Scene, type SceneSetup, shows } from "./scene";
 import { changing, finished } from "./stories";
 import { BEGIN } from "./story";
 
@@ -36,6 +38,30 @@ const OTHERS = [
   fork("r4", "fix-tests · run 4", "r1", null, 3),
 ];
 
+/** A notebook whose cell was changed. */
+const RUNNER: CellRunner = { run() {}, runFresh: async () => NO_CELL };
+const page: { runner: CellRunner | null } = { runner: null };
+offerCellRunner(() => page.runner);
+
+/** A run of a cell is forked, on a page with a notebook or without. */
+function asksAboutCell(runner: CellRunner | null, act?: SceneSetup["act"]): SceneSetup {
+  page.runner = runner;
+  return shows(
+    finished().is({ workspace: null }).ended("finished"),
+    async (user) => {
+      await user.pick('.as-Row[data-row="r3"]');
+      await user.press("Fork here");
+      await user.find(
+        () => document.querySelector<HTMLElement>(".as-CellToRun") ?? undefined,
+        "cell",
+      );
+      await act?.(user);
+      await user.still();
+    },
+    { startedAgain: { cell: CELL } },
+  );
+}
+
 export const FORK_SCENES: Record<string, Scene> = {
   forks: () =>
     shows(
@@ -45,18 +71,14 @@ export const FORK_SCENES: Record<string, Scene> = {
       (user) => user.pick(".as-Run"),
       { others: OTHERS },
     ),
-  "fork-cell": () =>
-    shows(
-      finished().is({ workspace: null }).ended("finished"),
-      async (user) => {
-        await user.pick('.as-Row[data-row="r3"]');
-        await user.press("Fork here");
-        await user.find(
-          () => document.querySelector<HTMLElement>(".as-CellToRun") ?? undefined,
-          "cell",
-        );
-        await user.still();
-      },
-      { startedAgain: { cell: CELL } },
-    ),
+  "fork-cell": () => asksAboutCell(null),
+  "fork-kernel": () => asksAboutCell(RUNNER),
+  "fork-kernel-refused": () =>
+    asksAboutCell(RUNNER, async (user) => {
+      await user.press("Restart, and run the cells above first");
+      await user.find(
+        () => document.querySelector<HTMLElement>(".as-CellToRun [role=alert]") ?? undefined,
+        "reason",
+      );
+    }),
 };
