@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from site_pages import ROOT, api_pages, fence_literal_blocks, list_sources, load_page, rewrite_links
+
+log = logging.getLogger("mkdocs.hooks.site")
 
 _SOURCES = list_sources()
 #: The theme would load Mermaid from another host. `make docs` has put the file beside this interpreter.
@@ -61,3 +65,12 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     if 'class="mermaid"' in html:
         html += f'<script src="{get_relative_url(_MERMAID, page.url)}"></script>'
     return html
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Warn of what a browser would fetch from another host; a warning fails the build."""
+    for tag in re.findall(
+        r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="https?:[^>]*>', output
+    ):
+        log.warning("%s would fetch from another host: %s", page.file.src_uri, tag)
+    return output
