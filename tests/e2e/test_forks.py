@@ -117,14 +117,14 @@ def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> 
 RESTART = "Restart, and run the cells above first"
 
 
-def test_a_cell_is_forked_in_a_restarted_kernel(own_lab: NewLab, jupyter: Jupyter) -> None:
+def test_a_cell_is_forked_in_a_restarted_kernel(own_tab: NewLab, jupyter: Jupyter) -> None:
     cells = [
         "%load_ext agentstepper_nb\nCALLS, WORDS = [], ['a', 'b']\ndef look_up(word: str) -> str:\n"
         "    CALLS.append(word)\n    return word.upper()",
         "%%step cells\nlook = dbg.traced_tool(look_up)\nprint('got', *map(look, WORDS), CALLS)",
         "WORDS = ['c']",
     ]
-    lab = own_lab(cells)
+    lab = own_tab(cells)
     lab.run(0)
     lab.run(1)
     view = lab.view(1)
