@@ -64,13 +64,14 @@ def test_a_finished_run_is_forked_at_a_row(
     expect(view.root.locator(".as-mod-halted")).to_contain_text("look_up")
     view.root.locator(".as-Run").click()
     items = view.root.locator(".as-RunItem")
-    below = items.filter(has_text="fork at row 3")
+    below = items.filter(has_text="forked agent").filter(has_text="fork at row 3")
     expect(below).to_have_count(1)
     indents = items.evaluate_all(
         "all => all.map(each => parseFloat(getComputedStyle(each.firstChild).paddingLeft))"
     )
     texts = items.all_inner_texts()
-    at = next(at for at, text in enumerate(texts) if "fork at row 3" in text)
+    words = {"forked agent", "fork at row 3"}
+    at = next(at for at, text in enumerate(texts) if all(word in text for word in words))
     assert "Finished" in texts[at - 1]  # its parent, further to the left
     assert indents[at] > indents[at - 1]
     expect_clean(page)

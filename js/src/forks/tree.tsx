@@ -135,14 +135,19 @@ function ForkPlace({ node }: { node: ForkNode }) {
   );
 }
 
+const GAVE_UP = { words: "", icon: "warn", tone: "you" } as const;
+
 function Facts({ node, run }: { node: ForkNode; run: Run }) {
   const { outcome, reason, changed_files: files } = node;
+  const status = runStatus(run);
+  const ended = run.state === "idle";
+  const mark = ended && outcome === "gave_up" ? GAVE_UP : status;
   const cost = formatCost(run.usage);
   return (
     <p class="as-ForkNode-facts as-Muted as-Small">
-      <StateMark status={runStatus(run)} />
+      <StateMark status={mark} />
       <span title={escapeInvisible(reason)}>
-        {run.state === "idle" ? OUTCOME_WORDS[outcome] : runStatus(run).words.replace("…", "")}
+        {ended ? OUTCOME_WORDS[outcome] : status.words.replace("…", "")}
       </span>
       {cost && <span title={tokensTitle(run)}>{cost}</span>}
       <span>{files === 0 ? "no file changed" : `${formatCount(files, "file")} changed`}</span>
