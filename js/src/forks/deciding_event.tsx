@@ -333,7 +333,9 @@ function Result({ model, search }: { model: Debugger; search: BisectState }) {
   return (
     <div class="as-Bisect-progress">
       <p class={`as-Bisect-message ${failed ? "as-Bad" : ""}`} role={failed ? "alert" : "status"}>
-        <Icon name={phase === "found" ? "check" : failed ? "cross" : "warn"} small />
+        <span class={phase === "found" ? "as-Good" : ""}>
+          <Icon name={phase === "found" ? "check" : failed ? "cross" : "warn"} small />
+        </span>
         {escapeInvisible(message)}
         {row !== null && (
           <>

@@ -53,11 +53,11 @@ function Tabs({ model }: { model: Debugger }) {
   );
 }
 
-/** Whether the run is of a tree of runs; who has gone to its tab stays there. */
+/** Whether the run is of a tree of runs, or has ended, and can be searched; who has gone there stays. */
 function hasForks({ tab, run, runs }: Debugger): boolean {
   const shown = run.value;
-  const isOrigin = ({ forked_from }: Run) => forked_from?.run === shown?.id;
-  return tab.value === "forks" || Boolean(shown?.forked_from) || runs.value.some(isOrigin);
+  if (tab.value === "forks" || shown?.forked_from || shown?.state === "idle") return true;
+  return runs.value.some(({ forked_from }) => forked_from?.run === shown?.id);
 }
 
 /** A number of one width, also where there is none yet: the tabs behind keep their place. */

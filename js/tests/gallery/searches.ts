@@ -62,11 +62,13 @@ const seen = (search: BisectState, section: string, then?: (user: User) => Promi
   shows(
     finished().ended("finished"),
     async (user) => {
-      await user.press("Forks");
+      await user.key("6");
       const at = () => document.querySelector<HTMLElement>(`[aria-label="${section}"]`);
       const found = await user.find(() => at() ?? undefined, section);
       await then?.(user);
-      found.scrollIntoView({ block: "start" });
+      // Of what is around the section nothing else is to move.
+      const scroller = found.closest<HTMLElement>(".as-Scroll");
+      if (scroller) scroller.scrollTop = found.offsetTop - scroller.offsetTop;
       await user.still();
     },
     { others: OTHERS, search },
