@@ -24,7 +24,10 @@ NOTEBOOK = "notebooks/01_first_steps.ipynb"
 #: Where `make demo` installs the tutorials' kernel, which has LangGraph and OpenAI Agents.
 KERNELSPECS = ROOT / ".make" / "frameworks" / "kernel" / "jupyter" / "share" / "jupyter"
 #: The tutorials, what they read, and the pages that they lead to, by relative links.
-COPIED = ("notebooks", "examples", "docs", "js/schema", "README.md", "CONTRIBUTING.md", "LICENSE")
+COPIED = (
+    *("notebooks", "examples", "docs", "js/schema", "LICENSE"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+)
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ CAPABILITIES: Final = (
     "supportsANSIStyling",
 )
 #: What may become of one.
-STATES: Final = ("done", "under way", "no")
+STATES: Final = ("done", "no")
 
 
 def test_each_capability_has_one_row_that_says_how_or_why_not() -> None:
