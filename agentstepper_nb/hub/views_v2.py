@@ -22,18 +22,8 @@ from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltP
 from ..protocol.delta_encoding import DELTA_SIZES, DeltaEncoder
 from ..protocol.edit_rules import DryRunEditRule, EditRuleDefinition, ExportEditRule
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
-from ..protocol.fork_trees import PutBack
 from ..protocol.header_limits import truncate_header
-from ..protocol.inspection import InspectionCommand
-from ..protocol.query_samples import SamplingCommand
-from ..protocol.run_programs import (
-    AnswerBisect,
-    CancelBisect,
-    ExportTest,
-    GetBisect,
-    RunProgramCommand,
-    StartBisect,
-)
+from ..protocol.run_programs import GetBisect
 from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
 from . import dry_runs, pagination, view_commands
@@ -41,16 +31,12 @@ from .connection import AccessRights, Connection, count_waiting_bytes
 from .extensions import Extensions
 from .peers import ViewPeer
 from .row_search import RowSearch
-from .run_restarts import start_again
 from .run_service import RunService
+from .view_actions import ACTION_HANDLERS, Action
 from .view_commands import Decision
-from .view_inspections import inspect_halt_point
-from .view_programs import execute_bisect_command, export_test
 from .view_queries import QUERY_HANDLERS, ViewQuery
-from .view_samples import sample_query
 from .view_updates import ViewUpdates
 from .views import WATCH_ONLY, ViewSession
-from .workspace_restores import put_back
 
 #: Records that bring a run's header.
 _WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed | records.RunTagged
@@ -65,8 +51,6 @@ _Watching = (
     | GetBisect
     | ViewQuery
 )
-#: Commands for which nothing waits: a model, a program or files may take long.
-_Action = SamplingCommand | v2.StartAgain | PutBack | RunProgramCommand
 
 #: What a list of runs shows of a run, besides whether its agent waits for a message.
 _get_listed: Final = attrgetter(
@@ -212,7 +196,7 @@ class ViewSessionV2(ViewSession):
             edited = view_commands.find_edit(self.hub, command)
             self._decide(partial(self._execute_decision, command, id), edited, text)
         elif (work := TASKS.get(type(command))) is not None:
-            lock = asyncio.Lock() if isinstance(command, InspectionCommand | _Action) else None
+            lock = asyncio.Lock() if isinstance(command, Action) else None
             self._run_task(partial(work, self, command, id), text, lock=lock)
         elif is_extension:
             self._run_task(partial(self._run_extension_command, envelope.type, command, id), text)
@@ -300,22 +284,8 @@ class ViewSessionV2(ViewSession):
         found = await finder.find(command, lambda: self._last_find is command)
         self._answer(found, id)
 
-    async def _inspect(self, command: InspectionCommand, id: str | None) -> None:
-        self._answer(await inspect_halt_point(self.hub, self, command), id)
-
-    async def _act(self, command: _Action, id: str | None) -> None:
-        """Do what takes its time, for a view whose login may control."""
-        match command:
-            case v2.StartAgain():
-                self._answer(await start_again(self.hub, self, command), id)
-            case PutBack():
-                self._answer(await put_back(self.hub, self, command), id)
-            case ExportTest():
-                self._answer(await export_test(self.hub, self, command), id)
-            case StartBisect() | GetBisect() | AnswerBisect() | CancelBisect():
-                self._answer(await execute_bisect_command(self.hub, self, command), id)
-            case _:
-                self._answer(await sample_query(self.hub, command), id)
+    async def _act(self, command: Action, id: str | None) -> None:
+        self._answer(await ACTION_HANDLERS[type(command)](self.hub, self, command), id)
 
     async def _read(self, command: ViewQuery, id: str | None) -> None:
         answer = await QUERY_HANDLERS[type(command)](self.hub, command)
@@ -396,8 +366,7 @@ TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
     v2.WriteNote: ViewSessionV2._write_note,
     v2.ImportRun: ViewSessionV2._import,
     **dict.fromkeys(get_args(ViewQuery), ViewSessionV2._read),
-    **dict.fromkeys(get_args(InspectionCommand), ViewSessionV2._inspect),
-    **dict.fromkeys(get_args(_Action), ViewSessionV2._act),
+    **dict.fromkeys(ACTION_HANDLERS, ViewSessionV2._act),
 }
 #: What tells every UI of a record, by its type.
 NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {

@@ -113,7 +113,6 @@ class ExportedTest(Struct, frozen=True, kw_only=True):
 
 
 BisectCommand = StartBisect | GetBisect | AnswerBisect | CancelBisect
-RunProgramCommand = BisectCommand | ExportTest
 RunProgramAnswer = BisectState | ExportedTest
 #: The names of these in the envelope.
 RUN_PROGRAM_COMMANDS: Final[dict[str, type[Struct]]] = {

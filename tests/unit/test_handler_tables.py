@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.core import run_state
 from agentstepper_nb.core.breakpoints import conditions
-from agentstepper_nb.hub import view_queries, views_v2
+from agentstepper_nb.hub import view_actions, view_queries, views_v2
 from agentstepper_nb.protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -56,6 +56,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("queue", run_protocol.ITEM_HANDLERS, frozenset(get_args(send_queue.QueueItem))),
     ("view", {**views_v2.NOTIFIERS, **views_v2.CONTENT_NOTIFIERS}, RECORDS - AS_ROWS),
     ("reads", view_queries.QUERY_HANDLERS, frozenset(get_args(view_queries.ViewQuery))),
+    ("actions", view_actions.ACTION_HANDLERS, frozenset(get_args(view_actions.Action))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
 
