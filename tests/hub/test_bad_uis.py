@@ -103,7 +103,7 @@ NEW: dict[str, Refusal] = {
     "unknown command": (
         v2("jump"),
         "unknown_command",
-        "“jump” isn't a message type here. The types are: approve",
+        "“jump” isn't a message type here. The types are: answer_bisect, approve",
     ),
     "agent's message": (v2("bye"), "unknown_command", "“bye”"),
     "no text": (v2(7), "malformed", r"at `\$.type`"),
