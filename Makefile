@@ -40,8 +40,8 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks fleet test-js test-local-llm coverage soak soak-long soak-kills soak-server soak-e2e soak-gallery \
-        frameworks canary screenshots bench lint format generate docs dist FORCE
+        test-notebooks fleet test-js test-local-llm coverage soak soak-replay soak-long soak-kills soak-server soak-e2e \
+        soak-gallery frameworks canary screenshots bench lint format generate docs dist FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,25 +104,36 @@ coverage: $(INSTALLED) js postgres third-party kernels ## The lines and branches
 	    exit $$((fast + server))
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run; a cluster's processes
-# have both cores to themselves.
-soak: $(INSTALLED) js chromium postgres kernels ## The long tests; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" FLEET_KILLS_S=600 scripts/run_parts.sh soak-long fleet soak-kills+soak-server soak-e2e soak-gallery
+# have both cores to themselves. After its seconds a part begins no test any more, and tells how many are left; other files
+# come first each day. `make soak SOAK=all` has them all.
+soak: export SOAK_DAY = $(shell date +%-j)
+soak: $(INSTALLED) js chromium postgres kernels ## The long tests, half an hour of them; every part is run and timed (SOAK=all: all)
+	@MAKE="$(MAKE)" FLEET_KILLS_S=600 scripts/run_parts.sh \
+	    soak-replay soak-long fleet soak-kills+soak-server soak-e2e soak-gallery
+
+BUDGET = $(if $(filter all,$(SOAK)),,--budget=$(1))
+
+SOAK_LONG = $(BIN)/python -m pytest $(PARALLEL_FAST) --hypothesis-profile=soak --durations=20 \
+    -m "(soak or hypothesis) and not frameworks"
+
+soak-replay:
+	$(SOAK_LONG) $(call BUDGET,300) tests/replay
 
 soak-long:
-	$(BIN)/python -m pytest $(PARALLEL_FAST) --hypothesis-profile=soak -m "(soak or hypothesis) and not frameworks" \
-	    --ignore=tests/fleet --durations=20
+	$(SOAK_LONG) $(call BUDGET,240) --ignore=tests/fleet --ignore=tests/replay
 
 soak-kills:
-	$(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py --durations=10
+	$(BIN)/python -m pytest $(PARALLEL) --no-loadscope-reorder $(call BUDGET,150) --durations=10 \
+	    tests/soak --ignore=tests/soak/test_gallery.py
 
 soak-server:
 	$(BIN)/python -m pytest -m soak tests/server
 
 soak-e2e:
-	$(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e --durations=20
+	$(BIN)/python -m pytest $(PARALLEL_E2E) $(call BUDGET,240) --durations=20 -m soak tests/e2e
 
 soak-gallery:
-	$(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py
+	$(BIN)/python -m pytest $(PARALLEL) --dist=load $(call BUDGET,150) tests/soak/test_gallery.py
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks

@@ -9,6 +9,7 @@ import inspect
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from functools import wraps
 from pathlib import Path
@@ -28,6 +29,10 @@ RARELY = (10_000, 20, 20)
 UNDOING_S = 120
 #: Where the process writes what a test can't capture.
 _STDERR = pytest.StashKey[int]()
+#: When the process began its tests, by the monotonic clock.
+_BEGUN_AT = pytest.StashKey[float]()
+#: By so many files a day the order of a part with a budget moves on: in time, all of them come first.
+FILES_A_DAY = 7
 
 # No test fails for how long an example took: machines are busy. `make soak` has more examples.
 settings.register_profile("each_time", deadline=None, max_examples=30)
@@ -36,6 +41,15 @@ settings.load_profile("each_time")
 
 # A suite that is published: its failed assertions tell as much as those of tests.
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="begin no test after so many seconds: those that are left are told as skipped",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,6 +63,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_STDERR] = os.dup(sys.__stderr__.fileno())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let another file come first each day, where not all tests may have their turn.
+
+    `SOAK_DAY` has the day, since all processes of a run must have one order.
+    """
+    if config.getoption("budget") is None:
+        return
+    files = list(dict.fromkeys(item.path for item in items))
+    shift = int(os.environ.get("SOAK_DAY", "0")) * FILES_A_DAY % max(1, len(files))
+    place = {path: at for at, path in enumerate((*files[shift:], *files[:shift]))}
+    items.sort(key=lambda item: place[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no test once the budget is spent."""
+    budget_s = item.config.getoption("budget")
+    begun_at = item.config.stash.setdefault(_BEGUN_AT, time.monotonic())
+    if budget_s is not None and time.monotonic() - begun_at > budget_s:
+        pytest.skip(f"the budget of {budget_s:g} s is spent: `make soak SOAK=all` has no budget")
 
 
 @pytest.hookimpl(wrapper=True)
