@@ -117,23 +117,23 @@ SOAK_LONG = $(BIN)/python -m pytest $(PARALLEL_FAST) --hypothesis-profile=soak -
     -m "(soak or hypothesis) and not frameworks"
 
 soak-replay:
-	$(SOAK_LONG) $(call BUDGET,300) tests/replay
+	$(SOAK_LONG) $(call BUDGET,240) tests/replay
 
 soak-long:
-	$(SOAK_LONG) $(call BUDGET,240) --ignore=tests/fleet --ignore=tests/replay
+	$(SOAK_LONG) $(call BUDGET,210) --ignore=tests/fleet --ignore=tests/replay
 
 soak-kills:
-	$(BIN)/python -m pytest $(PARALLEL) --no-loadscope-reorder $(call BUDGET,150) --durations=10 \
+	$(BIN)/python -m pytest $(PARALLEL) --no-loadscope-reorder $(call BUDGET,120) --durations=10 \
 	    tests/soak --ignore=tests/soak/test_gallery.py
 
 soak-server:
 	$(BIN)/python -m pytest -m soak tests/server
 
 soak-e2e:
-	$(BIN)/python -m pytest $(PARALLEL_E2E) $(call BUDGET,240) --durations=20 -m soak tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL_E2E) $(call BUDGET,200) --durations=20 -m soak tests/e2e
 
 soak-gallery:
-	$(BIN)/python -m pytest $(PARALLEL) --dist=load $(call BUDGET,150) tests/soak/test_gallery.py
+	$(BIN)/python -m pytest $(PARALLEL) --dist=load $(call BUDGET,120) tests/soak/test_gallery.py
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks
