@@ -73,7 +73,6 @@ def test_the_tree_leads_to_runs_and_to_the_first_difference(
 ) -> None:
     page, view = open_page(context, jupyter)
     record(view, jupyter, tmp_path, "tree agent")
-    expect(view.root.get_by_role("tab", name="Forks")).to_have_count(0)  # it has none
     fork_at(view, "look_up", 1)  # the end of the first call
     view.expect_state("Halted after tool call")
     edit(view, "Edit this result", '"none"')

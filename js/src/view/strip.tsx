@@ -43,7 +43,7 @@ function Tabs({ model }: { model: Debugger }) {
         label: TAB_LABELS[id],
         title: `${TAB_LABELS[id]} (Alt+${at + 1})`,
         mark: marks[id],
-      })).filter(({ id }) => id !== "forks" || hasForks(model))}
+      }))}
       selected={model.tab.value}
       onSelect={(id) => {
         model.fileAtRow.value = null; // the overview shows itself again
@@ -51,13 +51,6 @@ function Tabs({ model }: { model: Debugger }) {
       }}
     />
   );
-}
-
-/** Whether the run is of a tree of runs, or has ended, and can be searched; who has gone there stays. */
-function hasForks({ tab, run, runs }: Debugger): boolean {
-  const shown = run.value;
-  if (tab.value === "forks" || shown?.forked_from || shown?.state === "idle") return true;
-  return runs.value.some(({ forked_from }) => forked_from?.run === shown?.id);
 }
 
 /** A number of one width, also where there is none yet: the tabs behind keep their place. */
