@@ -45,7 +45,7 @@ class TutorialReader:
     def expect_done(self, cell: int) -> None:
         """Wait for a cell's end, without an error."""
         number = self._code.index(cell) + 1
-        expect(self.lab.prompt(cell)).to_have_text(f"[{number}]:", timeout=90_000)
+        expect(self.lab.prompt(cell)).to_have_text(f"[{number}]:", timeout=300_000)
         error = self.lab.outputs(cell).locator("[data-mime-type='application/vnd.jupyter.error']")
         expect(error).to_have_count(0)
 
@@ -169,6 +169,7 @@ def test_an_agent_of_a_framework(open_tutorial: Open) -> None:
 
 
 @pytest.mark.soak  # test_fleet has an inbox
+@pytest.mark.timeout(600)  # it starts two hundred processes
 def test_three_of_two_hundred_agents(open_tutorial: Open) -> None:
     tutorial = open_tutorial("08_fleet")
     edit = tutorial.find("press('e")
