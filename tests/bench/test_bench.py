@@ -40,6 +40,7 @@ from tests.sdk.person import LiveView
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600)  # all rows, once
 def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     once = ("--sets", "--blocks", "--starts", "--looks", "--rounds", "--forks", "--replays")
     few = ("--appends", "--turns", "--growth", "--runs")

@@ -161,7 +161,7 @@ def test_one_by_hand_stays_while_the_core_is_killed_and_comes_back(
     options = ["--no-worker", "--data", str(home / "data")]
     first = serve(*options)
     ports = [re.sub(r".*:", "", url) for url in (first.agents, first.uis)]
-    worker = by_hand("--data", str(home / "data"), "--poll", "0.2", "--lease", "5")
+    worker = by_hand("--data", str(home / "data"), "--poll", "0.2", "--lease", "60")
     with Agents.connect() as agents:
         session = agents.create_agent("joker", "joke", {"interval_s": 0.01})
         agents.wait_for(session, iteration=1, timeout=SOON)
