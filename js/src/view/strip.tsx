@@ -33,7 +33,7 @@ function Tabs({ model }: { model: Debugger }) {
     changes: <Counted n={model.commitCount.value} />,
     breakpoints: <Counted n={model.breakpoints.enabledCount.value} />,
     overview: <Icon name="bars" small class="as-Tab-glyph" />,
-    forks: <Icon name="retry" small class="as-Tab-glyph" />,
+    forks: <Icon name="retry" small class="as-Tab-glyph as-mod-early" />,
   };
   return (
     <TabList
