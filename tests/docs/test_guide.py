@@ -232,7 +232,7 @@ def test_a_notebook_that_a_program_runs_keeps_the_timeline(home: Path) -> None:
     cells = ("%load_ext agentstepper_nb", "%%step tidy\ndbg.post_debug_message('hello')")
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
     nbformat.write(made, home / "notebook.ipynb")
-    done = shell(printed(SAVED, "nbconvert").text.strip(), stranger(home), home)
+    done = shell(printed(SAVED, "store_widget_state").text.strip(), stranger(home), home)
     assert done.returncode == 0, done.stderr
     web = (home / "notebook.html").read_text()
     assert "of tidy</span></b>: ✓ finished" in web
