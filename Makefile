@@ -82,7 +82,7 @@ test-notebooks: $(INSTALLED) js $(AGENTS_KERNEL) ## Run every tutorial and compa
 # A part of `make soak`, by itself for who works on fleets. FLEET_KILLS_S: how many seconds all of a fleet is killed.
 # The tutorial starts two hundred processes: a slow machine takes minutes for one of its cells.
 fleet: $(INSTALLED) js postgres ## What starts a cluster of Dask: workers, mapped agents, kills, the eighth tutorial
-	$(BIN)/python -m pytest -m "" tests/fleet; parts=$$?; \
+	$(BIN)/python -m pytest --timeout=300 -m "" tests/fleet; parts=$$?; \
 	    $(BIN)/python -m pytest -p nbval.plugin --nbval --nbval-cell-timeout=300 --timeout=600 \
 	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks/08_fleet.ipynb && exit $$parts
 
@@ -113,7 +113,7 @@ soak: $(INSTALLED) js chromium postgres kernels ## The long tests, half an hour 
 
 BUDGET = $(if $(filter all,$(SOAK)),,--budget=$(1))
 
-SOAK_LONG = $(BIN)/python -m pytest $(PARALLEL_FAST) --hypothesis-profile=soak --durations=20 \
+SOAK_LONG = $(BIN)/python -m pytest $(PARALLEL_FAST) --timeout=600 --hypothesis-profile=soak --durations=20 \
     -m "(soak or hypothesis) and not frameworks"
 
 soak-replay:
@@ -123,17 +123,17 @@ soak-long:
 	$(SOAK_LONG) $(call BUDGET,210) --ignore=tests/fleet --ignore=tests/replay
 
 soak-kills:
-	$(BIN)/python -m pytest $(PARALLEL) --no-loadscope-reorder $(call BUDGET,120) --durations=10 \
+	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --no-loadscope-reorder $(call BUDGET,120) --durations=10 \
 	    tests/soak --ignore=tests/soak/test_gallery.py
 
 soak-server:
 	$(BIN)/python -m pytest -m soak tests/server
 
 soak-e2e:
-	$(BIN)/python -m pytest $(PARALLEL_E2E) $(call BUDGET,200) --durations=20 -m soak tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL_E2E) --timeout=300 $(call BUDGET,200) --durations=20 -m soak tests/e2e
 
 soak-gallery:
-	$(BIN)/python -m pytest $(PARALLEL) --dist=load $(call BUDGET,120) tests/soak/test_gallery.py
+	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --dist=load $(call BUDGET,120) tests/soak/test_gallery.py
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks

@@ -94,7 +94,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     pytest-timeout interrupts once: what then waits in a fixture's or a `finally`'s end waited forever.
     """
     marker = item.get_closest_marker("timeout")
-    timeout_s = marker.args[0] if marker else float(item.config.getini("timeout"))
+    given = item.config.getoption("timeout") or item.config.getini("timeout")
+    timeout_s = float(marker.args[0] if marker else given)
     faulthandler.dump_traceback_later(
         timeout_s + UNDOING_S, exit=True, file=item.config.stash[_STDERR]
     )
