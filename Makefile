@@ -120,7 +120,7 @@ soak-replay:
 	$(SOAK_LONG) $(call BUDGET,240) tests/replay
 
 soak-long:
-	$(SOAK_LONG) $(call BUDGET,210) --ignore=tests/fleet --ignore=tests/replay
+	$(SOAK_LONG) $(call BUDGET,150) --ignore=tests/fleet --ignore=tests/replay
 
 soak-kills:
 	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --no-loadscope-reorder $(call BUDGET,120) --durations=10 \
@@ -130,10 +130,10 @@ soak-server:
 	$(BIN)/python -m pytest -m soak tests/server
 
 soak-e2e:
-	$(BIN)/python -m pytest $(PARALLEL_E2E) --timeout=300 $(call BUDGET,200) --durations=20 -m soak tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL_E2E) --timeout=300 $(call BUDGET,150) --durations=20 -m soak tests/e2e
 
 soak-gallery:
-	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --dist=load $(call BUDGET,120) tests/soak/test_gallery.py
+	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --dist=load $(call BUDGET,90) tests/soak/test_gallery.py
 
 frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
 	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks
