@@ -63,6 +63,7 @@ def test_a_call_that_continues_is_made_with_the_edit(
     search = make_search(agent, seen)
     person.wait_until(lambda run: True)
     person.set_edit_rule(LIMIT)
+    wait_for_rules(agent)
     working = pool.submit(search, "a", 9)
     person.wait_until_halted()
     assert [row.edit_rules for row in person.list_rows()[-1:]] == [("limit",)]
@@ -89,6 +90,7 @@ def test_a_person_takes_the_edit_back_or_goes_on_from_it(
     search = make_search(agent, [])
     person.wait_until(lambda run: True)
     person.set_edit_rule(LIMIT)
+    wait_for_rules(agent)
     working = pool.submit(search, "a", 9)
     person.edit({"Tool": "search", "Argument": {"text": "a", "limit": 9}})
     person.step(revision=2)
@@ -170,6 +172,7 @@ def test_a_sticky_edit_stays_a_persons_where_a_rule_edits_too(
     person.set_edit_rule(
         EditRuleDefinition(id="r", kind=QUERY, side=BEGIN, path="/heat", change=cool)
     )
+    wait_for_rules(agent)
     working = pool.submit(ask, ["a", "b"], 1)
     person.edit({"messages": ["A", "b"], "heat": 0}, sticky=True)
     person.step(revision=2)

@@ -28,7 +28,7 @@ class Agent:
         model = AsyncOpenAI(base_url=self._url, api_key="any")
         messages = [{"role": "user", "content": text}]
         parameters = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-        async with Client(parameters, read_timeout_seconds=1) as server:
+        async with Client(parameters) as server:
             tools = [self._describe(tool) for tool in (await server.list_tools()).tools]
             while True:
                 message = await ask(model, messages, tools)
@@ -48,7 +48,9 @@ class Agent:
             return (await stream.get_final_completion()).choices[0].message
 
     async def _call(self, server, call):
-        result = await server.call_tool(call.function.name, json.loads(call.function.arguments))
+        arguments = json.loads(call.function.arguments)
+        # The server may start slowly: the limit is the tool's.
+        result = await server.call_tool(call.function.name, arguments, read_timeout_seconds=1)
         text = "".join(block.text for block in result.content)
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
