@@ -162,6 +162,7 @@ screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/image
 	SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "" tests/e2e/test_tutorial.py tests/e2e/test_shells.py \
 	    tests/e2e/test_sixth_tutorial.py
 	$(BIN)/python scripts/gallery.py
+	$(BIN)/python scripts/moving_picture.py
 
 bench: $(INSTALLED) js chromium postgres $(BENCH) ## Measure what the debugger costs, beside the floor
 	$(BIN)/python -m bench

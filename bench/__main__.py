@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         "--actions",
         type=int,
         default=300,
-        help="of agents that run on their own; 0: none (%(default)s)",
+        help="of background agents; 0: none (%(default)s)",
     )
     add("--rows", type=int, default=100_000, help="of their queue; 0: none (%(default)s)")
     add("--sessions", type=int, default=1000, help="of a fleet; 0: none (%(default)s)")

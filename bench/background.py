@@ -1,4 +1,4 @@
-"""What agents that run on their own cost the queue: until a handler begins, and at many rows.
+"""The costs of the queue of background agents: until a handler begins, and at many rows.
 
 The Core is a process of its own and keeps them on disk, `durable`. A client and a worker's dispatcher
 are in this one, each with a connection of its own; handlers do nothing but say that they are done.

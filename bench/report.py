@@ -84,7 +84,7 @@ def make_page(
         lease_costs: What a halt point costs by a lease.
         long_run: What a long run costs the Core.
         step_s: Seconds from a Step until its agent goes on, while many others do.
-        background_costs: What agents that run on their own cost the queue.
+        background_costs: What background agents cost the queue.
         flooded_step_s: As `step_s`, while another agent sends as fast as it can.
         query_costs: What a query costs that isn't halted.
         fleet_opening: What it took to see a large fleet in a browser.

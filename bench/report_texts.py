@@ -104,7 +104,7 @@ turns. (`python -m bench.long_runs`)
 """
 
 BACKGROUND_TEXT = """
-## Agents that run on their own
+## Background agents
 
 From asking for an action until its handler begins: the Core is a process of its own and keeps agents on
 disk, `durable`; a client and a worker's dispatcher share another one, each with its own connection. A

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from nbconvert import HTMLExporter
@@ -33,34 +34,52 @@ def test_from_nothing_to_the_fixed_project(
     tutorial: Lab, demo: Jupyter, pictures: Pictures
 ) -> None:
     lab, page = tutorial, tutorial.page
+    numbers = count()
+
+    def take_frame() -> None:
+        """The frames of the README's moving picture."""
+        pictures.take(page, f"first-steps/{next(numbers):02}", kept=False)
+
     session = "window.jupyterapp.shell.currentWidget.sessionContext.session"
     assert page.evaluate(f"{session}.kernel.name") == "agents"
     for cell, prompt in ((LOAD, "[1]:"), (PREPARE, "[2]:")):
         lab.run(cell)
         expect(lab.prompt(cell)).to_have_text(prompt, timeout=30_000)
     expect(lab.outputs(PREPARE)).to_contain_text("1 failed, 2 passed")
+    take_frame()
 
     lab.run(STEP)
     view = lab.view(STEP)
     view.expect_state("Halted before LLM query", timeout=60_000)
+    lab.cell(STEP).evaluate("node => node.scrollIntoView({block: 'center'})")
+    take_frame()
     view.step_to("Agent → LLM Returns")
     lab.cell(STEP).evaluate("node => node.scrollIntoView({block: 'center'})")
     pictures.take(page, "halted-light")
+    take_frame()
     lab.set_theme("JupyterLab Dark")
     pictures.take(page, "halted-dark")
     lab.set_theme("JupyterLab Light")
     view.step_to("Agent → Tools write_file")
+    take_frame()
     edit_field(view, GUESSED_LINE, RIGHT_LINE)
     pictures.take(page, "edit-light")
+    take_frame()
     view.press("Step with edit")
+    view.expect_state("Halted after tool call")
+    take_frame()
     view.press("Continue")
     view.expect_state("Finished")
+    take_frame()
     expect(lab.prompt(STEP)).to_have_text("[3]:", timeout=30_000)
     view.root.get_by_role("tab", name="Changes").click()
     expect(view.root.locator(".as-Diff")).to_contain_text("items), 2)")
     pictures.take(page, "changes-light")
+    take_frame()
     lab.run(RESULT)
     expect(lab.outputs(RESULT)).to_contain_text("3 passed", timeout=30_000)
+    lab.outputs(RESULT).evaluate("node => node.scrollIntoView({block: 'end'})")
+    take_frame()
 
     expect_saved(lab, demo, pictures)
 

@@ -27,7 +27,7 @@ export interface MountOptions extends RunAccess {
   height?: number;
 }
 
-/** Show the agents that run on their own; gives back how to end it. */
+/** Show the background agents; gives back how to end it. */
 export function mountSessions(
   element: HTMLElement,
   transport: Transport,

@@ -1,4 +1,4 @@
-/** Scenes of the agents that run on their own. */
+/** Scenes of the background agents. */
 import {
   aConversation,
   aMessage,
