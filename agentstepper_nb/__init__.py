@@ -1,6 +1,6 @@
 """agentstepper_nb: the debugger for LLM agents that lives in the notebook.
 
-Importing this does nothing: each public name is imported when it is first asked for.
+Importing the package imports nothing else: each public name is imported on its first use.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:
-    """`%load_ext agentstepper_nb`: the magics."""
+    """Register the magics, for `%load_ext agentstepper_nb`."""
     from .magics import load_ipython_extension as load
 
     load(ipython)

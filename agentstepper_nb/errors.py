@@ -36,7 +36,7 @@ from __future__ import annotations
 
 
 class AgentStepperError(Exception):
-    """The root of every error this package raises."""
+    """The base class of every `Exception` that this package raises."""
 
 
 def _format_reference(code: str) -> str:
@@ -45,12 +45,12 @@ def _format_reference(code: str) -> str:
 
 
 class ProtocolError(AgentStepperError, ValueError):
-    """A message that the protocol forbids: the sender's fault.
+    """A message breaks the protocol; the sender is at fault.
 
     Args:
-        code: A word of `agentstepper_nb.protocol.error_codes`.
+        code: One of the codes of `agentstepper_nb.protocol.error_codes`.
         message: What is wrong and what to do, for a person.
-        field: What of the message it is about, as `payload.moniker`, where that is known.
+        field: The path of the wrong field in the message, as `payload.moniker`; None: not known.
     """
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
@@ -62,14 +62,14 @@ class ProtocolError(AgentStepperError, ValueError):
 
 
 class CommandError(AgentStepperError):
-    """A command that can't be carried out now, though its form is right.
+    """A command is well formed, but can't be executed now.
 
     Args:
-        code: A word of `agentstepper_nb.protocol.error_codes`.
+        code: One of the codes of `agentstepper_nb.protocol.error_codes`.
         message: What is wrong and what to do, for a person.
-        run: The run it was about, where one was named.
-        field: What of the command it is about, as `conversation_id`, where that is known.
-        retry_after_s: Seconds after which the command may be sent again, where that is known.
+        run: The id of the run that the command named; None: the command named no run.
+        field: The path of the field at fault, as `conversation_id`; None: not known.
+        retry_after_s: Seconds after which the command may be sent again; None: not known.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class CommandError(AgentStepperError):
 
 
 class StaleError(CommandError):
-    """A command that names a halt point or revision which is no longer the current one.
+    """A command names a halt point or a revision that is no longer the current one.
 
     Args:
         message: What changed meanwhile.
-        run: The run it was about.
-        halt_point: The halt point it named.
+        run: The id of the run.
+        halt_point: The id of the halt point that the command named.
     """
 
     def __init__(self, message: str, run: str, halt_point: str) -> None:
@@ -104,12 +104,12 @@ class StaleError(CommandError):
 
 
 class NeedsApprovalError(CommandError):
-    """A step at a call that asks for an approval: to step is never to approve.
+    """A step was refused because the call asks for an approval: a step never approves.
 
     Args:
-        call: The call, in a line.
-        run: The run.
-        halt_point: The halt point that asks.
+        call: The call, in one line.
+        run: The id of the run.
+        halt_point: The id of the halt point that asks for the approval.
     """
 
     def __init__(self, call: str, run: str, halt_point: str) -> None:
@@ -124,11 +124,11 @@ class NeedsApprovalError(CommandError):
 
 
 class NotJSONError(AgentStepperError, TypeError):
-    """A value that JSON can't carry.
+    """A value can't be written as JSON.
 
     Args:
-        path: Where in the value, as `$.messages[2].content`.
-        reason: What stands there.
+        path: The path to the value, as `$.messages[2].content`.
+        reason: The kind of value that stands at the path.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -141,22 +141,23 @@ class NotJSONError(AgentStepperError, TypeError):
 
 
 class ConnectionLostError(AgentStepperError, ConnectionError):
-    """The connection to the Core is gone, and with it every halt point that waited."""
+    """The connection to the Core is lost, and with it every pending halt point."""
 
 
 class DiscoveryError(AgentStepperError, ConnectionError):
-    """No Core was found, or several and nothing says which is meant."""
+    """No Core was found, or several Cores were found and none was named."""
 
 
 class ToolDeniedError(AgentStepperError):
-    """The person denied this call, with a reason the agent may read.
+    """The person denied this call; the agent may read the reason.
 
-    No `OSError` and no `RuntimeError`: an agent's `except OSError: retry` is for what may go better the
-    next time, and a person's No isn't.
+    The class is neither an `OSError` nor a `RuntimeError`. Agents retry an `OSError`, because the
+    next try may succeed; a denied call must not be retried.
 
     Args:
-        message: What the agent reads.
-        reason: What the person said; empty: nothing. None: the message is the reason.
+        message: The text that the agent reads.
+        reason: The reason that the person gave; "": the person gave none. None: the message is the
+            reason.
     """
 
     def __init__(self, message: str = "", reason: str | None = None) -> None:
@@ -165,19 +166,19 @@ class ToolDeniedError(AgentStepperError):
 
 
 class InjectedError(AgentStepperError, RuntimeError):
-    """The person chose to let this call fail, to see what the agent makes of it."""
+    """The person made this call fail, to see how the agent handles the failure."""
 
 
 class WorkspaceError(AgentStepperError, OSError):
-    """The agent's workspace can't be tracked."""
+    """The changes of the agent's workspace can't be tracked."""
 
 
 class UnsafePathError(AgentStepperError, PermissionError):
-    """A path that the coding agent may not touch.
+    """The coding agent may not read or write this path.
 
     Args:
         path: The path, as the agent wrote it.
-        reason: What is wrong with it.
+        reason: What is wrong with the path.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -188,19 +189,19 @@ class UnsafePathError(AgentStepperError, PermissionError):
 
 
 class PolicyRulesError(AgentStepperError, OSError):
-    """The rules of what the coding agent may do can't be read or written; the text says why."""
+    """The coding agent's policy rules can't be read or written; the message says why."""
 
 
 class SandboxError(AgentStepperError, RuntimeError):
-    """A sandbox can't be had here, or can't confine a command as it was asked; the text says why."""
+    """No sandbox is available, or it can't confine the command; the message says why."""
 
 
 class ModelError(AgentStepperError, RuntimeError):
-    """A model gave no answer that can be used.
+    """A model gave no usable answer.
 
     Args:
-        kind: Why, in a word that is the same for all of a kind: `timeout`, `unreachable`, `refused`,
-            `overloaded`, `invalid`, `cut` or `empty`.
+        kind: The kind of failure: `timeout`, `unreachable`, `refused`, `overloaded`, `invalid`,
+            `cut` or `empty`.
         message: What went wrong, for a person.
     """
 
@@ -210,11 +211,11 @@ class ModelError(AgentStepperError, RuntimeError):
 
 
 class StepFrameError(AgentStepperError, ValueError):
-    """What a step of a session was given, or gave, is no frame.
+    """The input or the output of a background agent's step is not a valid step frame.
 
     Args:
         message: What is wrong, for a person.
-        edited: Whether a person's edit is: trying again is of no use.
+        edited: Whether a person's edit made the frame invalid. Then another try can't succeed.
     """
 
     def __init__(self, message: str, *, edited: bool = False) -> None:
@@ -223,19 +224,19 @@ class StepFrameError(AgentStepperError, ValueError):
 
 
 class CodingSessionError(AgentStepperError, RuntimeError):
-    """A session of the coding agent can't be opened; the text says why and what to do."""
+    """A coding session can't be opened; the message says why and what to do."""
 
 
 class StoreError(AgentStepperError, OSError):
-    """The folder that keeps the runs can't be used; the text says why and what to do."""
+    """The folder that stores the runs can't be used; the message says why and what to do."""
 
 
 class StoreLockedError(StoreError):
-    """Another Core has this folder: a store has one owner.
+    """Another Core uses this folder: a folder belongs to one Core at a time.
 
     Args:
         folder: The folder.
-        holder: Who has it, in words.
+        holder: A description of the program that uses the folder.
     """
 
     def __init__(self, folder: str, holder: str) -> None:
@@ -248,15 +249,15 @@ class StoreLockedError(StoreError):
 
 
 class NewerStoreError(StoreError):
-    """A newer agentstepper_nb wrote this folder's store."""
+    """A newer version of agentstepper_nb wrote this folder's store."""
 
 
 class DamagedRunError(StoreError):
-    """Some of what the store keeps of a run is damaged.
+    """Some of a run's stored data is damaged.
 
     Args:
-        run: The run.
-        damage: What is hurt, in words.
+        run: The id of the run.
+        damage: A description of the damage.
     """
 
     def __init__(self, run: str, damage: str) -> None:
@@ -269,19 +270,19 @@ class DamagedRunError(StoreError):
 
 
 class RecordedError(AgentStepperError, RuntimeError):
-    """A recorded call failed by an exception whose class this process doesn't have."""
+    """A recorded call failed with an exception whose class can't be found in this process."""
 
 
 class Divergence(BaseException):
-    """A replayed agent does something else than it was recorded to do.
+    """A replayed agent does something else than its recording has.
 
-    A `BaseException`, so that an agent's `except Exception` doesn't swallow it.
+    Derived from `BaseException`, so that an agent's `except Exception` doesn't catch it.
 
     Args:
         message: What differs, for a person.
         expected: The id of the recorded event that was expected; None: the recording has ended.
-        diff: The expected and the actual request as a unified diff; "" where none was expected.
-        volatile: Patterns with which, as `volatile=`, the two requests would be the same.
+        diff: A unified diff of the expected and the actual request; "": no event was expected.
+        volatile: Patterns that make the two requests equal, when passed as `volatile=`.
     """
 
     def __init__(
@@ -299,9 +300,9 @@ class Divergence(BaseException):
 
 
 class AgentStopped(BaseException):
-    """The person pressed Stop.
+    """The person pressed Stop; the exception ends the agent.
 
-    A `BaseException`, so that an agent's `except Exception` doesn't swallow it.
+    Derived from `BaseException`, so that an agent's `except Exception` doesn't catch it.
     """
 
     def _render_traceback_(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A breakpoint that a person sets from Python, and the list of those that are set."""
+"""`Breakpoint`, which is set from Python, and the list of the breakpoints that are set."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ _HEAD = ("", "", "breakpoint", "agents")
 
 
 class Breakpoint:
-    """A rule for where runs halt while they continue.
+    """A rule that halts runs which are set to continue, wherever the rule matches.
 
-    Making one sets nothing: `dry_run` tells where it would have hit, `add_breakpoint` sets it.
+    Creating a Breakpoint does not set it. `dry_run` shows where it would have hit; `add_breakpoint`
+    sets it.
 
     Args:
-        text: In words: `before tool write_file where "src/" in args.path once`. The page on breakpoints
-            in the guide has all of them.
-        program: The agents that it is for, by the name of their program, where the words name none;
-            `*` stands for anything.
+        text: The rule: `before tool write_file where "src/" in args.path once`. The guide's page on
+            breakpoints lists all the words.
+        program: The program name of the agents that the breakpoint is for, if the text names none;
+            `*` matches any characters.
 
     Attributes:
-        value: The breakpoint as the protocol has it.
+        value: The breakpoint as the protocol defines it.
 
     Raises:
-        ProtocolError: `invalid_stop`: the words aren't understood.
+        ProtocolError: `invalid_stop`: the text is no breakpoint.
     """
 
     def __init__(self, text: str, program: str = "*") -> None:
@@ -38,7 +39,7 @@ class Breakpoint:
 
     @classmethod
     def from_rule(cls, value: protocol.BreakpointRule) -> Breakpoint:
-        """A breakpoint as the protocol has it."""
+        """Wrap a breakpoint that the protocol delivered."""
         breakpoint = cls.__new__(cls)
         breakpoint.value = value
         return breakpoint
@@ -49,19 +50,19 @@ class Breakpoint:
         return self.value.enabled
 
     def enable(self) -> None:
-        """Enable the breakpoint; its hit count begins anew. Errors as of `add_breakpoint`."""
+        """Enable the breakpoint and reset its hit count. Errors as of `add_breakpoint`."""
         self._set(True)
 
     def disable(self) -> None:
-        """Keep the breakpoint without effect. Errors as of `add_breakpoint`."""
+        """Disable the breakpoint, but keep it in the list. Errors as of `add_breakpoint`."""
         self._set(False)
 
     def delete(self) -> None:
         """Delete the breakpoint.
 
         Raises:
-            CommandError: `unknown_stop`: it isn't set; `watch_only`: the Core asks for its control
-                token.
+            CommandError: `unknown_stop`: the breakpoint isn't set; `watch_only`: the Core asks for
+                its control token.
             ConnectionError: No Core can be reached.
         """
         send_request(protocol.DeleteBreakpoint(breakpoint=self.value.id), DebuggerConfig)
@@ -88,7 +89,7 @@ class Breakpoint:
 
 
 class Breakpoints(list[Breakpoint]):
-    """Breakpoints, in the order in which they were made; shown as a table, numbered from 1."""
+    """A list of breakpoints, oldest first; shown as a table that numbers them from 1."""
 
     def __repr__(self) -> str:
         return format_text_table(_HEAD, self._rows()) if self else "No breakpoints are set."
@@ -109,7 +110,7 @@ class Breakpoints(list[Breakpoint]):
 
 
 def list_breakpoints() -> Breakpoints:
-    """All breakpoints that are set, in the order in which they were made.
+    """Return all breakpoints that are set, oldest first.
 
     Raises:
         ConnectionError: No Core can be reached.
@@ -120,14 +121,15 @@ def list_breakpoints() -> Breakpoints:
 
 
 def add_breakpoint(breakpoint: Breakpoint | str) -> Breakpoint:
-    """Set a breakpoint: agents that run have it at once, others from their start on.
+    """Set a breakpoint for the running agents, and for others from their start on.
 
     Args:
-        breakpoint: The breakpoint, or the words for it.
+        breakpoint: The breakpoint, or its text.
 
     Raises:
-        ProtocolError: `invalid_stop`: the words or the condition aren't understood.
-        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
+        ProtocolError: `invalid_stop`: the text is no breakpoint, or its condition is invalid.
+        CommandError: The breakpoint can't be stored now; `watch_only`: the Core asks for its
+            control token.
         ConnectionError: No Core can be reached.
     """
     made = breakpoint if isinstance(breakpoint, Breakpoint) else Breakpoint(breakpoint)

@@ -76,11 +76,11 @@ _TRAILING_OPTIONS: Final = re.compile(
 
 
 def format_breakpoint(breakpoint: BreakpointRule, *, program: bool = False) -> str:
-    """A breakpoint in words, which `read` reads.
+    """Format a breakpoint as text that `parse_breakpoint` reads.
 
     Args:
         breakpoint: The breakpoint.
-        program: Whether they name the agents that it is for.
+        program: Whether the text names the agents that the breakpoint is for.
     """
     said = [*_where(breakpoint), *_watch(breakpoint.watch)]
     said = said or ["any"]
@@ -142,24 +142,24 @@ def _named(name: str) -> str:
 
 
 def parse_breakpoint(text: str, id: str, program: str = "*") -> BreakpointRule:
-    """A breakpoint that a person wrote.
+    """Parse the text of a breakpoint.
 
     Args:
-        text: As `USAGE` says.
-        id: The id that it gets.
-        program: The agents that it is for, where the words name none.
+        text: The text, in the form of `USAGE`.
+        id: The id of the new breakpoint.
+        program: The program name of the agents that the breakpoint is for, if the text names none.
 
     Raises:
-        ProtocolError: `invalid_stop`: the words aren't understood. A condition is the Core's to judge.
+        ProtocolError: `invalid_stop`: the text is no breakpoint. The Core checks the condition.
     """
     return make_breakpoint(_Reader(text).breakpoint(id, program))
 
 
 def make_breakpoint(fields: dict[str, Any]) -> BreakpointRule:
-    """A breakpoint of these fields.
+    """Make a breakpoint of its fields.
 
     Raises:
-        ProtocolError: `invalid_stop`: one of them is out of its bounds.
+        ProtocolError: `invalid_stop`: a field is out of its bounds.
     """
     try:
         return msgspec.convert(

@@ -1,4 +1,4 @@
-"""Where a breakpoint would have hit in runs that are recorded."""
+"""Dry runs: where a breakpoint would have hit in recorded runs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _MAX_SHOWN_ROWS: Final = 10
 
 
 class DryRunResult(NamedTuple):
-    """One run of a dry run."""
+    """A recorded run, and where a breakpoint would have hit in it."""
 
     run: Run
     result: DryRunOutcome
 
     @property
     def hits(self) -> tuple[int, ...]:
-        """The numbers of the rows at which it would have hit, the first thousand of them."""
+        """The numbers of the rows at which the breakpoint would have hit; the first 1,000."""
         return self.result.hits
 
 
 class DryRunResults(list[DryRunResult]):
-    """The runs of a dry run, newest first; shown as a table."""
+    """The results of a dry run, the newest run first; shown as a table."""
 
     @property
     def total(self) -> int:
-        """How often it would have hit in all of them."""
+        """How often the breakpoint would have hit in all these runs."""
         return sum(outcome.result.total for outcome in self)
 
     def __repr__(self) -> str:
@@ -80,15 +80,15 @@ def _row(outcome: DryRunResult) -> tuple[str, ...]:
 
 
 def dry_run(breakpoint: Breakpoint | str, run: str | None = None) -> DryRunResults:
-    """Where a breakpoint would have hit, whether it is set or not.
+    """Find where a breakpoint would have hit in recorded runs, whether it is set or not.
 
     Args:
-        breakpoint: The breakpoint, or the words for it.
-        run: A run's id, its name, or its program's (of several the newest); the last runs of the
-            agents that the breakpoint is for where none is given.
+        breakpoint: The breakpoint, or its text.
+        run: A run's id, its name, or its program's name (of several runs the newest). None: the
+            last runs of the agents that the breakpoint is for.
 
     Raises:
-        ProtocolError: `invalid_stop`: the words or the condition aren't understood.
+        ProtocolError: `invalid_stop`: the text is no breakpoint, or its condition is invalid.
         CommandError: `unknown_run`; `watch_only`: the Core asks for its control token.
         ConnectionError: No Core can be reached.
     """

@@ -1,4 +1,4 @@
-"""An edit rule that a person sets from Python, and the list of those that are set."""
+"""`EditRule`, which is set from Python, and the list of the edit rules that are set."""
 
 from __future__ import annotations
 
@@ -31,24 +31,28 @@ _NOT_OF_RULES: Final = ("on_error", "condition", "watch", "hit_count", "reaction
 
 
 class EditRule:
-    """An edit that is made wherever it matches, while a run halts and while it continues.
+    """A rule that edits the data of every halt point that it matches, without a person.
 
-    Making one sets nothing: `dry_run` tells what it would have edited, `add_edit_rule` sets it.
+    The rule edits runs that halt and runs that continue. Creating an EditRule does not set it: its
+    `dry_run` shows what it would have edited; `add_edit_rule` sets it.
 
     Args:
         where: The halt points, in a breakpoint's words: `before tool search by reader once`.
-        path: A JSON Pointer to the value, as the row shows it: `/Argument/limit`; "" is all of it.
-        value: What is put in the value's place: any JSON value. Give this, or a pattern.
-        pattern: A regular expression; what it matches in the text at the path, or in all texts below it,
-            is replaced.
-        replacement: By what; a backslash and a number are a group of the pattern.
-        program: The agents that it is for, by the name of their program, where the words name none.
+        path: A JSON Pointer to the value, as the row shows it: `/Argument/limit`; "": the whole
+            data.
+        value: The new value: any JSON value. Give either a value or a pattern.
+        pattern: A regular expression. Its matches are replaced in the text at the path, or in all
+            texts below the path.
+        replacement: The text that replaces each match; a backslash and a number stand for a group
+            of the pattern.
+        program: The program name of the agents that the rule is for, if `where` names none.
 
     Attributes:
-        rule: The rule as the protocol has it.
+        rule: The rule as the protocol defines it.
 
     Raises:
-        ProtocolError: `invalid_edit_rule`, or `invalid_stop`: the words aren't understood.
+        ProtocolError: `invalid_edit_rule`: the path or the change is invalid; `invalid_stop`:
+            `where` is invalid.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class EditRule:
 
     @classmethod
     def from_rule(cls, rule: protocol.EditRuleDefinition) -> EditRule:
-        """An edit rule as the protocol has it."""
+        """Wrap an edit rule that the protocol delivered."""
         made = cls.__new__(cls)
         made.rule = rule
         return made
@@ -87,25 +91,25 @@ class EditRule:
         self._set(True)
 
     def disable(self) -> None:
-        """Keep the edit rule without effect. Errors as of `add_edit_rule`."""
+        """Disable the edit rule, but keep it in the list. Errors as of `add_edit_rule`."""
         self._set(False)
 
     def delete(self) -> None:
         """Delete the edit rule.
 
         Raises:
-            CommandError: `unknown_edit_rule`: it isn't set; `watch_only`: the Core asks for its control
-                token.
+            CommandError: `unknown_edit_rule`: the rule isn't set; `watch_only`: the Core asks for
+                its control token.
             ConnectionError: No Core can be reached.
         """
         send_request(protocol.DeleteEditRule(rule=self.rule.id), DebuggerConfig)
 
     def dry_run(self, run: str | None = None) -> EditRuleResults:
-        """What the rule would have edited, whether it is set or not.
+        """Find what the rule would have edited in recorded runs, whether it is set or not.
 
         Args:
-            run: A run's id, its name, or its program's (of several the newest); the last runs of the
-                agents that the rule is for where none is given.
+            run: A run's id, its name, or its program's name (of several runs the newest). None: the
+                last runs of the agents that the rule is for.
 
         Raises:
             ProtocolError: `invalid_edit_rule`.
@@ -118,20 +122,20 @@ class EditRule:
 
     @property
     def code(self) -> str:
-        """A Python function that makes the same edit, with a comment that says where to call it."""
+        """The source of a Python function that makes the same edit; a comment names its place."""
         from ..core.breakpoints import make_rule_code
 
         return make_rule_code(self.rule)
 
     def make_diff(self, file: str | os.PathLike[str]) -> str:
-        """A unified diff that makes the edit in the agent's own code.
+        """Make a unified diff that makes the edit in the agent's own code.
 
         Args:
-            file: The Python file that defines the tool, by the name that the rule has.
+            file: The Python file that defines the function of the tool that the rule names.
 
         Raises:
-            LookupError: The file defines no such function, or no argument of that name.
-            ValueError: The rule isn't for one tool's argument or result.
+            LookupError: The file defines no such function, or the function has no such argument.
+            ValueError: The rule isn't for the argument or the result of one tool.
             OSError: The file can't be read.
             SyntaxError: The file isn't Python.
         """
@@ -158,7 +162,7 @@ class EditRule:
 
 
 class EditRules(list[EditRule]):
-    """Edit rules, in the order in which they were made; shown as a table, numbered from 1."""
+    """A list of edit rules, oldest first; shown as a table that numbers them from 1."""
 
     def __repr__(self) -> str:
         return format_text_table(_HEAD, self._rows()) if self else "No edit rules are set."
@@ -181,23 +185,23 @@ class EditRules(list[EditRule]):
 
 
 class EditRuleResult(NamedTuple):
-    """One run of an edit rule's dry run."""
+    """A recorded run, and what an edit rule would have edited in it."""
 
     run: Run
     result: EditRuleOutcome
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The numbers of the rows that the rule would have edited, the first hundred of them."""
+        """The numbers of the rows that the rule would have edited; the first 100."""
         return tuple(edit.seq for edit in self.result.edits)
 
 
 class EditRuleResults(list[EditRuleResult]):
-    """The runs of an edit rule's dry run, newest first; shown as a table."""
+    """The results of an edit rule's dry run, the newest run first; shown as a table."""
 
     @property
     def total(self) -> int:
-        """How many rows the rule would have edited in all of them."""
+        """How many rows the rule would have edited in all these runs."""
         return sum(each.result.total for each in self)
 
     def __repr__(self) -> str:
@@ -211,7 +215,7 @@ class EditRuleResults(list[EditRuleResult]):
 
 
 def list_edit_rules() -> EditRules:
-    """All edit rules that are set, in the order in which they were made.
+    """Return all edit rules that are set, oldest first.
 
     Raises:
         ConnectionError: No Core can be reached.
@@ -221,14 +225,15 @@ def list_edit_rules() -> EditRules:
 
 
 def add_edit_rule(rule: EditRule) -> EditRule:
-    """Set an edit rule: agents that run have it at once, others from their start on.
+    """Set an edit rule for the running agents, and for others from their start on.
 
     Args:
         rule: The rule.
 
     Raises:
-        ProtocolError: `invalid_edit_rule`: its path or its change isn't understood.
-        CommandError: It can't be stored now; `watch_only`: the Core asks for its control token.
+        ProtocolError: `invalid_edit_rule`: the rule's path or its change is invalid.
+        CommandError: The rule can't be stored now; `watch_only`: the Core asks for its control
+            token.
         ConnectionError: No Core can be reached.
     """
     send_request(protocol.SetEditRule(rule=rule.rule), DebuggerConfig)

@@ -1,4 +1,7 @@
-"""What models cost. None is shipped: prices change, and differ by contract; who pays knows them."""
+"""The prices of models, from which costs are estimated.
+
+The package has no prices of its own: prices change, and differ by contract.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _HEAD = ("model", "input", "output")
 
 
 class PriceList(list[Price]):
-    """Prices in US dollars for a million tokens; the first whose pattern fits a model is its price."""
+    """Prices of models in US dollars per million tokens; the first pattern that fits counts."""
 
     def __repr__(self) -> str:
         return format_text_table(_HEAD, self._rows()) if self else "No prices are set."
@@ -28,7 +31,7 @@ class PriceList(list[Price]):
 
 
 def list_prices() -> PriceList:
-    """All prices that are set, in the order in which they are looked through.
+    """Return all prices that are set, in the order in which a model is looked up.
 
     Raises:
         ConnectionError: No Core can be reached.
@@ -39,21 +42,23 @@ def list_prices() -> PriceList:
 def set_price(
     model: str, input: float, output: float, context_window: int | None = None
 ) -> PriceList:
-    """Say what a model costs: what its provider doesn't tell of a query is estimated by it.
+    """Set a model's price, by which costs are estimated that the provider doesn't report.
 
     Args:
-        model: The model, or a pattern: `gpt-*`. Whole names come before patterns, longer patterns
-            before shorter ones.
-        input: US dollars for a million tokens that are sent to it.
-        output: US dollars for a million tokens of its answers.
-        context_window: Tokens that a prompt and its answer may have together; None: not known.
+        model: The model's name, or a pattern: `gpt-*`. Full names are looked up before patterns,
+            longer patterns before shorter ones.
+        input: US dollars per million tokens of the prompts.
+        output: US dollars per million tokens of the answers.
+        context_window: The most tokens that a prompt and its answer may have together; None: not
+            known.
 
     Returns:
-        All prices.
+        All prices that are set now.
 
     Raises:
-        ProtocolError: A price is negative, say.
-        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
+        ProtocolError: A value is invalid, as a negative price.
+        CommandError: The price can't be stored now; `watch_only`: the Core asks for its control
+            token.
         ConnectionError: No Core can be reached.
     """
     kept = [price for price in list_prices() if price.model != model]
@@ -62,16 +67,17 @@ def set_price(
 
 
 def delete_price(model: str) -> PriceList:
-    """Forget a price; nothing happens where there is none.
+    """Delete a model's price. Does nothing if the model has none.
 
     Args:
-        model: The model or pattern as it was set.
+        model: The name or the pattern, as it was set.
 
     Returns:
-        All that are left.
+        All prices that are still set.
 
     Raises:
-        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
+        CommandError: The change can't be stored now; `watch_only`: the Core asks for its control
+            token.
         ConnectionError: No Core can be reached.
     """
     return _set(price for price in list_prices() if price.model != model)

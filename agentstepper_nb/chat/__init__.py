@@ -1,13 +1,14 @@
-"""The chat interpreter: sessions in which people and agents talk, each turn of which is debuggable.
+"""Chat sessions in which people and agents talk; the debugger records and steps each turn.
 
-Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`, `line_file`.
+Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`,
+`line_file`.
 Begin reading in `session`: one session and its turns; `connector` has the interface of agents,
-`backend` that of what shows a chat.
+`backend` the interface of chat displays.
 
-A chat in a notebook or a program is `agentstepper_nb.Chat`. The names below are imported when they
-are first asked for: `InterpreterABC`, `Turn` and `Handoff` for agents, `Backend` and `UserInput`
-for what shows a chat, `ChatClient` and `AsyncChatClient` for clients from outside, and
-`Interpreter` for a program with an event loop of its own.
+A chat in a notebook or a program is `agentstepper_nb.Chat`. The names below are imported on first
+use: `InterpreterABC`, `Turn` and `Handoff` for agents, `Backend` and `UserInput` for chat displays,
+`ChatClient` and `AsyncChatClient` for clients in other processes, and `Interpreter` for a program
+with an event loop of its own.
 """
 
 from __future__ import annotations

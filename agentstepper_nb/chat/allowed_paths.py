@@ -1,8 +1,8 @@
-"""The files that a chat may show: those below its allowed paths, and of pictures those that are some.
+"""`AllowedPaths`: the files that a chat may show, below its allowed folders.
 
-What an agent names is a word of somebody else's. A path is resolved, has to end below an allowed folder,
-and is then walked from there by descriptors, through no link: one that is put there meanwhile is refused
-like one that leads out.
+Paths come from agents and aren't trusted. A path is resolved and must end below an allowed folder.
+Then it is walked from that folder by descriptors, without following a link: a link that is made
+meanwhile is refused like a path that leads outside.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class _Place(NamedTuple):
 
 
 class AllowedPaths:
-    """Folders whose files may be shown. Safe from any thread.
+    """The folders whose files a chat may show. Safe from any thread.
 
     Args:
-        roots: The folders; none: nothing is shown. Relative paths are below the first.
+        roots: The folders; none: no file is shown. Relative paths are below the first folder.
 
     Attributes:
-        roots: The same, with all links resolved.
+        roots: The folders, with all links resolved.
     """
 
     def __init__(self, roots: Iterable[str | Path] = ()) -> None:
@@ -48,14 +48,14 @@ class AllowedPaths:
         self.roots: tuple[Path, ...] = tuple(dict.fromkeys(found))
 
     def read_image(self, path: str | Path) -> ChatImage:
-        """A picture.
+        """Read the bytes of an image file.
 
         Args:
-            path: Where an agent says it is.
+            path: The path that an agent named.
 
         Raises:
-            CommandError: `not_allowed`: it isn't below the allowed paths, is no PNG, JPEG, GIF or WebP
-                by its bytes, or is too large.
+            CommandError: `not_allowed`: the file isn't below the allowed folders, its bytes are no
+                PNG, JPEG, GIF or WebP, or it is too large.
         """
         data = self._read(path, MAX_IMAGE_BYTES)
         media_type = detect_image_type(data)
@@ -64,15 +64,15 @@ class AllowedPaths:
         return ChatImage(media_type=media_type, data=data)
 
     def read_text(self, path: str | Path, max_bytes: int = MAX_TEXT_BYTES) -> ChatSourceText:
-        """The text of a file.
+        """Read a text file.
 
         Args:
-            path: Where an agent says it is.
-            max_bytes: How many bytes it may have.
+            path: The path that an agent named.
+            max_bytes: The most bytes that the file may have.
 
         Raises:
-            CommandError: `not_allowed`: it isn't below the allowed paths, is no UTF-8 text, or is too
-                large.
+            CommandError: `not_allowed`: the file isn't below the allowed folders, is no UTF-8 text,
+                or is too large.
         """
         data = self._read(path, max_bytes)
         if b"\0" in data:
@@ -149,10 +149,10 @@ def _refused(path: str | Path, why: str) -> CommandError:
 
 
 async def read_message_image(message: Message, allowed: AllowedPaths) -> ChatImage:
-    """The bytes of an IMAGE.
+    """Read the bytes of an IMAGE message.
 
     Raises:
-        CommandError: `not_allowed`: it is no picture, or its file may not be shown.
+        CommandError: `not_allowed`: the message is no image, or its file may not be shown.
     """
     if message.type == MessageType.IMAGE and message.data is not None:
         media_type = detect_image_type(message.data)
@@ -165,10 +165,10 @@ async def read_message_image(message: Message, allowed: AllowedPaths) -> ChatIma
 
 
 async def read_message_source(message: Message, allowed: AllowedPaths) -> ChatSourceText:
-    """The text of the file that a CODE names.
+    """Read the text of the file that a CODE message names.
 
     Raises:
-        CommandError: `not_allowed`: it names none, or one that may not be shown.
+        CommandError: `not_allowed`: the message names no file, or a file that may not be shown.
     """
     if message.type == MessageType.CODE and message.path is not None:
         return await run_in_thread(partial(allowed.read_text, message.path))

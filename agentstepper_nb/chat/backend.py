@@ -1,4 +1,4 @@
-"""Who is told what happens in a session: backends, which show a chat to a person, and functions."""
+"""Backends, which show a chat session to a person, and listeners of a session's events."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Event = TypeVar("Event")
 
 
 class UserInput(Struct, frozen=True, kw_only=True):
-    """What a person says: a message, or the choice that a confirmation waits for.
+    """The input of a person: a message, or the choice of a pending confirmation.
 
     Raises:
-        ProtocolError: `invalid_message`: a message of nothing.
+        ProtocolError: `invalid_message`: the message is empty.
     """
 
     content: str
@@ -29,7 +29,7 @@ class UserInput(Struct, frozen=True, kw_only=True):
     confirmation_id: str | None = None  # the id of the CONFIRMATION whose choice it is
 
     def __post_init__(self) -> None:
-        """Refuse what no agent could answer."""
+        """Refuse input that no agent could answer."""
         said: object = self.content  # of whatever type it came
         if self.confirmation_id is None and isinstance(said, str) and not said.strip():
             text = "The message is empty: write a text."
@@ -37,66 +37,69 @@ class UserInput(Struct, frozen=True, kw_only=True):
 
 
 class Backend(ABC, Generic[NativeMessage]):
-    """Shows one session. It is told each change as it happens, in order: it never asks for the state,
-    and has none of its own that counts.
+    """The interface of a program part that shows one chat session to a person.
 
-    `receive` is called on the interpreter's event loop, which it mustn't block; a backend whose screen
-    lives elsewhere hands the event on. What a person does, the backend gives to the interpreter
-    (`Interpreter.process_message`, `choose`, `stop`), or to a `Chat`, from any thread.
+    The session sends every change to the backend, in order. The backend never queries the state,
+    and its own state never decides.
 
-    `NativeMessage` is the type that the backend shows a message as: a string, a widget, a dict.
+    `receive` is called on the interpreter's event loop, which it must not block; a backend whose
+    screen is elsewhere passes the event on. The backend passes the person's actions to the
+    interpreter (`Interpreter.process_message`, `choose`, `stop`), or to a `Chat`, from any thread.
+
+    `NativeMessage` is the type in which the backend shows a message: a string, a widget, a dict.
     """
 
     @abstractmethod
     def receive(self, event: ChatEvent) -> None:
-        """Something happened: show it. What it raises is logged, and the session goes on.
+        """Show an event. Exceptions are logged, and the session goes on.
 
         Args:
-            event: The first one is a `ChatSessionSnapshot`.
+            event: The event; the first one is a `ChatSessionSnapshot`.
         """
 
     @abstractmethod
     def render(self, message: Message) -> None:
-        """Show a message, in the place of what was shown of it before.
+        """Show a message, in place of an earlier state of the same message.
 
         Args:
-            message: As it is so far.
+            message: The message in its present state.
         """
 
     @abstractmethod
     def convert_in(self, native: NativeMessage) -> UserInput:
-        """What a person typed, clicked or sent, in the chat's words.
+        """Convert the person's native input to a `UserInput`.
 
         Args:
-            native: As the backend has it.
+            native: The input, in the backend's own type.
 
         Raises:
-            ProtocolError: It can't be understood; the text says why.
+            ProtocolError: The input can't be converted; the message says why.
         """
 
     @abstractmethod
     def convert_out(self, message: Message) -> NativeMessage:
-        """A message as this backend shows it. Everything in it is untrusted.
+        """Convert a message to the type that this backend shows. All its content is untrusted.
 
         Args:
-            message: As it is so far; a type that the backend doesn't know was made one that it does by
-                `chat.message_types.to_displayed_message`.
+            message: The message in its present state. A type that the backend doesn't know has been
+                converted to a known one by `chat.message_types.to_displayed_message`.
         """
 
     def on_closed(self) -> None:
-        """The session is closed: nothing more is told."""
+        """The session was closed: no more events follow."""
 
 
 Listener = Callable[[ChatEvent], None]
 
 
 class EventListeners(Generic[Event]):
-    """Who is told something: functions, and backends. What one raises is logged once, goes no further.
+    """Listeners of a session: functions and backends. A listener's exception is logged once.
 
-    A listener may itself do what is told of: that is told to all once they have heard of what it heard.
+    A listener may itself cause an event: that event is sent to all listeners after they received
+    the present one.
 
     Args:
-        log: The interpreter's.
+        log: The interpreter's log.
     """
 
     def __init__(self, log: logging.Logger) -> None:
@@ -111,14 +114,14 @@ class EventListeners(Generic[Event]):
     def attach(
         self, listener: Callable[[Event], None] | Backend[object], snapshot: Event
     ) -> Callable[[], None]:
-        """Tell somebody: first of all how it is, at once.
+        """Attach a listener, and send it a snapshot at once.
 
         Args:
             listener: A function, or a backend.
-            snapshot: How it is.
+            snapshot: The session's present state.
 
         Returns:
-            What ends the telling. Idempotent.
+            A function that detaches the listener. Idempotent.
         """
         attached = _Attached(listener)
         self._attached.append(attached)
@@ -132,7 +135,7 @@ class EventListeners(Generic[Event]):
         return detach
 
     def notify(self, event: Event) -> None:
-        """Something happened."""
+        """Send an event to all listeners."""
         self._waiting.append((event, tuple(self._attached)))
         if self._is_notifying:
             return
@@ -146,7 +149,7 @@ class EventListeners(Generic[Event]):
             self._is_notifying = False
 
     def close(self) -> None:
-        """Nothing more is told."""
+        """Send no more events."""
         attached, self._attached = self._attached, []
         for each in attached:
             each.is_detached = True

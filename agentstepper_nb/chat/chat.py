@@ -1,4 +1,4 @@
-"""A chat for notebooks and programs: conversations with agents, without an event loop of one's own."""
+"""`Chat`: conversations with agents for notebooks and programs without an event loop."""
 
 from __future__ import annotations
 
@@ -40,35 +40,38 @@ Agent = InterpreterABC | Callable[..., Any] | str
 
 
 class Chat:
-    """Conversations with agents, from any thread, also while an event loop runs there, as in a notebook.
+    """A chat with agents, which any thread may use, also where an event loop runs.
 
     ::
 
         chat = Chat(lambda message: f"You said: {message}")
         chat.send("Hello!")
 
-    It lives on a thread of its own, which ends with `close`, with the last reference to it, or with the
-    process. `ChatWidget(chat)` shows what is said, as it happens. Each turn is in the debugger that is
-    found.
+    The chat has a thread of its own, which ends with `close`, with the last reference to the chat,
+    or with the process. `ChatWidget(chat)` shows the messages as they come. If a debugger is found,
+    the debugger records each turn.
 
     Args:
-        agents: Who answers: functions, connectors, or names of installed ones, as `"coding"`. Of these
-            the environment says which model is meant: `AGENTSTEPPER_MODEL`, `AGENTSTEPPER_PROVIDER`.
-        default_agent: The name of the one that messages are for which name none; None: the first.
-        title: Of the conversation; else what is said first becomes it.
-        workspace: The folder that is worked in, whose pictures and files may be shown.
-        allowed_paths: Further folders whose pictures and files may be shown.
-        auto_chat: Whether it goes on by itself after an answer.
-        auto_chat_max: How many turns it may go on until somebody says something.
-        window: How many messages an agent is given beside the one it answers.
+        agents: The agents that answer: functions, connectors, or names of installed connectors, as
+            `"coding"`. For a named connector, the environment variables `AGENTSTEPPER_MODEL` and
+            `AGENTSTEPPER_PROVIDER` choose the model.
+        default_agent: The name of the agent that gets messages which name no agent; None: the first
+            agent.
+        title: The conversation's title; "": the first message becomes the title.
+        workspace: The agents' working folder. Its images and files may be shown.
+        allowed_paths: Further folders whose images and files may be shown.
+        auto_chat: Whether the agent goes on by itself after an answer.
+        auto_chat_max: The most turns that the agent goes on by itself until somebody sends a
+            message.
+        window: How many earlier messages an agent gets beside the one that it answers.
         debugger: Whether to look for a debugger.
-        step: Whether to begin stepping there.
-        data_dir: The folder that keeps conversations; None: that of this installation.
+        step: Whether the run in the debugger begins by stepping.
+        data_dir: The folder that stores conversations; None: this installation's data folder.
         store: Whether conversations are stored on disk.
 
     Raises:
-        CommandError: One of the agents is none; or there is none of the name `default_agent`.
-        ProtocolError: Two agents have one name, or an unknown role.
+        CommandError: One of `agents` is no agent, or no agent has the name `default_agent`.
+        ProtocolError: Two agents have the same name, or an agent has an unknown role.
     """
 
     _thread_limits = DEFAULT_CHAT_THREAD_LIMITS
@@ -120,19 +123,21 @@ class Chat:
     # ---- the conversation ---------------------------------------------------------------------------
 
     def send(self, text: str, *, agent: str | None = None, wait: bool = True) -> list[Message]:
-        """Say something, and wait until it is a person's turn again: nobody answers any more, or a
-        confirmation waits. An interrupt stops the turn.
+        """Send a message, and wait until the person may answer.
+
+        The wait ends when no agent answers any more, or when a confirmation is pending. An
+        interrupt stops the turn.
 
         Args:
-            text: What to say.
-            agent: The name of whom it is for; None: the default agent.
-            wait: Whether to wait; else it is answered while the program goes on.
+            text: The message.
+            agent: The name of the agent that the message is for; None: the default agent.
+            wait: Whether to wait. Otherwise the agent answers while the program goes on.
 
         Returns:
-            What was said in answer; nothing without waiting.
+            The messages of the answer; an empty list without waiting.
 
         Raises:
-            CommandError: `session_busy`: somebody is answering; `unknown_agent`.
+            CommandError: `session_busy`: an agent is answering; `unknown_agent`.
         """
         session, given = self.session_id, UserInput(content=text, agent_name=agent)
         return self._wait_for(session, lambda: self._interpreter.post(session, given), wait)
@@ -140,18 +145,18 @@ class Chat:
     def choose(
         self, choice: str, message: str | None = None, *, wait: bool = True
     ) -> list[Message]:
-        """Answer the confirmation that waits, and wait as `send` does.
+        """Answer the pending confirmation, and wait as `send` does.
 
         Args:
-            choice: One of its choices.
-            message: The id of the confirmation that is meant; None: the one that waits.
+            choice: One of the confirmation's choices.
+            message: The id of the confirmation; None: the pending one.
             wait: Whether to wait.
 
         Returns:
-            What was said from then on.
+            The messages that followed.
 
         Raises:
-            CommandError: `not_waiting`: no such confirmation waits, or it has no such choice.
+            CommandError: `not_waiting`: no such confirmation is pending, or it has no such choice.
         """
         info = self.info
         session, id = info.id, message or info.waiting
@@ -160,10 +165,10 @@ class Chat:
         return self._wait_for(session, lambda: self._interpreter.choose(session, id, choice), wait)
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the turn that is under way: what was said stays. Nothing where there is none.
+        """Stop the turn in progress; its messages stay. Does nothing if no turn is in progress.
 
         Args:
-            wait: Whether to wait until the agent has let go.
+            wait: Whether to wait until the agent has stopped.
         """
         stop = partial(self._interpreter.stop, self.session_id)
         if wait:
@@ -173,7 +178,7 @@ class Chat:
 
     @property
     def auto_chat(self) -> bool:
-        """Whether it goes on by itself after an answer. May be set."""
+        """Whether the agent goes on by itself after an answer. May be set."""
         return self.info.auto_chat
 
     @auto_chat.setter
@@ -182,7 +187,7 @@ class Chat:
 
     @property
     def auto_chat_max(self) -> int:
-        """How many turns it may go on until somebody says something. May be set."""
+        """The most turns that the agent goes on by itself until somebody writes. May be set."""
         return self.info.auto_chat_max
 
     @auto_chat_max.setter
@@ -198,17 +203,17 @@ class Chat:
 
     @property
     def info(self) -> ChatSessionInfo:
-        """All there is to know of the conversation, but for its messages."""
+        """The conversation's data, without the messages."""
         return self._mirror.info
 
     @property
     def state(self) -> State:
-        """Whether it answers."""
+        """The conversation's state: whether an agent answers."""
         return self.info.state
 
     @property
     def is_awaiting_user(self) -> bool:
-        """Whether it is a person's turn: nobody answers or goes on, or a confirmation waits."""
+        """Whether the person may answer: no agent is active, or a confirmation is pending."""
         return self._thread.call(lambda: is_awaiting_user(self._interpreter, self.session_id))
 
     @property
@@ -218,15 +223,15 @@ class Chat:
 
     @property
     def pending_confirmation(self) -> Message | None:
-        """The confirmation that waits for a choice."""
+        """The confirmation that waits for a choice; None if there is none."""
         id = self.info.waiting
         return next((message for message in self.messages if message.id == id), None)
 
     def watch(self) -> Iterator[ChatEvent]:
-        """What happens in this conversation, as it happens; a `ChatSessionSnapshot` first.
+        """Iterate over the conversation's changes as they happen: first a `ChatSessionSnapshot`.
 
-        Closing the iterator ends the watch. A slow reader gets a new snapshot in place of what was
-        missed.
+        Closing the iterator ends the watch. A reader that is too slow gets a new snapshot in place
+        of the changes that it missed.
         """
         session = self.session_id
         attach = partial(self._interpreter.attach, session)
@@ -241,22 +246,22 @@ class Chat:
     # ---- conversations ------------------------------------------------------------------------------
 
     def new_session(self, title: str = "") -> str:
-        """Begin another conversation, which is this chat's from now on. The one before goes on.
+        """Begin another conversation, and switch this chat to it. The previous one goes on.
 
         Args:
-            title: Its title; else what is said first becomes it.
+            title: The title; "": the first message becomes the title.
 
         Returns:
-            Its id.
+            The new conversation's id.
         """
         self._turn_to(self._thread.call(lambda: self._begin(title)))
         return self.session_id
 
     def open(self, session_id: str) -> ChatSessionInfo:
-        """Go on with a conversation: it is this chat's from now on.
+        """Switch this chat to another conversation, and resume that one.
 
         Args:
-            session_id: Its id, as `sessions` tells it.
+            session_id: The conversation's id, as `sessions` lists it.
 
         Raises:
             CommandError: `unknown_session`.
@@ -266,30 +271,31 @@ class Chat:
         return self.info
 
     def sessions(self) -> list[ChatSessionInfo]:
-        """All conversations with these agents, those that are kept as well, the newest first."""
+        """List all conversations with these agents, including the stored ones, newest first."""
         return self._thread.call(self._interpreter.sessions)
 
     # ---- for views ----------------------------------------------------------------------------------
 
     def attach(self, backend: Backend[Any] | Listener) -> Callable[[], None]:
-        """Let a backend show this conversation; see `Backend.receive`.
+        """Show this conversation in a backend; see `Backend.receive`.
 
         Args:
-            backend: A backend, or a function that is given each event on the chat's event loop.
+            backend: A backend, or a function that is called with each event on the chat's event
+                loop.
 
         Returns:
-            What ends that.
+            A function that detaches the backend.
         """
         detach = self._thread.call(lambda: self._interpreter.attach(self.session_id, backend))
         return lambda: self._thread.call(detach)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that it lives on."""
+        """The chat's event loop."""
         return self._thread.loop
 
     def make_service(self, right: ChatRight = ChatRight.TALK) -> ChatService:
-        """What serves its conversations to a view, on its event loop.
+        """Make the service by which a view reaches the conversations, on the chat's event loop.
 
         Args:
             right: What the view may do.
@@ -300,11 +306,14 @@ class Chat:
 
     @property
     def address(self) -> str:
-        """Where programs reach this chat that have a token: it is opened by asking for this.
+        """The address at which programs with a token reach this chat.
+
+        The first read of the address makes the chat reachable.
 
         Raises:
-            DiscoveryError: No debugger runs here whose port they could come to, or there are several.
-            ConnectionLostError: It can't be reached, or doesn't take this chat.
+            DiscoveryError: No debugger was found whose port the programs could use, or several
+                were.
+            ConnectionLostError: The debugger can't be reached, or refuses this chat.
         """
         return self._thread.wait(self._thread.remote_access().open)
 
@@ -315,27 +324,28 @@ class Chat:
         session: str | None = None,
         agent_name: str | None = None,
     ) -> str:
-        """Make a token that lets a program into one conversation, at `address`.
+        """Make a token that grants a program access to one conversation, at `address`.
 
         Args:
-            scope: What it may do: `watch`, `talk`, `answer` as an agent, or several of these.
-            expires_in_s: Seconds for which it is good.
-            session: The conversation's id; None: the one of now.
-            agent_name: As whom it answers; for the scope `answer`.
+            scope: What the program may do: `watch`, `talk`, `answer` as an agent, or several of
+                these.
+            expires_in_s: Seconds for which the token is valid.
+            session: The conversation's id; None: the chat's present conversation.
+            agent_name: The name of the agent that the program answers as; for the scope `answer`.
 
         Raises:
             CommandError: `unknown_session`.
-            ProtocolError: There is no such scope, or it needs an agent's name.
+            ProtocolError: The scope doesn't exist, or needs an agent's name.
         """
         id = session or self.session_id
         self._thread.call(lambda: self._interpreter.info(id))
         return self._thread.remote_access().tokens.issue(id, scope, expires_in_s, agent_name)
 
     def revoke(self, token: str | None = None) -> None:
-        """Make a token worthless before its end.
+        """Revoke a token before it expires.
 
         Args:
-            token: The token, or its id; None: all of this conversation.
+            token: The token, or its id; None: all tokens of this conversation.
         """
         tokens = self._thread.remote_access().tokens
         if token is None:
@@ -344,17 +354,20 @@ class Chat:
             tokens.revoke(token)
 
     def rotate_keys(self, *, drop_old: bool = False) -> None:
-        """Sign tokens by a new key from now on.
+        """Replace the key that signs tokens.
 
         Args:
-            drop_old: Whether those that were signed before are worthless at once.
+            drop_old: Whether tokens that the previous keys signed become invalid at once.
         """
         self._thread.remote_access().tokens.rotate(drop_old=drop_old)
 
     # ---- its end ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End it, and what is under way. Idempotent. Conversations that are kept can be opened again."""
+        """Close the chat, and stop a turn in progress. Idempotent.
+
+        Stored conversations can be opened again.
+        """
         self._end()
 
     def __enter__(self) -> Self:

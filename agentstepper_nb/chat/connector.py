@@ -50,35 +50,35 @@ AnswerItems = AsyncIterable[Item] | Iterable[Item]
 
 
 class ConfirmCallback(Protocol):
-    """Asks the person."""
+    """Asks the person a question during an answer."""
 
     async def __call__(
         self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
     ) -> str:
-        """Say a CONFIRMATION, and wait for the choice. Cancelling it withdraws it.
+        """Post a CONFIRMATION, and wait for the choice. Cancelling withdraws the CONFIRMATION.
 
         Args:
-            text: What is asked.
-            choices: What may be chosen, two at least or one to acknowledge.
-            details: JSON values to be shown with it.
+            text: The question.
+            choices: The choices: at least two, or one to acknowledge.
+            details: JSON values to show with the question.
         """
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What an agent is given beside the message.
+    """The input of an agent beside the message that it answers.
 
     Args:
-        session_id: The chat session.
-        window: The messages before it that the session's memory gives, oldest first.
-        confirm: Asks the person, in the middle of the answer.
-        dbg: The session's run in the debugger, within this turn's event; None where there is none.
-        workspace: The folder the session works in, if it has one.
-        data_dir: The folder of this installation's runs, where connectors may keep what is theirs.
-        log: The interpreter's.
-        agents: The session's agents, whom a SUPERVISOR or CREW may hand on to.
-        is_continuation: Whether AutoChat says the message, as the agent's `continuation_prompt` has
-            it: no person said or edited it.
+        session_id: The chat session's id.
+        window: The earlier messages that the session's memory gives, oldest first.
+        confirm: Asks the person a question during the answer.
+        dbg: The session's run in the debugger, inside of this turn's event; None: no debugger.
+        workspace: The session's working folder, if it has one.
+        data_dir: This installation's data folder, where connectors may store their own data.
+        log: The interpreter's log.
+        agents: The session's agents, to which a SUPERVISOR or CREW may hand off.
+        is_continuation: Whether AutoChat sent the message, with the agent's `continuation_prompt`
+            as its text: no person wrote or edited it.
     """
 
     session_id: str
@@ -93,7 +93,7 @@ class Turn:
 
 
 class InterpreterABC(ABC):
-    """Connects an agent to the interpreter. Used on one event loop; sessions may be answered at once.
+    """The interface by which an agent answers in chat sessions. Used on one event loop.
 
     ::
 
@@ -104,12 +104,15 @@ class InterpreterABC(ABC):
             async def chat(self, message, turn):
                 yield f"You said: {message.content}"
 
+    Several sessions may be answered at once.
+
     Attributes:
-        name: What it is called in its sessions.
-        role: A word of `chat.roles`.
-        agent_type: How it calls tools.
-        description: A line for people, and for agents that hand on.
-        continuation_prompt: What AutoChat says to it; None: there is nothing to continue.
+        name: The agent's name in its sessions.
+        role: One of the roles of `chat.roles`.
+        agent_type: How the agent calls tools.
+        description: One line for people, and for agents that hand off.
+        continuation_prompt: The message that AutoChat sends to the agent; None: AutoChat does not
+            continue this agent.
     """
 
     name: str
@@ -122,40 +125,40 @@ class InterpreterABC(ABC):
 
     @abstractmethod
     def chat(self, message: Message, turn: Turn) -> AnswerItems:
-        """Answer a message. Closing or cancelling what it returns ends the answer.
+        """Answer a message. Closing or cancelling the returned iterator ends the answer.
 
-        Raising ends the turn with an error: `AgentStepperError`s are shown as they are, other exceptions
-        by their type and text.
+        An exception ends the turn with an error: an `AgentStepperError` is shown by its message,
+        any other exception by its type and message.
 
         Args:
-            message: What to answer, with a person's edit in force.
-            turn: What there is beside it.
+            message: The message to answer, with a person's edit if there is one.
+            turn: The session's context of the answer.
         """
 
     def run_id(self, session_id: str) -> str | None:
-        """A run of its own in the debugger, beside the session's; None where it has none.
+        """The id of the agent's own run in the debugger, beside the session's; None: it has none.
 
         Args:
-            session_id: The chat session.
+            session_id: The chat session's id.
         """
         return None
 
     def notice(self, session_id: str) -> str:
-        """What a person must know of it all along, as "No sandbox: approvals …"; "" is nothing.
+        """A warning about this agent for the whole session, as "No sandbox: approvals …"; "": none.
 
-        The view warns with what stands before the first colon, and explains with all of it.
+        The view shows the words before the first colon, and the whole text as the explanation.
 
         Args:
-            session_id: The chat session.
+            session_id: The chat session's id.
         """
         return ""
 
     async def on_session_closed(self, session_id: str) -> None:  # noqa: B027 - most keep nothing
-        """A session was closed: let go of what is kept for it.
+        """A session was closed: release the data that is held for it.
 
         Args:
-            session_id: The chat session.
+            session_id: The chat session's id.
         """
 
     async def close(self) -> None:  # noqa: B027
-        """The interpreter ends."""
+        """Release all resources: the interpreter ends."""

@@ -1,4 +1,4 @@
-"""The interpreter: sessions, whose messages go to agents, turn by turn."""
+"""The interpreter: holds chat sessions and passes their messages to agents, turn by turn."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
 class Interpreter(ChatSessions):
-    """Routes messages between people and agents. All of it is used on one event loop.
+    """Routes messages between people and agents. All methods are used on one event loop.
 
-    Errors are `CommandError`s; of every method that takes a session: `unknown_session`.
+    Errors are `CommandError`s. Every method that takes a session may raise `unknown_session`.
 
     Args:
-        agents: Those that each session begins with.
-        default_agent: Whom messages are for that name nobody; None: the first.
-        data_dir: The folder of this installation's runs: transcripts are in `chats/` there.
-        workspace: The folder that agents work in, if there is one.
+        agents: The agents that each session begins with.
+        default_agent: The agent that gets messages which name no agent; None: the first agent.
+        data_dir: This installation's data folder; transcripts are in its `chats/`.
+        workspace: The agents' working folder, if there is one.
         allowed: The files that may be shown.
-        auto_chat: Whether new sessions go on by themselves.
-        auto_chat_max: How often, until somebody says something.
-        window: How many messages agents are given before the one they answer.
-        debugger: Whether turns are shown in the debugger.
-        step: Whether runs begin stepping there.
-        store: Whether transcripts are stored on disk; else they end with the process.
-        clock: Gives POSIX seconds.
-        new_id: Gives the ids of messages.
-        log: Where it says what goes wrong.
-        limits: How much waits in memory, and how long a session waits.
+        auto_chat: Whether agents in new sessions go on by themselves.
+        auto_chat_max: How often an agent goes on by itself until somebody sends a message.
+        window: How many earlier messages an agent gets beside the one that it answers.
+        debugger: Whether the debugger records turns.
+        step: Whether runs in the debugger begin by stepping.
+        store: Whether transcripts are stored on disk; otherwise they are lost with the process.
+        clock: Returns the time in POSIX seconds.
+        new_id: Returns a new message id.
+        log: The log for failures.
+        limits: How much is queued in memory, and how long a session waits.
 
     Raises:
-        ProtocolError: An agent has no name, one that another has, or an unknown role.
-        ValueError: No memory has such a window.
-        CommandError: `unknown_agent`: the default agent is none of them.
+        ProtocolError: An agent has no name, the name of another agent, or an unknown role.
+        ValueError: `window` is out of range.
+        CommandError: `unknown_agent`: no agent has the name `default_agent`.
     """
 
     def __init__(
@@ -120,7 +120,9 @@ class Interpreter(ChatSessions):
         auto_chat_max: int | None = None,
         default_agent: str | None = None,
     ) -> ChatSessionInfo:
-        """Set what a person may set; None leaves it. Where AutoChat may go on now, it does.
+        """Change the settings that a person may change; None leaves a setting as it is.
+
+        If AutoChat may go on now, it does.
 
         Raises:
             CommandError: `unknown_agent`.
@@ -145,43 +147,43 @@ class Interpreter(ChatSessions):
     # ---- talking ------------------------------------------------------------------------------------
 
     def change_state_running(self, session: SessionId | None = None) -> None:
-        """Claim a session for the turn that its next message begins: nobody else begins one meanwhile.
+        """Claim a session for the turn of its next message, so that no other turn begins meanwhile.
 
-        `process_message` does so by itself. A claim that isn't used is given up by `stop`.
+        `process_message` claims the session itself. `stop` releases a claim that isn't used.
 
         Args:
             session: The session; None: the newest.
 
         Raises:
-            CommandError: `session_busy`: a turn is under way, or it is claimed.
+            CommandError: `session_busy`: a turn is in progress, or the session is claimed.
         """
         self.find(session).begin_turn(is_reservation=True)
 
     def process_message(
         self, session: SessionId, message: str | UserInput | Message
     ) -> StreamWrapper[Message]:
-        """Say something as a user; or choose, where it is what a confirmation waits for.
+        """Send a user's message, or the choice that a pending confirmation waits for.
 
-        The session is claimed at once, and the agent begins by itself. Who reads the stream has what
-        the turn says, as it says it; who closes it ends the turn.
+        The session is claimed at once, and the agent begins without further calls. The returned
+        stream has the messages of the turn as they come; closing it ends the turn.
 
         Args:
             session: The session.
-            message: A text, with or without whom it is for; or a message of any type.
+            message: A text, with or without the agent's name; or a message of any type.
 
         Raises:
-            CommandError: `session_busy`: a turn is under way; `unknown_agent`; `not_waiting`: the choice
-                is none, or comes too late.
-            ProtocolError: `invalid_message`: it is no message.
+            CommandError: `session_busy`: a turn is in progress; `unknown_agent`; `not_waiting`: the
+                choice isn't offered, or no confirmation is pending.
+            ProtocolError: `invalid_message`: the argument is no message.
         """
         self.post(session, message)
         return self._stream(self.find(session).turn)
 
     def post(self, session: SessionId, message: str | UserInput | Message) -> Message:
-        """As `process_message`, for who hears of the turn otherwise.
+        """As `process_message`, for callers that don't read the turn's messages here.
 
         Returns:
-            The message as it was said; of a choice, the CONFIRMATION.
+            The message as it was posted; for a choice, the CONFIRMATION.
         """
         found = self.find(session)
         if isinstance(message, UserInput) and message.confirmation_id is not None:
@@ -194,10 +196,10 @@ class Interpreter(ChatSessions):
         return said
 
     def auto_chat(self, session: SessionId) -> StreamWrapper[Message]:
-        """Let the agent go on without a user: in STATE_STOP only, and within AutoChat's bound.
+        """Let the agent go on without a user: in STATE_STOP only, and within AutoChat's limit.
 
         Raises:
-            CommandError: `auto_chat_refused`, with why.
+            CommandError: `auto_chat_refused`; the message says why.
         """
         found = self.find(session)
         why = find_continuation_refusal(found)
@@ -206,7 +208,7 @@ class Interpreter(ChatSessions):
         return self._stream(self._continue(found))
 
     async def stop(self, session: SessionId) -> None:
-        """End the turn, and wait until it has; what was said stays. Without one it does nothing."""
+        """Stop the turn, and wait for its end; its messages stay. Does nothing without a turn."""
         found = self.find(session)
         if found.turn is not None:
             await found.turn.stop()
@@ -217,7 +219,7 @@ class Interpreter(ChatSessions):
         """Answer a CONFIRMATION.
 
         Returns:
-            It, with what was chosen.
+            The CONFIRMATION with the choice.
 
         Raises:
             CommandError: `not_waiting`, `unknown_message_id`.
@@ -227,11 +229,11 @@ class Interpreter(ChatSessions):
     # ---- what was said ------------------------------------------------------------------------------
 
     def messages(self, session: SessionId) -> tuple[Message, ...]:
-        """Those in memory, oldest first, as they are so far."""
+        """Return the messages in memory, oldest first, in their present state."""
         return self.find(session).conversation.messages
 
     def message(self, session: SessionId, message_id: str) -> Message:
-        """A message, as it is so far, in memory or the transcript.
+        """Return a message in its present state, from memory or from the transcript.
 
         Raises:
             CommandError: `unknown_message_id`.
@@ -241,7 +243,7 @@ class Interpreter(ChatSessions):
     def read_earlier_messages(
         self, session: SessionId, before: str, limit: int = 50
     ) -> ChatMessagePage:
-        """Messages of the transcript before one, the newest of them.
+        """Read the transcript's newest messages before a message.
 
         Raises:
             CommandError: `unknown_message_id`.
@@ -249,7 +251,7 @@ class Interpreter(ChatSessions):
         return self.find(session).conversation.transcript.read_before(before, limit)
 
     async def read_image(self, session: SessionId, message: str) -> ChatImage:
-        """The bytes of an IMAGE.
+        """Read the bytes of an IMAGE message.
 
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
@@ -257,7 +259,7 @@ class Interpreter(ChatSessions):
         return await read_message_image(self.message(session, message), self._allowed)
 
     async def read_source(self, session: SessionId, message: str) -> ChatSourceText:
-        """The text of the file that a CODE names.
+        """Read the text of the file that a CODE message names.
 
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
@@ -267,24 +269,27 @@ class Interpreter(ChatSessions):
     # ---- who listens, and who answers ---------------------------------------------------------------
 
     def attach(self, session: SessionId, listener: Listener | Backend[Any]) -> Callable[[], None]:
-        """Tell a backend, or a function, what happens: first a `ChatSessionSnapshot`, at once.
+        """Send a session's events to a backend or a function: first a `ChatSessionSnapshot`.
+
+        The snapshot is sent at once.
 
         Returns:
-            What ends the telling. Idempotent.
+            A function that detaches the receiver. Idempotent.
         """
         return self.find(session).attach(listener)
 
     def add_agent(self, session: SessionId, agent: InterpreterABC) -> None:
-        """Let one more agent into a session.
+        """Add an agent to a session.
 
         Raises:
-            ProtocolError: `invalid_message`: it has no name, one that is taken, or an unknown role.
+            ProtocolError: `invalid_message`: the agent has no name, the name of another agent, or
+                an unknown role.
         """
         found = self.find(session)
         found.notify_agent_changed(found.agents.add(agent))
 
     def remove_agent(self, session: SessionId, name: str) -> None:
-        """Let an agent go; a turn that it has goes on for as long as it answers.
+        """Remove an agent from a session; a turn in which it answers goes on to its end.
 
         Raises:
             CommandError: `unknown_agent`.

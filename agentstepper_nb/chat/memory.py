@@ -1,4 +1,4 @@
-"""The messages of a session: the newest are in memory, all are in the transcript."""
+"""The messages of a session: the newest are held in memory, all are in the transcript."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .transcripts import ChatTranscript
 
 
 class Memory:
-    """The newest messages of a session, in their order; the oldest go. The transcript keeps them all.
+    """The newest messages of a session, in order; the transcript stores all of them.
 
     Args:
-        limit: How many are held.
-        window: How many an agent is given before the one it answers.
+        limit: How many messages are held.
+        window: How many earlier messages an agent gets beside the one that it answers.
 
     Raises:
-        ValueError: One of them is less than 1, or the window larger than what is held.
+        ValueError: One of them is less than 1, or `window` is larger than `limit`.
     """
 
     def __init__(
@@ -46,24 +46,24 @@ class Memory:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Those held, oldest first."""
+        """The messages held, oldest first."""
         return tuple(self._messages.values())
 
     @property
     def window_from(self) -> str | None:
-        """The id of the first message that an agent would be given now; None where there is none."""
+        """The id of the first message that an agent would get now; None: there is none."""
         given = self.window_before()
         return given[0].id if given else None
 
     def get(self, message_id: str) -> Message | None:
-        """A message that is held; None where it isn't."""
+        """Return a message that is held; None: it isn't held."""
         return self._messages.get(message_id)
 
     def put(self, message: Message) -> None:
-        """Hold a message: a new one as the newest, else in the place of what was held of it.
+        """Store a message: a new one as the newest; a known one replaces its earlier state.
 
         Args:
-            message: As it is so far, whole.
+            message: The complete message in its present state.
         """
         if message.id in self._dropped_partial_ids:
             if message.final:
@@ -74,21 +74,22 @@ class Memory:
             self.drop_oldest()
 
     def drop_oldest(self) -> None:
-        """Let go of the oldest of the messages: they are too many, or too large together."""
+        """Drop the oldest messages while they are too many, or too large together."""
         oldest = next(iter(self._messages.values()))
         del self._messages[oldest.id]
         if not oldest.final:
             self._dropped_partial_ids.add(oldest.id)
 
     def remove(self, message_id: str) -> None:
-        """Let go of a message for good: a person took it out of the conversation."""
+        """Remove a message for good: a person deleted it from the conversation."""
         self._messages.pop(message_id, None)
 
     def window_before(self, message_id: str | None = None) -> tuple[Message, ...]:
-        """What an agent is given to a message: the last complete ones before it, oldest first.
+        """Return the window of a message: the last complete messages before it, oldest first.
 
         Args:
-            message_id: The message; one that isn't held, or None, has all of them before it.
+            message_id: The message's id. For an id that isn't held, and for None, all messages held
+                are before it.
         """
         held: list[str | None] = list(self._messages)
         until = held.index(message_id) if message_id in held else None

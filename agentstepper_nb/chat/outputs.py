@@ -1,4 +1,4 @@
-"""Makes the pieces of answers: what an agent yields beside plain text."""
+"""Makes answer items: the values that an agent yields besides plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..protocol.chat import AgentOutput, MessageType
 
 
 def text(content: str) -> AgentOutput:
-    """Some text, as a plain `str` is."""
+    """Make a text, as a plain `str` is."""
     return AgentOutput(content=content)
 
 
@@ -21,13 +21,13 @@ def code(
     format: Literal["source", "result"] = "source",
     is_new_block: bool = False,
 ) -> AgentOutput:
-    """Some code, or what it gave.
+    """Make a code block, or the output of code.
 
     Args:
-        content: The code, or more of what is being said.
-        language: Its language.
-        format: Whether it is code, or a result.
-        is_new_block: Whether it is a block of its own, also after a piece of the same kind.
+        content: The code, or a further piece of the block in progress.
+        language: The code's language.
+        format: Whether the content is code, or a result.
+        is_new_block: Whether to begin a new block, also after an item of the same kind.
     """
     return AgentOutput(
         type=MessageType.CODE.value,
@@ -39,26 +39,26 @@ def code(
 
 
 def code_file(path: str | Path, language: str) -> AgentOutput:
-    """The code in a file below the allowed paths, as it is when somebody looks."""
+    """Show a code file below the allowed paths, in the state in which it is when it is viewed."""
     return AgentOutput(
         type=MessageType.CODE.value, path=str(path), language=language, format="source"
     )
 
 
 def console(content: str) -> AgentOutput:
-    """Some output of a program, said by the computer."""
+    """Make a program's output, which the computer says."""
     return AgentOutput(type=MessageType.CONSOLE.value, content=content, role="computer")
 
 
 def image(
     source: bytes | str | Path, *, media_type: str | None = None, alt: str = ""
 ) -> AgentOutput:
-    """A picture: its bytes, or a file below the allowed paths. PNG, JPEG, GIF or WebP.
+    """Show an image: PNG, JPEG, GIF or WebP, as bytes or as a file below the allowed paths.
 
     Args:
         source: The bytes, or the path.
-        media_type: As the bytes say; None: it is taken from them.
-        alt: What it shows, in words.
+        media_type: The media type of the bytes; None: detected from the bytes.
+        alt: A description of the image.
     """
     if isinstance(source, bytes):
         return AgentOutput(
@@ -70,14 +70,14 @@ def image(
 
 
 def call(name: str, arguments: Any, *, call_id: str | None = None) -> AgentOutput:
-    """A function is called; `result` with the same id says what came of it."""
+    """Make a function call; a `result` with the same id has the call's result."""
     return AgentOutput(
         type=MessageType.FUNCTION.value, name=name, arguments=arguments, call_id=call_id
     )
 
 
 def result(call_id: str | None, value: Any, *, ok: bool = True) -> AgentOutput:
-    """What a call came to; without an id, the newest one's."""
+    """Make the result of a function call; without an id, of the newest call."""
     return AgentOutput(
         type=MessageType.FUNCTION.value,
         role="computer",
@@ -90,12 +90,12 @@ def result(call_id: str | None, value: Any, *, ok: bool = True) -> AgentOutput:
 def confirmation(
     content: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
 ) -> AgentOutput:
-    """A question to the person. A generator that yields it is sent the choice.
+    """Make a question to the person. The `yield` of it in a generator returns the choice.
 
     Args:
-        content: What is asked.
-        choices: What may be chosen.
-        details: JSON values to be shown with it.
+        content: The question.
+        choices: The choices.
+        details: JSON values to show with the question.
     """
     return AgentOutput(
         type=MessageType.CONFIRMATION.value,

@@ -1,8 +1,8 @@
-"""Makes pieces of the mappings that agents give in other systems' words, by rules.
+"""Converts mappings of other systems to answer items, by rules.
 
-What is nested has a path of keys and indices: `code.lines.0` in `{"code": {"lines": ["a"]}}`. A rule
-says which path becomes which field of a piece. Two rules for one field would depend on their order: that
-is refused when the converter is made.
+A nested value has a path of keys and indices: `code.lines.0` in `{"code": {"lines": ["a"]}}`. A
+rule maps a path to a field of an answer item. Two rules for one field would depend on their order;
+the converter refuses them when it is created.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NOTHING: Final = object()
 
 @dataclass(frozen=True)
 class MappingRule:
-    """Where a field of a piece comes from.
+    """Maps a path of a mapping to a field of an answer item.
 
     Args:
-        source_path: The path of the value; of what is nested there the whole is taken.
+        source_path: The path of the value; a nested value is taken as a whole.
         target: The field of `AgentOutput`.
-        transform: Makes the field's value of that one; None: it is taken as it is.
+        transform: Converts the value to the field's value; None: the value is taken as it is.
     """
 
     source_path: str
@@ -41,14 +41,15 @@ class MappingRule:
 
 
 class RequestConverter:
-    """Makes a piece of a mapping.
+    """Converts a mapping to an answer item.
 
     Args:
-        rules: At most one for each field. A path that isn't in a mapping leaves its field out; what no
-            rule names is not looked at.
+        rules: At most one rule for each field. If a path isn't in a mapping, its field is left out.
+            Values that no rule names are ignored.
 
     Raises:
-        ValueError: Two rules make the same field, or a rule makes none that pieces have.
+        ValueError: Two rules are for the same field, or a rule is for a field that answer items
+            don't have.
     """
 
     def __init__(self, rules: Iterable[MappingRule]) -> None:
@@ -67,14 +68,14 @@ class RequestConverter:
             )
 
     def convert(self, mapping: Mapping[str, Any]) -> AgentOutput:
-        """Make the piece.
+        """Convert a mapping.
 
         Args:
-            mapping: What an agent gave.
+            mapping: The mapping that an agent gave.
 
         Raises:
-            ProtocolError: `invalid_message`: no rule fits, a value is none for its field, its type is
-                unknown, or the mapping is too deep or too large.
+            ProtocolError: `invalid_message`: no rule fits, a value is invalid for its field, its
+                type is unknown, or the mapping is too deep or too large.
         """
         given = dict(mapping)
         found = ((rule, find_value(given, rule.source_path, _NOTHING)) for rule in self.rules)
@@ -211,13 +212,14 @@ DEFAULT_CONVERTER: Final = RequestConverter(DEFAULT_RULES)
 
 
 def convert_mapping(mapping: Mapping[str, Any]) -> AgentOutput:
-    """Make a piece of a mapping in the words that are known here.
+    """Convert a mapping of a known form to an answer item.
 
     Args:
-        mapping: The fields of a piece; or a message as chat APIs or open-interpreter have it.
+        mapping: The fields of an answer item, or a message in the form of chat APIs or
+            open-interpreter.
 
     Raises:
-        ProtocolError: `invalid_message`: it is none of these.
+        ProtocolError: `invalid_message`: the mapping has none of these forms.
     """
     return _converter_for(mapping).convert(mapping)
 
@@ -251,16 +253,17 @@ _PARTS: Final = re.compile(r"\\(.)|(\.)|([^.\\]+|\\$)", re.DOTALL)
 
 
 def flatten(value: Any) -> dict[str, Any]:
-    """The values of a nested mapping or list, by their paths.
+    """Return the values of a nested mapping or list, by their paths.
 
-    Keys are joined by dots, lists have indices; a dot or backslash in a key stands behind a backslash.
-    An empty mapping or list is a value. What is neither has the path "".
+    Keys are joined by dots, lists have indices; a dot or backslash in a key stands behind a
+    backslash. An empty mapping or list is a value. A value that is neither a mapping nor a list has
+    the path "".
 
     Args:
         value: The mapping.
 
     Raises:
-        ProtocolError: `invalid_message`: a key is no text, or it is too deep or too large.
+        ProtocolError: `invalid_message`: a key is no text, or the mapping is too deep or too large.
     """
     flat: dict[str, Any] = {}
     todo: list[tuple[tuple[str, ...], Any]] = [((), value)]
@@ -282,12 +285,12 @@ def flatten(value: Any) -> dict[str, Any]:
 
 
 def find_value(value: Any, path: str, default: Any = None) -> Any:
-    """What a path of `flatten` leads to, or one that ends before: what is nested there.
+    """Return the value, or the nested part, at a path of `flatten`.
 
     Args:
         value: The mapping.
-        path: The path; "" is the whole.
-        default: What is given where it leads nowhere.
+        path: The path; "": the whole mapping.
+        default: The result if the path doesn't exist.
     """
     for key in _keys(path):
         match value:

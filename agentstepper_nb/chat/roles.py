@@ -1,4 +1,4 @@
-"""The roles that agents have: what each is there for, and whether it may hand a message on."""
+"""The roles of agents: the purpose of each role, and whether it may hand off a message."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .extension_registry import ExtensionRegistry
 
 @dataclass(frozen=True)
 class RoleSpec:
-    """A role.
+    """A role that agents may have.
 
     Args:
-        name: Its word.
-        may_hand_on: Whether an agent of this role may have another one answer.
-        instructions: What a model is told that has this role, unless it is told something else.
-        summary: A line for people.
+        name: The role's name.
+        can_hand_off: Whether an agent of this role may hand off to another agent.
+        instructions: The default system prompt of a model that has this role.
+        summary: One line for people.
     """
 
     name: str
@@ -76,30 +76,31 @@ role_registry: Final = ExtensionRegistry(
 
 
 def add_role(spec: RoleSpec) -> None:
-    """Add a role to those that agents may have.
+    """Add a role that agents may have.
 
     Args:
-        spec: The role. One of this name that was added before is replaced.
+        spec: The role. It replaces an added role of the same name.
 
     Raises:
-        ValueError: Its name is no word of capitals, digits and underscores, or is a built-in role's.
+        ValueError: The name has other characters than capitals, digits and underscores, or is a
+            built-in role's name.
     """
     role_registry.add(spec)
 
 
 def find_role(name: str) -> RoleSpec:
-    """The role of a word.
+    """Find a role by its name.
 
     Args:
-        name: As an agent names it.
+        name: The name that an agent gives.
 
     Raises:
-        ProtocolError: `invalid_message`: there is none, which says those that there are. Nothing is
-            taken for OTHER.
+        ProtocolError: `invalid_message`: no role has this name; the message lists the roles. No
+            other role is used in its place.
     """
     return role_registry.get(name)
 
 
 def list_role_names() -> tuple[str, ...]:
-    """The words of all roles, the built-in ones first."""
+    """List the names of all roles, the built-in ones first."""
     return role_registry.names()

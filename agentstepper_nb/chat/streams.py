@@ -1,4 +1,4 @@
-"""One stream for every source and every reader: sync or async, on a thread or a loop."""
+"""`StreamWrapper`: one stream for every source and reader, sync or async, on a thread or a loop."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _BLOCKS_OWN_LOOP: Final = (
 
 
 class StreamWrapper(Generic[T]):
-    """A stream of what an answer consists of, from a sync or async source, for a sync or async reader.
+    """A stream of answer items, from a sync or async source, for a sync or async reader.
 
     ::
 
         for message in StreamWrapper(pieces): ...
 
-    `async for` reads it as well. It is read once, by one reader, and pulls an item only when that one
-    asks. However the reading ends (at the source's end, by its error, a `break`, an interrupt, a
-    cancelled task, `close`), the source is closed, once; its own error comes after what it gave. A sync
-    source that an async reader reads runs on a thread: who is cancelled doesn't wait for it, and it is
-    closed where it yields next.
+    `async for` reads it as well. The stream is read once, by one reader, and takes an item from the
+    source only when the reader asks for one. However the reading ends (the source's end or error, a
+    `break`, an interrupt, a cancelled task, `close`), the source is closed once; the source's own
+    error is raised after its items. A sync source that an async reader reads runs on a thread. A
+    cancelled reader doesn't wait for the source, which is closed at its next yield.
 
     Args:
-        source: What gives the items. An async one that nobody read is closed by its `aclose`; of a
-            generator that never began, that runs nothing.
-        loop: The event loop that an async source belongs to; None: the reader's, and for a sync reader
-            one of its own.
+        source: The source of the items. An async source that nobody read is closed by its `aclose`;
+            for a generator that never began, that runs no code.
+        loop: The event loop that an async source belongs to. None: the reader's loop; a sync reader
+            gets a loop of its own.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class StreamWrapper(Generic[T]):
 
     @property
     def collected_messages(self) -> tuple[Message, ...]:
-        """What was said, as messages, the newest of them; while it is read, as far as it has come."""
+        """The newest messages of the stream; during the reading, those read so far."""
         return self._collected.messages
 
     # ---- reading ------------------------------------------------------------------------------------
@@ -113,9 +113,10 @@ class StreamWrapper(Generic[T]):
     # ---- the end ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End it, and wait until the source is closed. Idempotent, from any thread.
+        """Close the stream, and wait until the source is closed. Idempotent, from any thread.
 
-        Where the source itself runs it doesn't wait: on the event loop that it belongs to, use `aclose`.
+        It doesn't wait if it is called where the source itself runs. On the event loop that the
+        source belongs to, use `aclose`.
         """
         puller = self._choose_puller(sync=True)
         over = puller.stop()
@@ -124,7 +125,7 @@ class StreamWrapper(Generic[T]):
         self._end()
 
     async def aclose(self) -> None:
-        """As `close`. Cancelling this leaves the source to close by itself."""
+        """As `close`. If this is cancelled, the source closes by itself."""
         puller = self._choose_puller(sync=False)
         over = (
             await run_in_thread(puller.stop) if isinstance(puller, InlinePuller) else puller.stop()

@@ -1,4 +1,4 @@
-"""Asking a person before a tool is run: what is asked and answered, by whom, and which answer counts."""
+"""Asks people to approve tool calls, and decides which answer counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True, rename={"policy_reason": "why"}):
-    """What a person is asked."""
+    """A question to a person: whether a tool call may be made."""
 
     call_id: str
     tool: str
@@ -42,7 +42,7 @@ class NoDecisionReason(StrEnum):
 
 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
-    """What the person said."""
+    """A person's answer to an approval request."""
 
     approved: bool
     reason: str = ""
@@ -58,16 +58,16 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
 
 
 class Approver(Protocol):
-    """Somebody to ask, besides the debugger's view.
+    """The interface of a program part that asks a person for approvals, besides the view.
 
-    An attribute `name` is what the log calls them; `approver` where there is none.
+    The log names the approver by its attribute `name`; without one, `approver`.
     """
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask, and wait for the answer. Cancelled where it was decided elsewhere.
+        """Ask the person, and wait for the answer. Cancelled if somebody else answers first.
 
         Args:
-            request: What is asked.
+            request: The request.
         """
 
 

@@ -1,4 +1,4 @@
-"""The loop: ask the model, carry out what it calls, tell it the results, until it is done."""
+"""The coding agent's loop: query the model, execute its tool calls, send it the results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _UNCERTAIN: Final = ToolResult.failure(
 
 
 class TurnResult(Struct, frozen=True, kw_only=True):
-    """How a prompt was answered."""
+    """The result of a prompt."""
 
     reason: TurnEndReason
     messages: tuple[ChatMessage, ...]  # the whole conversation, to go on from
@@ -67,12 +67,14 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     is_stopped: bool = False  # whether Stop was pressed, so that the debugger's run is over
 
     def raise_for_error(self) -> None:
-        """Raise what kept the prompt from being answered; one that was cut at a limit is, so far.
+        """Raise the error that kept the prompt from being answered.
+
+        An answer that was cut at a limit counts as an answer.
 
         Raises:
             AgentStopped: A person pressed Stop in the debugger.
-            ToolDeniedError: They denied a question to the model, or the prompt was cancelled.
-            CodingSessionError: It failed.
+            ToolDeniedError: A person denied a query to the model, or the prompt was cancelled.
+            CodingSessionError: The prompt failed.
         """
         if self.is_stopped:
             raise AgentStopped(self.error)
@@ -83,7 +85,7 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 
 
 class AgentOrchestrator:
-    """Runs prompts, one at a time.
+    """The coding agent's loop around a model and tools; answers one prompt at a time.
 
     ::
 
@@ -92,25 +94,27 @@ class AgentOrchestrator:
         result = await agent.run("Now add one more.", result.messages)
 
     Args:
-        provider: Serves the model.
-        model: The model's name there.
-        workspace: The folder that tools may touch.
-        tools: What the model may call.
-        policy: Judges each call.
-        approver: Somebody to ask, besides the debugger's view; None for nobody.
-        on_tool_start: Called with a tool's name and arguments as a call is carried out.
-        dbg: An open `AsyncAgentStepper`, in which each step is to be seen; None for none.
-        session_log: Where everything is kept; None keeps nothing.
+        provider: The model's provider.
+        model: The name by which the provider serves the model.
+        workspace: The folder that tools may read and change.
+        tools: The tools that the model may call.
+        policy: Decides for each call whether it is allowed, denied, or needs an approval.
+        approver: Asks a person for approvals, besides the debugger's view; None: only the view
+            asks.
+        on_tool_start: Called with a tool's name and arguments when a call is executed.
+        dbg: An open `AsyncAgentStepper` that records each step; None: no debugger.
+        session_log: The log of the session; None: nothing is logged.
         listeners: Called with each event as it happens.
-        limits: How far it may go.
-        outputs: Keeps results that are too long for the model; None drops their middle.
-        save_rule: Called with a tool's name and arguments which a person allows from now on.
-        system: What the model is told first; `model_queries.make_system_prompt` where none is given.
-        snapshots: Stores the workspace before each change; None stores nothing.
+        limits: The limits of an answer.
+        outputs: Stores results that are too long for the model; None: their middle is dropped.
+        save_rule: Called with the name and the arguments of a tool call that a person allows from
+            now on.
+        system: The model's system prompt; None: that of `model_queries.make_system_prompt`.
+        snapshots: Stores the workspace before each change; None: no snapshots are stored.
         temperature: As `ModelRequest` has it.
-        tool_choice: As `ModelRequest` has it. That a tool has to be called holds for a prompt's first
-            question alone: the model could not end otherwise.
-        session_sandbox: Holds the commands; None: none can be run.
+        tool_choice: As `ModelRequest` has it. A forced tool call is only asked of a prompt's first
+            query: otherwise the model could never end.
+        session_sandbox: The sandbox of commands; None: no command can be run.
     """
 
     def __init__(
@@ -159,7 +163,7 @@ class AgentOrchestrator:
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The conversation of the newest prompt, as far as it has come."""
+        """The conversation of the newest prompt so far."""
         return tuple(self._transcript.messages)
 
     @property
@@ -170,13 +174,13 @@ class AgentOrchestrator:
     async def run(self, prompt: str, messages: Sequence[ChatMessage] | None = None) -> TurnResult:
         """Answer a prompt.
 
-        What goes wrong is in the result, and in the log. Cancelling the task cancels the answer, and
-        is raised; `cancel` does so too, and is a result. Either way `messages` stays a conversation
-        that can be gone on with.
+        Failures are in the result and in the log. Cancelling the task cancels the answer and raises
+        CancelledError; `cancel` cancels the answer and gives a result. In both cases `messages`
+        stays a conversation that can be continued.
 
         Args:
-            prompt: What a person asks for.
-            messages: The conversation to go on with; None begins one.
+            prompt: The person's request.
+            messages: The conversation to continue; None: a new conversation.
 
         Raises:
             RuntimeError: Another prompt is being answered.
@@ -203,7 +207,7 @@ class AgentOrchestrator:
             self._task = None
 
     def cancel(self) -> None:
-        """End the answer that is being given: the request is taken back, and a command killed."""
+        """Cancel the answer in progress: the query is aborted, and a running command is killed."""
         if self._task is not None:
             self._cancel.set()
             self._task.cancel()

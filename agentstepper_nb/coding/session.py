@@ -1,4 +1,4 @@
-"""A session of the coding agent: model, workspace, policy, log and debugger under one roof."""
+"""`CodingSession`: one conversation with the coding agent, with its log, policy and run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["CodingOptions", "CodingSession"]
 
 
 class CodingSession:
-    """A conversation about a workspace. Made by `create` or `resume`; used on one event loop.
+    """A conversation with the coding agent about a workspace. Used on one event loop.
 
     ::
 
@@ -58,12 +58,14 @@ class CodingSession:
         async with session:
             result = await session.run("Fix the failing test.")
 
+    Made by `create` or `resume`.
+
     Attributes:
-        id: Its id, by which it is resumed.
-        run_id: The id of its run in the debugger; None where there is none.
-        run_name: What the debugger calls that run.
-        sandbox: What holds its commands.
-        no_debugger: Why there is no debugger, where one was looked for.
+        id: The session's id, by which it is resumed.
+        run_id: The id of the session's run in the debugger; None: no run.
+        run_name: The name of that run.
+        sandbox: The sandbox of the session's commands.
+        no_debugger: Why no debugger records the session, if one was looked for.
     """
 
     def __init__(
@@ -112,18 +114,18 @@ class CodingSession:
         """Begin a session.
 
         Args:
-            workspace: The folder that the agent works in, and may not leave.
-            provider: Who serves the model: a name as `--provider` has it, or a provider.
-            model: The model's name there.
-            data_dir: The folder that keeps logs and rules, outside of the workspace.
-            mode: Where it is used, for the log.
-            session_id: Its id; a new one where none is given.
+            workspace: The folder that the agent works in and may not leave.
+            provider: The model's provider: a name as `--provider` takes it, or a provider object.
+            model: The name by which the provider serves the model.
+            data_dir: The folder that stores logs and rules; it must be outside of the workspace.
+            mode: Where the session is used; stored in the log.
+            session_id: The session's id; None: a new id.
             options: See `CodingOptions`.
 
         Raises:
-            CodingSessionError: The workspace is no folder, the log can't be opened or is there
+            CodingSessionError: The workspace is no folder, the log can't be opened or exists
                 already, or a setting is out of its bounds.
-            ModelError: There is no such provider, or it can't be used here.
+            ModelError: The provider doesn't exist, or can't be used here.
         """
         id = session_id or make_id()
         path = CodingDataPaths(data_dir).log(id)
@@ -151,19 +153,19 @@ class CodingSession:
         model: str | None = None,
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
-        """Go on with a session, from its log.
+        """Resume a session from its log.
 
         Args:
-            id: Its id.
-            data_dir: The folder that keeps its log.
-            mode: Where it is used now.
-            workspace: Its folder, where that was moved.
-            provider: Who serves the model now; who did before where none is given.
-            model: The model now; likewise.
+            id: The session's id.
+            data_dir: The folder that stores the session's log.
+            mode: Where the session is used now.
+            workspace: The session's folder, if it was moved.
+            provider: The model's provider from now on; None: as before.
+            model: The model from now on; None: as before.
             options: See `CodingOptions`.
 
         Raises:
-            CodingSessionError: There is no such session, or another process has it open.
+            CodingSessionError: The session doesn't exist, or another process has it open.
             ModelError: As for `create`.
         """
         summary = CodingDataPaths(data_dir).summary(id)
@@ -190,7 +192,7 @@ class CodingSession:
         mode: SessionMode,
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
-        """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
+        """Resume a session, or begin it if it doesn't exist; arguments and errors as `create`."""
         is_known = CodingDataPaths(data_dir).log(id).exists()
         begin = partial(cls.resume, id) if is_known else partial(cls.create, session_id=id)
         return await begin(
@@ -256,17 +258,17 @@ class CodingSession:
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The conversation so far, also while it grows."""
+        """The conversation so far; it grows during an answer."""
         return self._agent.messages if self._agent.running else self._messages
 
     @property
     def sandbox(self) -> SandboxReport:
-        """What holds the session's commands."""
+        """The sandbox of the session's commands."""
         return self._session_sandbox.report()
 
     @property
     def snapshots_dir(self) -> Path:
-        """The git repository that has the workspace as it was before each change."""
+        """The git repository that stores the workspace's state before each change."""
         return self._snapshots.git_dir
 
     @property
@@ -278,7 +280,7 @@ class CodingSession:
         """Answer a prompt; see `AgentOrchestrator.run`.
 
         Args:
-            prompt: What a person asks for.
+            prompt: The person's request.
 
         Raises:
             CodingSessionError: The session is closed, or answers another prompt.
@@ -303,13 +305,16 @@ class CodingSession:
             return result
 
     async def cancel(self) -> None:
-        """End the answer that is being given, if there is one; returns once it has ended."""
+        """Cancel the answer in progress, if there is one; returns once the answer has ended."""
         self._agent.cancel()
         async with self._lock:
             pass
 
     async def close(self) -> None:
-        """Cancel what is being answered, and close log, debugger's run and connections. Idempotent."""
+        """Cancel the answer in progress, and close the log, the run and the connections.
+
+        Idempotent.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -336,10 +341,10 @@ class CodingSession:
     # ---- the debugger -------------------------------------------------------------------------------
 
     async def attach_to_run(self, dbg: AsyncAgentStepper | None) -> None:
-        """Be in somebody else's run, and no longer in the one before; what was said stays.
+        """Record the next prompts in another run; the conversation so far stays.
 
         Args:
-            dbg: Whose run it is; None: the next prompts are in none.
+            dbg: The AsyncAgentStepper of the run; None: the next prompts are recorded in no run.
         """
         async with self._lock:
             self._stopped = False

@@ -1,4 +1,4 @@
-"""The log of a coding session: entries, one a line, and the file that they are appended to."""
+"""The log of a coding session: one JSON entry per line, appended to a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDITED_KIND: Final = "edited"
 
 
 class SessionStartEntry(Struct, frozen=True, kw_only=True, tag="session_start", tag_field="type"):
-    """A process opened the session."""
+    """A log entry: a process opened the session."""
 
     session_id: str = msgspec.field(name="sessionId")
     mode: SessionMode
@@ -37,13 +37,13 @@ class SessionStartEntry(Struct, frozen=True, kw_only=True, tag="session_start", 
 
 
 class UserPromptEntry(Struct, frozen=True, kw_only=True, tag="user_prompt", tag_field="type"):
-    """A person asks for something."""
+    """A log entry: a person's prompt."""
 
     content: str
 
 
 class LoggedCall(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A call that a model asks for."""
+    """A tool call of a model, as the log stores it."""
 
     call_id: str
     name: str
@@ -54,7 +54,7 @@ class LoggedCall(Struct, frozen=True, kw_only=True, rename="camel"):
 class MessageEntry(
     Struct, frozen=True, kw_only=True, tag="message", tag_field="type", rename="camel"
 ):
-    """A message of the conversation. Which fields it has is a matter of its role."""
+    """A log entry: a message of the conversation. The role decides which fields it has."""
 
     role: Literal["user", "assistant", "tool"]
     content: str | UnsetType = UNSET
@@ -64,7 +64,10 @@ class MessageEntry(
 
 
 class EventEntry(Struct, frozen=True, kw_only=True, tag="event", tag_field="type"):
-    """What happened, as far as a reader needs it; `make_event_entry` writes all of it."""
+    """A log entry: an event, with the fields that every reader needs.
+
+    `make_event_entry` adds the others.
+    """
 
     event_type: str = msgspec.field(name="eventType")
     kind: str | UnsetType = UNSET
@@ -97,7 +100,7 @@ class ApprovalEntry(
 
 
 class SessionEndEntry(Struct, frozen=True, kw_only=True, tag="session_end", tag_field="type"):
-    """The process closed the session; it may be resumed."""
+    """A log entry: the process closed the session, which may be resumed."""
 
     reason: str
 
@@ -184,7 +187,7 @@ def _read(args: Raw) -> str:
 
 
 class SessionLog:
-    """Appends to a log, which belongs to one process at a time.
+    """Appends entries to a session's log file, which belongs to one process at a time.
 
     ::
 
@@ -192,11 +195,11 @@ class SessionLog:
             log.append(UserPromptEntry(content="fix the tests"))
 
     Args:
-        path: The file, which is made where there is none.
-        now: Gives the time.
+        path: The file; it is created if it doesn't exist.
+        now: Returns the current time.
 
     Raises:
-        CodingSessionError: Another process has it open, or it can't be opened.
+        CodingSessionError: Another process has the file open, or the file can't be opened.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -215,14 +218,14 @@ class SessionLog:
         self._is_closed = False
 
     def append(self, entry: Entry | dict[str, Any]) -> None:
-        """Write an entry; it outlives this process once this returns.
+        """Write an entry, which is stored safely when this returns.
 
         Args:
-            entry: The entry; a dict is one of a kind that `make_event_entry` makes.
+            entry: The entry; a dict has the form of `make_event_entry`.
 
         Raises:
-            OSError: It could not be written.
-            ValueError: JSON can't carry it.
+            OSError: The entry can't be written.
+            ValueError: The entry has a value that JSON can't represent.
         """
         if self._is_closed:
             return
@@ -230,7 +233,7 @@ class SessionLog:
         self._file.append(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """Close the file. Idempotent."""
         self._is_closed = True
         self._file.close()
 

@@ -1,4 +1,4 @@
-"""What a tool is to the coding agent."""
+"""The interface of the coding agent's tools, and base classes for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ToolPolicy(Struct, frozen=True, kw_only=True):
-    """What a tool says of itself, for the policy to judge by."""
+    """A tool's properties by which the policy decides about its calls."""
 
     read_only: bool = False
     requires_approval: bool = False
@@ -30,7 +30,7 @@ class ToolPolicy(Struct, frozen=True, kw_only=True):
 
 
 class ToolContext(Struct, kw_only=True):
-    """What a tool is given besides its arguments."""
+    """The input of a tool besides its arguments."""
 
     workspace: LocalWorkspace
     cancellation: asyncio.Event  # set: end soon
@@ -42,30 +42,30 @@ class ToolContext(Struct, kw_only=True):
 
 
 class Tool(Protocol):
-    """A tool: what the model may call."""
+    """The interface of a tool that the model may call."""
 
     @property
     def name(self) -> str:
-        """A word for the model: letters, digits and underscores."""
+        """The tool's name for the model: letters, digits and underscores."""
 
     @property
     def description(self) -> str:
-        """What it does and when to use it, for the model."""
+        """What the tool does and when to use it, for the model."""
 
     @property
     def policy(self) -> ToolPolicy:
-        """What the policy judges by."""
+        """The properties by which the policy decides about calls."""
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments: an object."""
+        """The JSON Schema of the arguments: an object."""
 
     async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
-        """Carry a call out.
+        """Execute a call.
 
         Args:
-            args: Whatever the model wrote, parsed: it may not fit the schema.
-            ctx: Where, and within which limits.
+            args: The model's arguments, parsed. They may not fit the schema.
+            ctx: The workspace, the limits and so on.
         """
 
 
@@ -73,7 +73,7 @@ ArgsT = TypeVar("ArgsT", bound=Struct)
 
 
 class StructTool(ABC, Generic[ArgsT]):
-    """The base of tools whose arguments are a Struct: it gives the schema, and arguments are checked.
+    """A base class of tools whose arguments are a Struct, which gives the schema and the checks.
 
     ::
 
@@ -105,7 +105,7 @@ class StructTool(ABC, Generic[ArgsT]):
         return own | ({"$defs": components} if components else {})
 
     async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
-        """Check the arguments, and run; see `Tool.execute`. Nothing but cancellation is raised."""
+        """Check the arguments and run the tool, as `Tool.execute`; raises only on cancellation."""
         try:
             checked = msgspec.convert(args, self.arguments)
         except msgspec.ValidationError as error:
@@ -121,7 +121,7 @@ class StructTool(ABC, Generic[ArgsT]):
 
     @abstractmethod
     async def run(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
-        """What the tool does with arguments that fit."""
+        """Run the tool with arguments that fit the schema."""
 
 
 #: A path as arguments have it.
@@ -129,15 +129,18 @@ PathArgument = Annotated[str, Meta(description="Relative to the workspace, parte
 
 
 class FileTool(StructTool[ArgsT]):
-    """The base of tools that read and write files: they work on a thread, and no event loop waits."""
+    """A base class of tools that read and write files, on a thread that may block."""
 
     async def run(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
-        """Work on a thread. Cancelled, it goes on there to its end: nothing is left half done."""
+        """Run the tool on a thread. After a cancellation it still runs to its end there.
+
+        So no file is left half written.
+        """
         return await asyncio.to_thread(self.run_blocking, args, ctx)
 
     @abstractmethod
     def run_blocking(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
-        """What the tool does with arguments that fit."""
+        """Run the tool with arguments that fit the schema."""
 
 
 def escape_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The folder that the coding agent may touch, and nothing outside it."""
+"""`LocalWorkspace`: the folder whose files the coding agent may read and change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 
 
 class PathKind(StrEnum):
-    """What stands at a path."""
+    """The kind of file at a path."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -60,21 +60,21 @@ class DenialChecker(Protocol):
 
 
 class LocalWorkspace:
-    """A folder of this machine, and the only way to its files. Paths are relative to it, with `/`.
+    """A folder of this machine, and the only access to its files. Paths are relative, with `/`.
 
-    The folder is held open, so that it stays the same one whatever is put in its place. Links are
-    followed as long as they lead about inside. A file with another name outside, by a hard link, is
-    inside as well: it can be read; written, the name in here gets a file of its own, and the other
-    keeps what it has. What raises OSError raises `UnsafePathError`, which is one, where the path is
-    unsafe.
+    The folder is held open, so that it stays the same one even if another folder takes its place.
+    Links are followed as long as they lead to places inside. A file that a hard link also names
+    outside counts as inside. It can be read; after a write, the name inside has a file of its own,
+    and the outer file is unchanged. Methods that raise OSError raise its subclass `UnsafePathError`
+    for an unsafe path.
 
     Args:
         root: The folder.
-        denials: The rules that keep files from being read or changed; None: there are none.
+        denials: The rules that keep files from being read or changed; None: no rules.
         git_timeout_s: Seconds that a git command may take in the folder.
 
     Raises:
-        OSError: It can't be opened, or is none.
+        OSError: The folder can't be opened, or is no folder.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class LocalWorkspace:
         self._finalizer = weakref.finalize(self, self._folder.close)
 
     def close(self) -> None:
-        """Let go of the folder. May be called again."""
+        """Close the folder. Idempotent."""
         self._finalizer()
 
     @property
@@ -98,14 +98,14 @@ class LocalWorkspace:
         return self._folder.root
 
     def resolve_path(self, relative: str) -> Path | None:
-        """Where a path leads; None where that is unsafe, or can't be said."""
+        """Resolve a path; None if the path is unsafe or can't be resolved."""
         try:
             return self._folder.resolve(split_path(relative))
         except OSError:
             return None
 
     def is_path_safe(self, absolute_path: str) -> bool:
-        """Whether an absolute path is inside, links resolved."""
+        """Whether an absolute path, with links resolved, is inside of the folder."""
         try:
             check_path(absolute_path)
             if not absolute_path.startswith("/"):
@@ -116,7 +116,10 @@ class LocalWorkspace:
         return self.resolve_path(inside.as_posix()) is not None
 
     def kind(self, relative: str) -> PathKind | None:
-        """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
+        """Return the kind of a path, without following a link; None: nothing exists there.
+
+        Raises OSError.
+        """
         try:
             with self._locate(relative, should_follow=False) as target:
                 return _kind(_stat_target(target).st_mode)
@@ -124,7 +127,7 @@ class LocalWorkspace:
             return None
 
     def is_denied(self, relative: str) -> bool:
-        """Whether a rule keeps a file from being read. What can't be looked at isn't denied."""
+        """Whether a rule keeps a file from being read. False if the path can't be examined."""
         if self._denials is None or not self._denials.has_rules():
             return False
         try:
@@ -134,7 +137,7 @@ class LocalWorkspace:
             return False
 
     def list_dir(self, relative: str) -> list[FolderEntry]:
-        """What a folder holds, by name. Raises OSError."""
+        """List a folder's entries by name. Raises OSError."""
         with self._locate(relative) as target:
             folder = os.open(
                 target.name,
@@ -163,7 +166,7 @@ class LocalWorkspace:
             raise
 
     def read_bytes(self, relative: str, limit: int = MAX_READ_BYTES) -> bytes:
-        """A file's contents. Raises OSError, also for more than `limit` bytes."""
+        """Read a file's bytes. Raises OSError, also if there are more than `limit` bytes."""
         with self.open(relative) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -171,21 +174,21 @@ class LocalWorkspace:
         return data
 
     def read_text(self, relative: str) -> str:
-        """A UTF-8 file's contents. Raises OSError, or UnicodeError."""
+        """Read a UTF-8 file's text. Raises OSError or UnicodeError."""
         return self.read_bytes(relative).decode()
 
     def mode(self, relative: str) -> int:
-        """A file's permissions. Raises OSError."""
+        """Return a file's permissions. Raises OSError."""
         with self._locate(relative) as target:
             return stat.S_IMODE(_stat_target(target).st_mode)
 
     def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
-        """Write a file, whole or not at all, with the folders it needs. Raises OSError.
+        """Write a file, whole or not at all, and create its missing folders. Raises OSError.
 
         Args:
-            relative: Where. A link there is refused, and so is what lies in a `.git`.
-            data: What it is to hold.
-            mode: Its permissions; None: as they were, and those of any new file where there was none.
+            relative: The path. A link at the path is refused, and so is a path in a `.git`.
+            data: The new contents.
+            mode: The permissions; None: those of the existing file, or the default of a new file.
         """
         with self._locate(
             relative, should_follow=False, should_create=True, should_refuse_git=True
@@ -198,9 +201,9 @@ class LocalWorkspace:
             _replace(target, data, mode)
 
     def delete(self, relative: str) -> None:
-        """Delete a file, or a link and not what it leads to, and the folders that are empty then.
+        """Delete a file or a link, and then the folders that are left empty.
 
-        Raises OSError.
+        A link's target is not deleted. Raises OSError.
         """
         with self._locate(relative, should_follow=False, should_refuse_git=True) as target:
             self._refuse(target, _stat_if_exists(target), _WRITE_TOOL, relative)

@@ -1,4 +1,4 @@
-"""How it stands with a Core's agents that run on their own: it is asked as any client asks it."""
+"""How it stands with a Core's background agents: it is asked as any client asks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings about agents that run on their own."""
+"""Findings about background agents."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class JupyterFacts:
 
 @dataclass(frozen=True)
 class BackgroundAgentFacts:
-    """A Core's agents that run on their own.
+    """A Core's background agents.
 
     Args:
         kind: What keeps them: `sqlite`, `memory`; empty where the Core doesn't say.
@@ -84,7 +84,7 @@ class CoreFacts:
         problem: Why an agent can't connect; empty where it can.
         missing_data_folder: The data folder that it keeps its runs in, where that is gone.
         is_jupyter: Whether a Jupyter server has it.
-        agents: Its agents that run on their own; None where it has no place for them, or can't be asked.
+        agents: Its background agents; None where it has no place for them, or can't be asked.
     """
 
     url: str

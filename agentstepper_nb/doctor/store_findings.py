@@ -170,7 +170,7 @@ def _unopened(aside: SetAsideStore, report: FolderReport) -> Iterator[Finding]:
     )
 
 
-# ---- agents that run on their own -------------------------------------------------------------------
+# ---- background agents -------------------------------------------------------------------
 
 
 def _agents(report: FolderReport) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Stored runs in Python: as tables of pandas, beside a running Core or without one.
+"""Stored runs in Python, as pandas tables; with a running Core or without one.
 
 Imports `protocol`, `core`, `store`, `discover`, `sdk.handshake`.
 Begin reading in `run_list`, then in `stored_run`: one run.

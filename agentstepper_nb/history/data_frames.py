@@ -1,4 +1,4 @@
-"""Runs, rows, commits and hits as tables of pandas."""
+"""Makes pandas tables of runs, rows, commits and search hits."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _NO_PANDAS_MESSAGE: Final = (
 
 
 def make_run_frame(runs: Iterable[Run]) -> DataFrame:
-    """One row a run; its index are the ids."""
+    """Make a table with one row per run; the index has the runs' ids."""
     return _frame([_run(run) for run in runs], _RUN_COLUMNS)
 
 
 def make_row_frame(history: RunHistory) -> DataFrame:
-    """One row a line of the timeline; its index are the lines' ids."""
+    """Make a table with one row per row of the timeline; the index has the rows' ids."""
     rows: list[tuple[TimelineRow, str | None]] = [
         (make_row(point), point.model_summary) for point in history.halt_points
     ]
@@ -59,16 +59,16 @@ def make_row_frame(history: RunHistory) -> DataFrame:
 
 
 def make_commit_frame(commits: Iterable[Commit]) -> DataFrame:
-    """One row a commit; its index are the commits' ids."""
+    """Make a table with one row per commit; the index has the commits' ids."""
     return _frame([_commit(commit) for commit in commits], _COMMIT_COLUMNS)
 
 
 def make_search_hit_frame(hits: Iterable[SearchHit], runs: Iterable[Run]) -> DataFrame:
-    """One row a place where words were found, newest first.
+    """Make a table with one row per search hit, newest first.
 
     Args:
-        hits: The places.
-        runs: Where they may be.
+        hits: The hits.
+        runs: The runs that the hits are in.
     """
     names = {run.id: run.name for run in runs}
     return _frame([_hit(hit, names.get(hit.run)) for hit in hits], _HIT_COLUMNS, index=None)

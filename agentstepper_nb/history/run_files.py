@@ -1,4 +1,4 @@
-"""A run as a file: version 1's `.run`, the archive, or a text for people."""
+"""Writes a run to a file: as a `.run` file of version 1, as an archive, or as text for people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FORMATS: Final = {"run": (".run",), "archive": (".zip",), "log": (".log", ".txt"
 
 
 def choose_format(path: Path, requested_format: str | None = None) -> str:
-    """The format that a file gets.
+    """Choose the format of a run's file.
 
     Args:
         path: The file.
         requested_format: The format that a person named, or None.
 
     Raises:
-        ValueError: Nobody says which.
+        ValueError: Neither the file's name nor the person names a format.
     """
     if requested_format is None:
         requested_format = next(
@@ -38,7 +38,7 @@ def choose_format(path: Path, requested_format: str | None = None) -> str:
 
 
 def encode_run(history: RunHistory, format: str) -> bytes:
-    """The bytes of a run's file in one of `FORMATS`."""
+    """Encode a run in one of `FORMATS`, and return the bytes."""
     if format == "archive":
         return archive.dump_archive(history)
     if format == "run":
@@ -53,11 +53,11 @@ def write_run_file(history: RunHistory, path: Path, format: str, *, force: bool 
         history: The run.
         path: The file.
         format: One of `FORMATS`.
-        force: Whether a file that is there is replaced.
+        force: Whether to replace an existing file.
 
     Raises:
-        FileExistsError: It is there.
-        OSError: It can't be written.
+        FileExistsError: The file exists, and `force` is false.
+        OSError: The file can't be written.
     """
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists. Choose another name, or ask to replace the file.")

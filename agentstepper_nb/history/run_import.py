@@ -1,4 +1,4 @@
-"""Taking a run in from a file, with the help of the Core that has the folder, where one runs."""
+"""Imports a run from a file; if a Core uses the folder, that Core imports it."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _ENVELOPE_BYTES: Final = 1000
 
 
 def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
-    """Take a run in from a file, as a run of its own.
+    """Import a run from a file, as a new run.
 
     Args:
         path: A `.run` file, or an archive.
-        folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
-            Where a Core has it, that Core takes the run in, and shows it at once.
+        folder: The folder that stores the runs; None: `agentstepper/` in Jupyter's data folder. If
+            a Core uses the folder, the Core imports the run and shows it at once.
 
     Raises:
         ProtocolError: The file is damaged (`corrupt_import`), of a newer version (`newer_import`),
             or too large (`too_large`).
-        ConnectionError: The Core that has the folder can't be reached, or doesn't answer.
-        CommandError: `watch_only`: that Core asks for its control token, which isn't known here.
+        ConnectionError: The Core that uses the folder can't be reached, or doesn't answer.
+        CommandError: `watch_only`: the Core asks for its control token, and none was found.
         StoreError: The folder can't be used.
         OSError: The file can't be read.
     """

@@ -1,4 +1,4 @@
-"""All runs that are kept, and where words stand in them."""
+"""Lists and searches the stored runs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _LOCK_OWNER = "agentstepper_nb.history"
 
 
 def list_runs(folder: Folder = None) -> DataFrame:
-    """All runs that are kept, oldest first: a row a run, the index are their ids.
+    """Return a table of all stored runs, oldest first: one row per run; the index has their ids.
 
-    Columns: name, program, state, ending, started_at, ended_at (moments in UTC), duration (seconds),
-    rows, commits, input_tokens, output_tokens, cost (US dollars, estimated where nobody told it), tags,
-    workspace, host, pid, exit_code, failure, last_event, forked_from (the id of the run that it was
-    started again from), forked_at (the number of the row).
+    Columns: name, program, state, ending, started_at, ended_at (times in UTC), duration (seconds),
+    rows, commits, input_tokens, output_tokens, cost (US dollars; estimated where the provider
+    doesn't report it), tags, workspace, host, pid, exit_code, failure, last_event, forked_from (the
+    id of the run that this one is a fork of), forked_at (the number of the row).
 
     Args:
-        folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
+        folder: The folder that stores the runs; None: `agentstepper/` in Jupyter's data folder.
 
     Raises:
-        StoreError: The folder has no store, or it can't be read.
+        StoreError: The folder has no store, or the store can't be read.
     """
     with open_folder(resolve_folder(folder)) as reader:
         return data_frames.make_run_frame(reader.list_headers())
@@ -42,24 +42,25 @@ def list_runs(folder: Folder = None) -> DataFrame:
 def search_runs(
     query: str, run: str | None = None, folder: Folder = None, limit: int = 100
 ) -> DataFrame:
-    """Where words stand in the runs that are kept, newest first: a row a place.
+    """Search the stored runs for words; return a table with one row per hit, newest first.
 
-    Columns: run (its id), name (the run's), place ("row", "commit", "note", or "run": its name, program
-    or tags), id (the row's or commit's), text (a piece of what stands there), found (the words in it).
+    Columns: run (its id), name (the run's), place ("row", "commit", "note", or "run": its name,
+    program or tags), id (of the row or commit), text (an excerpt of the text), found (the matching
+    words).
 
-    Beside a running Core what came within the last second may be missing.
+    With a running Core, events of the last second may be missing.
 
     Args:
-        query: Words, all of which have to be there, in any order; the last may be a beginning.
-            `"in quotes"` they stand side by side.
-        run: Look in this run alone: its id, its name, or how its id begins.
-        folder: As for `runs`.
-        limit: The most that is given.
+        query: Words that must all occur, in any order; the last word may be the beginning of one.
+            Words in double quotes must stand side by side.
+        run: Search this run only: its id, its name, or the beginning of its id.
+        folder: As for `list_runs`.
+        limit: The most hits to return.
 
     Raises:
-        ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+        ProtocolError: `invalid_search`: the query has no word, or a quote isn't closed.
         CommandError: `unknown_run`, or `cannot_search`: the index can't be used now.
-        StoreError: The folder has no store, or it can't be read.
+        StoreError: The folder has no store, or the store can't be read.
     """
     path = resolve_folder(folder)
     with open_folder(path) as reader:

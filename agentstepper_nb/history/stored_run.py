@@ -1,4 +1,4 @@
-"""One run that is kept."""
+"""`StoredRun`: reads one stored run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ T = TypeVar("T")
 
 
 def load_run(id_or_name: str, folder: Folder = None) -> StoredRun:
-    """One run that is kept.
+    """Load one stored run.
 
     Args:
-        id_or_name: Its id, its name or its program's (of several runs the newest), or how its id alone
-            begins.
-        folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
+        id_or_name: The run's id or the unique beginning of an id; or the run's name or its
+            program's name (of several runs the newest).
+        folder: The folder that stores the runs; None: `agentstepper/` in Jupyter's data folder.
 
     Raises:
-        CommandError: `unknown_run`: there is none, or several ids begin so.
-        StoreError: The folder has no store, or it can't be read.
+        CommandError: `unknown_run`: no run has this id or name, or several ids begin so.
+        StoreError: The folder has no store, or the store can't be read.
     """
     path = resolve_folder(folder)
     with open_folder(path) as reader:
@@ -40,14 +40,14 @@ def load_run(id_or_name: str, folder: Folder = None) -> StoredRun:
 
 
 class StoredRun:
-    """A run that is kept. Each call reads it as it then is: it may still be going on.
+    """A stored run. Each call reads the run's present state: the run may still go on.
 
-    Every method may raise a `StoreError`, a `DamagedRunError` where what is kept of the run is hurt,
-    and a `CommandError` (`unknown_run`) where it was deleted meanwhile.
+    Every method may raise a `StoreError`, a `DamagedRunError` if the run's data is damaged, and a
+    `CommandError` (`unknown_run`) if the run was deleted meanwhile.
 
     Args:
         id: The run's id.
-        folder: Where it is kept.
+        folder: The folder that stores the run.
     """
 
     def __init__(self, id: str, folder: Path) -> None:
@@ -61,56 +61,56 @@ class StoredRun:
 
     @property
     def header(self) -> Run:
-        """What its list shows: name, program, state, ending, tags and so on."""
+        """The run's header: name, program, state, ending, tags and so on."""
         with open_folder(self.folder) as reader:
             return choose_run([run for run in reader.list_headers() if run.id == self.id], self.id)
 
     def history(self) -> RunHistory:
-        """The run, whole, as values of the protocol."""
+        """Return the whole run as values of the protocol."""
         return self._read(lambda reader: reader.history(self.id))
 
     def hash_key(self) -> str | None:
-        """The key of the hashes by which the run's events are found when it is replayed, in hex.
+        """Return the key of the hashes by which a replay finds the run's events, in hex.
 
         Returns:
-            None where the Core that began the run made none, and of an imported run.
+            None if the Core that recorded the run made no key, and for an imported run.
         """
         credentials = self._read(lambda reader: reader.agent_credentials(self.id))
         return None if credentials is None else credentials.hash_key
 
     def start_method(self) -> StartMethod | None:
-        """How the run was started; None where its Core doesn't know, and of an imported run."""
+        """Return how the run was started; None if that isn't recorded, and for an imported run."""
         credentials = self._read(lambda reader: reader.agent_credentials(self.id))
         return None if credentials is None else credentials.start or None
 
     @property
     def forked_from(self) -> ForkOrigin | None:
-        """The run and the row that it is a fork of; None where it is none."""
+        """The run and the row that this run is a fork of; None if it is no fork."""
         return self.header.forked_from or None
 
     def events(self) -> DataFrame:
-        """Its timeline, a row a line, the index are the lines' ids.
+        """Return the run's timeline as a table: one row per row; the index has the rows' ids.
 
         Columns: seq, kind, side, name, source, target, summary, sentence, at, duration (seconds),
-        tokens, cost (US dollars), outcome, failure, edited, answer, approval (whether it asked for one),
-        reason (why it was denied), size (bytes), depth, event, note, agent (the name of the agent whose
-        row it is), node (the step of a graph that the agent is at).
+        tokens, cost (US dollars), outcome, failure, edited, answer, approval (whether the call
+        asked for one), reason (why the call was denied), size (bytes), depth, event, note, agent
+        (the name of the row's agent), node (the graph step that the agent is at).
         """
         return data_frames.make_row_frame(self.history())
 
     def commits(self) -> DataFrame:
-        """What it changed in its workspace, a row a commit, the index are the commits' ids.
+        """Return the commits of the run's workspace as a table; the index has the commits' ids.
 
-        Columns: seq (the number of the last row before), at, title, description, sentence, snapshot,
-        files, added, removed (lines), paths, event.
+        Columns: seq (the number of the last row before the commit), at, title, description,
+        sentence, snapshot, files, added, removed (lines), paths, event.
         """
         return data_frames.make_commit_frame(drop_unchanged_commits(self.history().commits))
 
     def content(self, row: str | int) -> Any:
-        """What stands in a row: decoded JSON, as edited where it was.
+        """Return the data of a row as decoded JSON, with the row's edit if it has one.
 
         Args:
-            row: Its id, or its number in the run.
+            row: The row's id, or its number in the run.
 
         Raises:
             CommandError: `unknown_content`: the run has no such row.
@@ -123,21 +123,21 @@ class StoredRun:
     def export(
         self, path: str | PathLike[str], format: str | None = None, *, force: bool = False
     ) -> Path:
-        """Write it to a file.
+        """Write the run to a file.
 
         Args:
-            path: The file: `.run` for version 1's readers, `.zip` for all there is of it, `.log` for
-                people.
-            format: "run", "archive" or "log", where the file's name doesn't say it.
-            force: Whether a file that is there is replaced.
+            path: The file: `.run` for programs of version 1, `.zip` for the complete run, `.log`
+                for people.
+            format: "run", "archive" or "log"; None: as the file's name says.
+            force: Whether to replace an existing file.
 
         Returns:
-            The file.
+            The path of the file.
 
         Raises:
-            ValueError: Neither the file's name nor `format` says which.
-            FileExistsError: The file is there.
-            OSError: It can't be written.
+            ValueError: Neither the file's name nor `format` names a format.
+            FileExistsError: The file exists, and `force` is false.
+            OSError: The file can't be written.
         """
         target = Path(path).expanduser()
         named = run_files.choose_format(target, format)

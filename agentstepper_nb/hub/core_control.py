@@ -1,4 +1,4 @@
-"""Control of a Core from the Python program that has it: step, continue, halt, approve and deny."""
+"""The methods by which a Python program controls the runs of its Core."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 class CoreControl(ABC):
-    """The commands of `AgentStepperCore`. They run on the Core's event loop:
-    `asyncio.run_coroutine_threadsafe(core.step_over(), core.loop).result()`.
+    """The commands of `AgentStepperCore`, as coroutines for the Core's event loop.
+
+    From another thread: `asyncio.run_coroutine_threadsafe(core.step_over(), core.loop).result()`.
     """
 
     @property
     @abstractmethod
     def hub(self) -> Hub:
-        """The Core's hub, to be used on its loop only."""
+        """The Core's hub; use it on the Core's loop only."""
 
     @property
     @abstractmethod
@@ -36,32 +37,32 @@ class CoreControl(ABC):
         """Continue a run. A call that asks for an approval still waits.
 
         Args:
-            run: Its id; None means the run that halted or started last.
+            run: The run's id; None: the run that halted or started last.
 
         Raises:
-            CommandError: There is no such run, or it has ended.
+            CommandError: The run doesn't exist, or has ended.
         """
         self.hub.perform(self.hub.commands.resume(self._meant(run).id, self.hub.clock()))
 
     async def halt_execution(self, run: str | None = None) -> None:
-        """Halt a run at its next halt point. Arguments and errors as `continue_execution`."""
+        """Halt a run at its next halt point. Arguments and errors as of `continue_execution`."""
         self.hub.perform(self.hub.commands.halt(self._meant(run).id))
 
     async def step_over(self, data: Any = None, run: str | None = None) -> None:
-        """Answer a run's oldest pending halt point that asks for no approval, and halt at the next.
+        """Resume a run's oldest halt point that asks for no approval, and halt at the next one.
 
         A debugger's step over is `step("over")`.
 
         Args:
-            data: A JSON value to set as its edit first; None keeps the edit it has.
-            run: The run's id; None means the run that halted or started last.
+            data: A JSON value to set as the edit first; None: an edit that is set already stays.
+            run: The run's id; None: the run that halted or started last.
 
         Raises:
-            RuntimeError: The run isn't halted, or none is live.
-            NeedsApprovalError: All that the run is halted at asks for an approval, which a step never
-                gives: `approve` or `deny` the call.
-            CommandError: There is no such run.
-            ProtocolError: The edit is not of the form that the agent needs.
+            RuntimeError: The run isn't halted, or no run is live.
+            NeedsApprovalError: All pending halt points of the run ask for an approval, which a step
+                never gives: `approve` or `deny` the call.
+            CommandError: The run doesn't exist.
+            ProtocolError: The edit hasn't the form that the agent needs.
         """
         meant = self.hub.debugger.active if run is None else self.hub.run(run)
         if meant is None or not meant.pending:
@@ -84,25 +85,26 @@ class CoreControl(ABC):
         name: str | None = None,
         freeze_others: bool = False,
     ) -> None:
-        """Step a run as a debugger does: answer its oldest pending halt point that asks no approval.
+        """Step a run as a debugger does, from its oldest halt point that asks for no approval.
 
-        A breakpoint or an approval halts on the way.
+        A breakpoint or an approval halts the run on the way.
 
         Args:
-            kind: How far. "into": to the next halt point of the agent, task or thread that is stepped.
-                "over": from the begin of an event to its own end; from an end to the next event that is
-                no deeper. "out": to the end of the event around it; where there is none, of the run.
-                "to": to the next halt point that has the event kind, the side and the name.
-            run: The run's id; None means the run that halted or started last.
-            event_kind: Of a step "to", as "llm_query"; None means any.
-            side: Of a step "to", "begin" or "end"; None means either.
-            name: Of a step "to", the tool, the model or the custom event's type; None means any.
+            kind: How far to step. "into": to the next halt point of the agent, task or thread that
+                is stepped. "over": from an event's begin to its own end; from an end to the next
+                event that is no deeper. "out": to the end of the enclosing event, or of the run if
+                no event encloses it. "to": to the next halt point of the given event kind, side and
+                name.
+            run: The run's id; None: the run that halted or started last.
+            event_kind: For "to": the kind of event, as "llm_query"; None: any.
+            side: For "to": "begin" or "end"; None: either.
+            name: For "to": the name of the tool, the model or the custom event's type; None: any.
             freeze_others: Whether other agents, tasks and threads wait at their next halt points.
 
         Raises:
-            ValueError: There is no such kind of step, of event, or side.
-            NeedsApprovalError: All that the run is halted at asks for an approval.
-            CommandError: There is no such run, or it has ended.
+            ValueError: `kind`, `event_kind` or `side` is invalid.
+            NeedsApprovalError: All pending halt points of the run ask for an approval.
+            CommandError: The run doesn't exist, or has ended.
         """
         target = StepTarget(
             kind=StepKind(kind),
@@ -115,13 +117,13 @@ class CoreControl(ABC):
         self.hub.perform(commands.step(meant.id, self.hub.clock(), target=target))
 
     async def approvals(self, run: str | None = None) -> list[HaltPoint]:
-        """The pending calls that ask for an approval, oldest first.
+        """Return the pending calls that ask for an approval, oldest first.
 
         Args:
-            run: A run's id; None means all runs.
+            run: A run's id; None: all runs.
 
         Raises:
-            CommandError: There is no such run.
+            CommandError: The run doesn't exist.
         """
         runs = self.hub.runs() if run is None else [self.hub.run(run)]
         pending = (point for each in runs for point in self.hub.debugger.pending(each.id))
@@ -130,18 +132,19 @@ class CoreControl(ABC):
     async def approve(
         self, call: HaltPoint, data: Any = None, *, always: bool = False, confirmed: bool = False
     ) -> None:
-        """Approve a call, as the caller has seen it.
+        """Approve a call in the state in which the caller has seen it.
 
         Args:
             call: One of `approvals()`.
-            data: The call as it is to be made, `{"Tool": …, "Argument": …}`; None keeps it as it stands.
-            always: Whether the agent needn't ask the like again.
-            confirmed: Whether a person confirmed it by a second gesture; high risk needs that.
+            data: The call to make, `{"Tool": …, "Argument": …}`; None: the call as it stands.
+            always: Whether the agent needs no approval for similar calls from now on.
+            confirmed: Whether a person confirmed the approval by a second action; a call of high
+                risk needs that.
 
         Raises:
-            CommandError: `stale`: the call was answered or edited meanwhile. `needs_confirmation`: it is
-                of high risk, and not confirmed. There is no such run, or it has ended.
-            ProtocolError: `data` is no call, or the agent can't take it.
+            CommandError: `stale`: the call was answered or edited meanwhile. `needs_confirmation`:
+                the call has a high risk and isn't confirmed. The run doesn't exist, or has ended.
+            ProtocolError: `data` is no call, or the agent can't accept it.
         """
         edit = None if data is None else json.dumps(data)
         if edit is not None:
@@ -154,12 +157,12 @@ class CoreControl(ABC):
         """Deny a call that is about to be made.
 
         Args:
-            call: One of `approvals()`, or another pending halt point at which something begins.
-            reason: What the agent is told.
+            call: One of `approvals()`, or another pending halt point at an event's begin.
+            reason: The reason that the agent gets.
 
         Raises:
-            CommandError: `stale`: the call was answered or edited meanwhile. `cannot_deny`: nothing
-                begins there. There is no such run, or it has ended.
+            CommandError: `stale`: the call was answered or edited meanwhile. `cannot_deny`: the
+                halt point isn't at an event's begin. The run doesn't exist, or has ended.
         """
         hub, now = self.hub, self.hub.clock()
         hub.perform(hub.commands.deny(call.run, now, call.id, call.revision, reason))
@@ -170,20 +173,20 @@ class CoreControl(ABC):
     # ---- runs of files ------------------------------------------------------------------------------
 
     def import_file(self, path: Path) -> None:
-        """List the run of a file. May be called from any thread.
+        """Import a run from a file. May be called from any thread.
 
         Raises:
-            ProtocolError: The file is damaged, above a bound, or of a newer version.
+            ProtocolError: The file is damaged, too large, or of a newer version.
             CommandError: `store_failed`.
-            OSError: It can't be read.
+            OSError: The file can't be read.
         """
         self.import_history(archive.load_run_file(archive.read_run_file(path), self.hub.new_id()))
 
     def import_history(self, history: RunHistory) -> None:
-        """List a run that was read from a file. May be called from any thread.
+        """Import a run that was read from a file. May be called from any thread.
 
         Args:
-            history: The run, by an id of its own.
+            history: The run; its id must be new.
 
         Raises:
             CommandError: `store_failed`.

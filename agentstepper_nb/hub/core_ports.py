@@ -38,7 +38,7 @@ from .socket_listeners import ACCEPTS_PER_TURN, enlarge_backlog, stop_accepting
 from .sockets import SocketConnection, make_fair_scheduler, serve_connection
 from .tls_certificate import TlsCertificate, make_tls_options
 
-#: Paths beside the agents' and the UIs': for workers, and for who controls agents that run on their own.
+#: Paths beside the agents' and the UIs': for workers, and for who controls background agents.
 _WORKER_PATH: Final = "/worker"
 _RUNTIME_PATH: Final = "/runtime"
 

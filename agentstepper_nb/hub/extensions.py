@@ -1,4 +1,4 @@
-"""What other packages add to a Core: commands for UIs, event types, summaries."""
+"""Extensions of a Core: commands for UIs, event types, summaries, effect checks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ CommandHandler = Callable[[Any, CommandBody], Awaitable[Struct | None]]
 
 @dataclass(frozen=True)
 class ExtensionCommand:
-    """A command that UIs of version 2 may give.
+    """A command that UIs of version 2 may send.
 
     Args:
-        body: The class of its body.
-        handler: Carries it out.
-        requires_control: Whether it changes something, so that who may only watch is refused.
+        body: The class of the command's body.
+        handler: Executes the command.
+        requires_control: Whether the command changes something; then a view that may only watch is
+            refused.
     """
 
     body: type[Struct]
@@ -46,18 +47,18 @@ class ExtensionCommand:
 
 
 class Extension:
-    """What one package adds.
+    """A package's additions to a Core: commands, event types, summaries and effect checks.
 
     ::
 
         extension = Extension("rag")
         extension.event_type("retrieval", actor=Actor.SYSTEM)
 
-    Name it as an entry point of the group `agentstepper_nb.extensions`, and each Core that starts has
-    it; or hand it to `AgentStepperCore(extensions=[…])`.
+    Name the extension as an entry point of the group `agentstepper_nb.extensions`, and each Core
+    loads it at its start; or pass it to `AgentStepperCore(extensions=[…])`.
 
     Args:
-        name: How the log calls it.
+        name: The extension's name in the log.
     """
 
     def __init__(self, name: str) -> None:
@@ -70,18 +71,20 @@ class Extension:
     def command(
         self, name: str, body: type[CommandBody], *, control: bool = True
     ) -> Callable[[CommandHandler[CommandBody]], CommandHandler[CommandBody]]:
-        """Decorate what carries out a command of UIs.
+        """Decorate the function that executes a command of UIs.
 
-        It is called as `await handler(hub, body)`. The Struct that it gives travels as a message named
-        after the command; None is answered by `ok`, a CommandError or ProtocolError by `error`.
+        The function is called as `await handler(hub, body)`. A Struct that it returns is sent as a
+        message that has the command's name. None is answered by `ok`, a CommandError or
+        ProtocolError by `error`.
 
         Args:
             name: The command's name on the wire.
-            body: The class that its body is decoded to.
-            control: Whether it changes something, so that who may only watch is refused.
+            body: The class that the command's body is decoded to.
+            control: Whether the command changes something; then a view that may only watch is
+                refused.
 
         Raises:
-            ValueError: The extension has a command of this name.
+            ValueError: The extension has a command of this name already.
         """
 
         def add(handler: CommandHandler[CommandBody]) -> CommandHandler[CommandBody]:
@@ -97,15 +100,19 @@ class Extension:
         actor: Actor = Actor.TOOLS,
         state: AgentActivity = AgentActivity.TOOL_EXECUTING,
     ) -> None:
-        """Say how the custom events of a type are told. Agents may use types that nobody registered.
+        """Define how the custom events of a type are shown.
+
+        Agents may use types that no extension defines.
 
         Args:
             name: The type's name, as in `dbg.event(name, …)`.
-            actor: Whom the agent turns to at its begin, and who answers at its end.
-            state: What the agent does in between.
+            actor: The actor that the agent addresses at the event's begin and that answers at its
+                end.
+            state: The agent's state during the event.
 
         Raises:
-            ValueError: The name isn't a lower-case word, or the extension has a type of this name.
+            ValueError: The name isn't a lower-case word, or the extension has a type of this name
+                already.
         """
         if not EVENT_NAME.fullmatch(name):
             raise ValueError(f"{name!r} isn't a valid event type: {EVENT_NAME_RULE}")
@@ -114,15 +121,16 @@ class Extension:
     def summarizer(
         self, kind: EventKind | None = None, name: str | None = None
     ) -> Callable[[Summarizer], Summarizer]:
-        """Decorate a function that gives one line on a halt point, or None to leave it to the next.
+        """Decorate a function that returns a halt point's summary, or None to pass.
 
-        It is asked after the agent's own summary and before one is made by rule, each time that a row
-        is told: it has to be quick, and to give the same line for the same halt point. Where it raises,
-        the next is asked, and the log has the first traceback.
+        It is called if the agent gave no summary, before a summary is made by rule, each time that
+        a row is sent. So it must be fast, and return the same summary for the same halt point. If
+        it returns None or raises an exception, the next such function is called; the log has the
+        first traceback.
 
         Args:
-            kind: Ask only on events of this kind.
-            name: Ask only on events of this name: a tool, a model, a custom event's type.
+            kind: Call it only for events of this kind.
+            name: Call it only for events of this name: a tool, a model, a custom event's type.
         """
 
         def add(summarize: Summarizer) -> Summarizer:
@@ -137,16 +145,18 @@ class Extension:
         return add
 
     def effect_check(self, name: str, title: str) -> Callable[[CheckFunction], CheckFunction]:
-        """Decorate a check of a tool's claim against its effect: see `EffectInput` for what it is given.
+        """Decorate a check of a tool's claim against its effect; an `EffectInput` is its input.
 
-        It is called at each tool's end and gives what doesn't fit, as a text or an `EffectMark`, or
-        None. Where it raises, the call has no mark of it, and the log has the first traceback. A
-        check of a built-in one's name takes its place. So that agents' breakpoints know it too, name an
-        `EffectCheck` as an entry point of the group `agentstepper_nb.effect_checks`.
+        The check is called at the end of each tool call. It returns the mismatch as a text or an
+        `EffectMark`, or None. If it raises an exception, the call gets no mark of it, and the log
+        has the first traceback. A check with the name of a built-in one replaces that one. To make
+        agents' breakpoints know the check as well, name an `EffectCheck` as an entry point of the
+        group `agentstepper_nb.effect_checks`.
 
         Args:
-            name: By it the check is switched off: a lower-case word, digits and underscores.
-            title: What it compares, in words.
+            name: The check's name, by which it is switched off: a lower-case word, digits and
+                underscores.
+            title: What the check compares, in words.
 
         Raises:
             ValueError: The name isn't such a word.

@@ -1,4 +1,4 @@
-"""Runs and background agents that are kept long enough, or for which there is no room, are deleted."""
+"""Deletes runs and background agents that are too old or take too much room."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _GIB_BYTES: Final = 1024**3
 
 @dataclass(frozen=True)
 class RetentionLimits:
-    """How long runs and background agents are kept, and in how much room.
+    """How long runs and background agents are kept, and how much room they may take.
 
-    Runs with a tag always are, and what is live.
+    Runs with a tag and live runs are never deleted.
 
     Args:
-        days: Days after the end of a run or of a background agent's session, and after the last message
-            of a conversation. None: for ever.
-        gib: GiB that all runs may take together. None: without a limit.
-        sessions: Sessions of background agents that have ended, and conversations without one, of which
-            the newest are kept. None: without a limit.
+        days: Days to keep a run or a background agent's session after its end, and a conversation
+            after its last message. None: forever.
+        gib: GiB that all runs may take together. None: no limit.
+        sessions: How many ended sessions of background agents, and conversations without a session,
+            are kept: the newest ones. None: no limit.
     """
 
     days: float | None = None

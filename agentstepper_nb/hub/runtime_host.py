@@ -1,4 +1,4 @@
-"""What a Core needs for agents that run on their own: their store, its workers, and who watches."""
+"""What a Core needs for background agents: their store, its workers, and who watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sets for the background agents of a Core."""
+"""Options for the background agents of a Core."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .runtime.model_rates import ModelRate
 
 @dataclass(frozen=True)
 class RuntimeOptions:
-    """What may differ between Cores.
+    """The options of a Core for its background agents.
 
     Args:
-        limits: How much may be under way at once.
-        model_rates: By the model's name, how often all workers together may ask it.
-        has_metrics: Whether figures are counted for Prometheus, and served.
+        limits: How much may be in progress at once.
+        model_rates: For each model's name, how often all workers together may query the model.
+        has_metrics: Whether the Core counts metrics for Prometheus and serves them.
         logs_json: Whether the worker that the Core starts logs JSON.
 
     Raises:
-        ValueError: What counts figures isn't installed.
+        ValueError: The package that counts metrics isn't installed.
     """
 
     limits: AdmissionLimits = DEFAULT_LIMITS

@@ -1,4 +1,4 @@
-"""A Core of its own, without Jupyter: two WebSocket ports, as AgentStepper has them."""
+"""`AgentStepperCore`: a Core without Jupyter, on two WebSocket ports as AgentStepper has them."""
 
 from __future__ import annotations
 
@@ -44,49 +44,51 @@ _ALL_INTERFACES = {"0.0.0.0", "::", ""}
 
 
 class AgentStepperCore(CoreControl):
-    """A debugger for agents on two WebSocket ports, one for agents and one for UIs.
+    """A Core for the agents of any program: one WebSocket port for agents, one for UIs.
 
-    Both speak version 2 where the peer offers it with the right token, and version 1 where it sends
-    none, so that the original's agents and its web UI work. A wrong token is refused. The Core runs on a
-    thread of its own.
+    Both ports speak version 2 with a peer that offers it with the right token, and version 1 with a
+    peer that sends no token. So the original's agents and its web UI work. A wrong token is
+    refused. The Core runs on a thread of its own.
 
     Args:
-        host: The address to listen on. One that other machines reach demands tokens of both versions.
-        client_port: The agents' port; 0 takes a free one, which the attribute then tells.
-        ui_port: The UIs' port; 0 likewise. None has none: whoever hosts the Core brings UIs in.
-        model: The name of a model that puts each step and commit into a sentence, at the endpoint that
-            the environment names. It is sent what the agents send. None, or no endpoint: summaries are
-            made by rule, and nothing is sent anywhere.
-        logger: Gets one line a connection, run, commit and refusal.
-        data: The folder that keeps the runs; it belongs to one Core at a time. None keeps them in
-            memory: they are gone with the Core.
+        host: The address to listen on. With an address that other machines reach, peers of both
+            versions need tokens.
+        client_port: The port for agents; 0: a free port, which the attribute then holds.
+        ui_port: The port for UIs; 0: as for `client_port`. None: no port; the program that hosts
+            the Core connects the UIs.
+        model: The name of the model that summarises each step and commit, at the endpoint that the
+            environment names. The model gets the data that the agents send. Without a model or an
+            endpoint, summaries are made by rule, and no data is sent anywhere.
+        logger: Gets one line for each connection, run, commit and refusal.
+        data: The folder that stores the runs; a folder belongs to one Core at a time. None: the
+            runs are held in memory and lost with the Core.
         token: The agent token. None: the data folder's.
-        ui_origins: Origins of web pages that may connect as UIs; no others may.
-        extensions: What it is extended by. None takes the extensions that are installed.
-        durability: When what is kept outlives what: `relaxed`, `durable` or `sync`.
+        ui_origins: The origins of web pages that may connect as UIs; no other pages may.
+        extensions: The Core's extensions. None: the installed ones.
+        durability: When recorded data is safe on disk: `relaxed`, `durable` or `sync`.
         retention: How long runs and background agents are kept.
-        worker: Whether a worker is started where agents that run on their own need one.
+        worker: Whether the Core starts a worker when background agents need one.
         worker_token: The worker token. None: the data folder's.
         worker_isolation: Where that worker runs steps whose moniker isn't cooperative: `process` or
             `none`.
-        worker_processes: How many sessions have a process at once there.
-        runtime_store: Where agents that run on their own are kept: `sqlite`, beside the runs; or
+        worker_processes: How many sessions may have a process at once in that worker.
+        runtime_store: Where background agents are stored: `sqlite`, beside the runs; or
             `postgresql://USER@HOST:PORT/DATABASE`.
-        program: What this is, for whoever wants the same folder.
-        control_token: The token of UIs, and of programs that control. None: the data folder's.
-        certfile: A certificate (PEM), by which both ports speak TLS (`wss://`) and nothing else.
-        keyfile: Its private key (PEM). None: `certfile` has it.
-        agents: What is different for background agents.
-        inspect: Whether UIs may see the stacks and locals of agents that wait, where these show them.
+        program: The name of this program, for messages to other programs that want the same folder.
+        control_token: The token of UIs, and of programs that control runs. None: the data folder's.
+        certfile: A TLS certificate (PEM). With it both ports speak TLS (`wss://`) only.
+        keyfile: The certificate's private key (PEM). None: `certfile` contains the key.
+        agents: Options for background agents.
+        inspect: Whether UIs may see the stacks and locals of halted agents, if the agents allow
+            that.
 
     Attributes:
-        tokens: The three tokens. Those that the data folder keeps are known once the Core is started;
-            a Core without a folder makes them.
+        tokens: The agent, control and worker tokens. Those that the data folder stores are known
+            once the Core is started; a Core without a folder makes them.
 
     Raises:
-        ValueError: A port can't be, a token can't be sent, or two of them are the same; the certificate
-            can't be used.
-            From `start()`: two of the extensions name the same.
+        ValueError: A port is out of range, a token can't be sent, two tokens are the same, or the
+            certificate can't be used. From `start()`: two extensions define the same name.
         StoreError: From `start()`: the folder belongs to another Core, or can't be used.
     """
 
@@ -150,7 +152,7 @@ class AgentStepperCore(CoreControl):
 
     @property
     def hub(self) -> Hub:
-        """The Core's hub, once started; to be used on the Core's loop only.
+        """The Core's hub, once the Core is started; use it on the Core's loop only.
 
         Raises:
             RuntimeError: The Core isn't started.
@@ -161,7 +163,7 @@ class AgentStepperCore(CoreControl):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The Core's event loop, once started.
+        """The Core's event loop, once the Core is started.
 
         Raises:
             RuntimeError: The Core isn't started.
@@ -173,11 +175,11 @@ class AgentStepperCore(CoreControl):
     # ---- life ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start, and return once its ports listen. Does nothing when started.
+        """Start the Core, and return once its ports listen. Does nothing if it is started already.
 
         Raises:
             StoreError: The folder belongs to another Core, or can't be used.
-            OSError: A port is taken, or the address isn't this machine's.
+            OSError: A port is in use, or the address isn't this machine's.
         """
         with self._lifecycle_lock:
             if self._loop is None:
@@ -207,13 +209,13 @@ class AgentStepperCore(CoreControl):
         add_process_core(url, self.tokens, ui_url, folder, self.certificate)
 
     def url(self, port: int) -> str:
-        """Where programs of this machine reach a port of the Core's."""
+        """Return the URL at which programs of this machine reach a port of the Core."""
         host = "127.0.0.1" if self.host in _ALL_INTERFACES else self.host
         return make_host_url(host, port, self._scheme)
 
     @property
     def certificate(self) -> str:
-        """The file with its TLS certificate; "" where it speaks no TLS."""
+        """The path of the Core's TLS certificate; "": the Core doesn't speak TLS."""
         return "" if self._certificate is None else str(self._certificate.file)
 
     @property
@@ -221,7 +223,7 @@ class AgentStepperCore(CoreControl):
         return "ws" if self._certificate is None else "wss"
 
     def stop(self) -> None:
-        """Close its ports and every connection, and join the thread. Does nothing when stopped."""
+        """Close ports and connections, and join the thread. Does nothing if not started."""
         with self._lifecycle_lock:
             if self._loop is None or self._thread is None:
                 return

@@ -1,4 +1,4 @@
-"""`entry`: a function of which each call is a run that can be started again."""
+"""`entry`: marks a function whose calls are runs that can be started again."""
 
 from __future__ import annotations
 
@@ -66,26 +66,30 @@ def entry(
     stop_on_entry: bool = False,
     discovers_tools: bool = False,
 ) -> Any:
-    """Mark a function as an agent: each call of it is a run, which starts again by importing it.
+    """Mark a function as an agent: each call is a run that the Core can start again.
 
-    LLM queries and tool calls inside halt, as in a program that is attached to, and an AgentStepper
-    that is made inside without an address is the run. A call inside another run belongs to that run.
-    Where no Core is found a warning says so, and the function goes on without the debugger.
+    To start a run again, the function is imported and called with the recorded arguments. LLM
+    queries and tool calls inside of the function halt, as in a program that is attached. An
+    AgentStepper that the function makes without an address is the run. A call inside of another run
+    belongs to that run. If no Core is found, a warning says so, and the function runs without the
+    debugger.
 
-    The Core records the function's module and name and the call's arguments as JSON, with masks in
-    the place of secrets. What JSON can't carry isn't recorded; such a call is started again by
-    `fork_run` alone.
+    The Core records the function's module and name, and the call's arguments as JSON with secrets
+    masked. Arguments that can't be written as JSON aren't recorded; such a call can be started
+    again only by `fork_run`.
 
     Args:
         function: The function, synchronous or `async`, at the top level of a module or of a class.
-        name: What its runs are called; its own name where none is given.
-        workspace: The folder that the agent works on, as `agent_workspace_path=` of an AgentStepper.
-        mode: How its runs begin, as for an AgentStepper.
-        stop_on_entry: Whether they halt before the function does anything.
+        name: The name of the runs; None: the function's name.
+        workspace: The folder that the agent works on, as `agent_workspace_path=` of an
+            AgentStepper.
+        mode: How the runs begin, as for an AgentStepper.
+        stop_on_entry: Whether the runs halt before the function does anything.
         discovers_tools: Whether plain functions halt too, as for `instrument.enable`.
 
     Raises:
-        TypeError: It is no function, or a generator, whose call does nothing yet.
+        TypeError: The argument is no function, or is a generator function, whose call runs no code
+            yet.
     """
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def show_newest_run(*, in_kernel: bool) -> None:
 
 
 def show_sessions() -> None:
-    """Show the agents that run on their own."""
+    """Show the background agents."""
     from ..widgets.sessions_widget import SessionsWidget
 
     _display(SessionsWidget())

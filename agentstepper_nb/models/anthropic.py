@@ -29,16 +29,17 @@ _OWN_URL: Final = f"https://{_OWN_HOST}"
 
 
 class AnthropicProvider(HTTPProvider):
-    """Streams answers of the Messages API.
+    """Streams answers of Anthropic's Messages API, or of a compatible server.
 
     Args:
-        base_url: The endpoint, without a `/v1`. None: ANTHROPIC_BASE_URL, else Anthropic's own.
-        api_key: None: ANTHROPIC_API_KEY, unless `base_url` is given. Needed for Anthropic's own
-            endpoint alone.
-        timeouts: How long it is waited for.
+        base_url: The endpoint, without a `/v1`. None: ANTHROPIC_BASE_URL, else Anthropic's own
+            endpoint.
+        api_key: The API key. None: ANTHROPIC_API_KEY, unless `base_url` is given. Only Anthropic's
+            own endpoint requires a key.
+        timeouts: The time-outs and retries of requests.
 
     Raises:
-        ModelError: The address can't be one, or there is no key.
+        ModelError: The address is invalid, or a key is missing.
     """
 
     name: Final = "anthropic"
@@ -70,7 +71,7 @@ class AnthropicProvider(HTTPProvider):
             ) from None
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.close()
 
     @property

@@ -32,17 +32,17 @@ _OWN_URL: Final = f"https://{OPENAI_HOST}/v1"
 
 
 class OpenAIProvider(HTTPProvider):
-    """Streams answers of Chat Completions or Responses.
+    """Streams answers of OpenAI's Chat Completions or Responses API, or of a compatible server.
 
     Args:
-        api: Which of the two. Other servers mostly know chat completions alone.
-        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
-        api_key: None: OPENAI_API_KEY, unless `base_url` is given. Needed for OpenAI's own endpoint
-            alone.
-        timeouts: How long it is waited for.
+        api: Which of the two APIs. Most other servers support only chat completions.
+        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own endpoint.
+        api_key: The API key. None: OPENAI_API_KEY, unless `base_url` is given. Only OpenAI's own
+            endpoint requires a key.
+        timeouts: The time-outs and retries of requests.
 
     Raises:
-        ModelError: The address can't be one, or there is no key.
+        ModelError: The address is invalid, or a key is missing.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class OpenAIProvider(HTTPProvider):
         return "openai" if self._api == "chat" else "openai-responses"
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.close()
 
     @property
@@ -132,17 +132,17 @@ MAX_RETRIES: Final = 1
 
 
 class OpenAITextModel:
-    """A model that chat completions reach.
+    """A model that is queried by chat completions.
 
     Args:
-        model: Its name there.
-        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
-        api_key: None: OPENAI_API_KEY.
+        model: The model's name at the endpoint.
+        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own endpoint.
+        api_key: The API key. None: OPENAI_API_KEY.
         timeout: Seconds that one attempt may take.
-        max_retries: Attempts after the first.
+        max_retries: The number of attempts after the first.
 
     Raises:
-        ModelError: The address can't be one, or there is no key.
+        ModelError: The address is invalid, or a key is missing.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class OpenAITextModel:
         return self._name
 
     async def text(self, system: str, prompt: str, max_tokens: int) -> str:
-        """Ask it once. See `TextModel.text`."""
+        """Query the model once. See `TextModel.text`."""
         try:
             said = _get_content(await self._complete(system, prompt, max_tokens))
         except openai.APITimeoutError:
@@ -192,7 +192,7 @@ class OpenAITextModel:
         return said
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.close()
 
     @property

@@ -1,4 +1,4 @@
-"""What the package asks of a model, whoever serves it."""
+"""The interfaces of models: `TextModel` for short texts, `ModelProvider` for streamed answers."""
 
 from __future__ import annotations
 
@@ -25,67 +25,68 @@ _NO_KEY: Final = "none"
 
 
 class TextModel(Protocol):
-    """Answers a question with text. Used on one event loop."""
+    """A model that answers a question with text. Used on one event loop."""
 
     @property
     def name(self) -> str:
-        """What it is called where it is served."""
+        """The model's name at its endpoint."""
 
     async def text(self, system: str, prompt: str, max_tokens: int) -> str:
-        """Ask it once. Cancelling takes the request back.
+        """Query the model once. Cancelling aborts the request.
 
         Args:
-            system: What it is told to do.
-            prompt: What it is told to do that with.
-            max_tokens: The longest answer.
+            system: The system prompt.
+            prompt: The user's prompt.
+            max_tokens: The most tokens of the answer.
 
         Returns:
-            What it said; never empty.
+            The answer's text; never empty.
 
         Raises:
-            ModelError: It didn't answer, or not with text.
+            ModelError: The model gave no answer, or none with text.
         """
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
 
 
 class ModelProvider(Protocol):
     """Streams a model's answers as the standard events. Used on one event loop.
 
-    A provider that sends no temperature says so by an attribute `takes_temperature`, which is False.
+    A provider that sends no temperature has an attribute `takes_temperature`, which is False.
     """
 
     @property
     def name(self) -> str:
-        """Its name, as `--provider` takes it."""
+        """The provider's name, as `--provider` takes it."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
-        """Ask once. An async generator: closing it, or cancelling the task, takes the request back.
+        """Query the model once, as an async generator. Closing it or cancelling the task aborts it.
 
-        Nothing is raised but cancellation: an HTTP error, a time-out or a broken connection is a
-        `TraceEvent("error", {"kind", "message", "status"?})`, then `ResponseCompleted("error", None)`.
+        Only cancellation is raised: an HTTP error, a time-out or a broken connection is a
+        `TraceEvent("error", {"kind", "message", "status"?})`, followed by
+        `ResponseCompleted("error", None)`.
 
         Args:
-            request: The question.
+            request: The request.
         """
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
 
 
 async def stream_events(
     provider: ModelProvider, request: ModelRequest, idle_timeout_s: float | None
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Ask once, and give the events of the answer as they come.
+    """Query the model once, and yield the events of the answer as they come.
 
     Args:
-        provider: Whom to ask.
-        request: The question.
-        idle_timeout_s: Seconds that the model may let pass between two events; None is without end.
+        provider: The provider.
+        request: The request.
+        idle_timeout_s: The most seconds between two events; None: no limit.
 
     Raises:
-        ModelError: `timeout`: the model said nothing for so long.
+        ModelError: `timeout`: no event came for so long.
     """
     stream = cast("AsyncGenerator[AgentEvent, None]", provider.stream(request))
     async with aclosing(stream):
@@ -108,17 +109,17 @@ async def _next(
 
 
 def find_text_model(model: str | None, environ: Mapping[str, str] = os.environ) -> TextModel | None:
-    """The model that a person has chosen, at the endpoint that the environment names.
+    """Make the model that a person chose, at the endpoint that the environment names.
 
-    A model is chosen by its name alone: without one nothing leaves this machine, whatever keys there
-    are, and no client is imported.
+    A model is chosen by its name only. Without a name no data leaves this machine, whatever keys
+    are set, and no client is imported.
 
     Args:
-        model: Its name.
-        environ: Where the endpoint and the key stand.
+        model: The model's name.
+        environ: The environment variables with the endpoint and the key.
 
     Returns:
-        The model; None without a name, or without an endpoint or key.
+        The model; None without a name, an endpoint or a key.
     """
     if not model:
         return None

@@ -69,21 +69,21 @@ _INSTALLED: Final = EntryPointLoader[Factory](ENTRY_POINT_GROUP, "provider")
 
 
 def list_provider_names() -> list[str]:
-    """The providers that can be named, ours first."""
+    """List the names of all providers, the built-in ones first."""
     return [*_BUILT_IN, *(name for name in _INSTALLED.names() if name not in _BUILT_IN)]
 
 
 def refuse_script_path(name: str, model: str) -> None:
-    """Refuse what a message may not name: a path of a Python file, which would be run.
+    """Refuse a model name in a message that is the path of a Python file, which would be run.
 
-    This process's own code and its command line may.
+    This process's own code and its command line may name a path.
 
     Args:
-        name: The provider.
-        model: The model that it will be asked for.
+        name: The provider's name.
+        model: The model's name.
 
     Raises:
-        ModelError: The model is a script that is known by its path alone.
+        ModelError: The model is a script that is named by its path.
     """
     if name != "scripted":
         return
@@ -100,14 +100,14 @@ def refuse_script_path(name: str, model: str) -> None:
 
 
 def create_provider(name: str, model: str) -> ModelProvider:
-    """Make a provider.
+    """Create a model provider by its name.
 
     Args:
-        name: Which; ours can't be replaced by another package's.
-        model: The model that it will be asked for.
+        name: The provider's name. Another package can't replace a built-in provider.
+        model: The name of the model that the provider will be queried for.
 
     Raises:
-        ModelError: There is none of that name, or it lacks what it needs: a key, a package.
+        ModelError: No provider has this name, or the provider lacks a key or a package.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name](model)

@@ -1,4 +1,4 @@
-"""An agent's function, run again on a recording."""
+"""Runs an agent's function again on a recording."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ def load_recording(
     folder: str | PathLike[str] | None = None,
     volatile: Sequence[str] = (),
 ) -> Recording:
-    """Read a stored run as a recording.
+    """Load a stored run as a recording.
 
     Args:
         run: The run, or its id or name, as for `load_run`.
-        folder: The folder that keeps the runs; `agentstepper/` in Jupyter's data folder where none is
-            given.
-        volatile: Regular expressions of what differs from one execution to the next, as dates, ids and
-            temporary paths. What they match counts for nothing when requests are compared.
+        folder: The folder that stores the runs; None: `agentstepper/` in Jupyter's data folder.
+        volatile: Regular expressions for text that differs in each execution, as dates, ids and
+            temporary paths. Their matches are ignored when requests are compared.
 
     Raises:
         CommandError: `unknown_run`.
         StoreError: The folder has no store, or the store can't be read.
-        re.error: A pattern can't be understood.
+        re.error: A pattern is no regular expression.
     """
     stored = load_run(run, folder) if isinstance(run, str) else run
     return make_recording(stored.history(), stored.hash_key(), volatile)
@@ -57,24 +56,27 @@ def replay_run(
     offline: bool = False,
     freeze: bool = False,
 ) -> Any:
-    """Run an agent again on its recording: no model is asked, and no tool is called.
+    """Run an agent again on its recording: no model is queried, and no tool is called.
 
     Args:
-        run: What was recorded: a stored run, its id or name, or what `load_recording` gave.
-        function: The agent, synchronous or `async`. It is called with `args`. An AgentStepper that it
-            makes without an address is the replay's.
+        run: The recorded run: a stored run, its id or name, or the result of `load_recording`.
+        function: The agent, synchronous or `async`; called with `args`. An AgentStepper that the
+            function makes without an address belongs to the replay's run.
         args: The function's arguments.
-        depth: Whether a sub-agent's call is served whole, or its own queries and tool calls are.
-        halts: Whether the run halts in the view where it diverges, before it ends.
-        offline: Whether no Core is asked: the run of the replay is recorded and shown nowhere.
-        freeze: Whether the agent sees the recorded time, and the random numbers that it saw where its
-            run was recorded so (`freeze_runs`, `agentstepper run --freeze`).
+        depth: Whether a sub-agent's call is served as one, or the sub-agent runs and its own
+            queries and tool calls are served.
+        halts: Whether the run halts in the view where it differs, before it ends.
+        offline: Whether to use no Core: then the replay's run is neither recorded nor shown.
+        freeze: Whether the agent sees the recorded time. If the run was recorded with frozen values
+            (`freeze_runs`, `agentstepper run --freeze`), the agent also sees the recorded random
+            numbers.
 
     Returns:
-        What the function returns; of an `async` function an awaitable.
+        The function's result; for an `async` function an awaitable of it.
 
     Raises:
-        Divergence: The agent does something else than was recorded, or ends before its recording does.
+        Divergence: The agent does something else than its recording has, or ends before the
+            recording does.
         CommandError: `unknown_run`.
         ConnectionError: No Core can be reached.
     """
@@ -94,31 +96,34 @@ def fork_run(
     workspace: WorkspaceMode | str = WorkspaceMode.FRESH,
     freeze: bool = False,
 ) -> Any:
-    """Run an agent again: served from its recording up to a row, and on its own from there.
+    """Run an agent again: on its recording up to a row, and on its own from there.
 
-    Where the recorded run had a workspace, the agent works on a new folder with the files of the
-    snapshot at the row: `agentstepper_nb.workspace` names it, and where the working folder lies in the
-    recorded workspace, it is changed to the same one in there for as long as the agent runs.
+    If the recorded run had a workspace, the agent works on a new folder with the files of the
+    snapshot at the row. `agentstepper_nb.workspace` names the new folder. If the process's working
+    folder lies in the recorded workspace, the process works in the same place of the new folder
+    while the agent runs.
 
     Args:
-        run: What was recorded, as for `replay_run`.
-        row: The number of a row in the run's timeline: the begin or the end of a query, a tool call or a
-            custom event.
+        run: The recorded run, as for `replay_run`.
+        row: The number of a row in the run's timeline: the begin or the end of a query, a tool call
+            or a custom event.
         function: The agent, as for `replay_run`.
         args: The function's arguments.
-        edit: What takes the place of the row's data. Without it the run halts there.
+        edit: The data that replaces the row's data. Without an edit the run halts at the row.
         depth: As for `replay_run`.
-        workspace: The folder that the agent works on: "fresh", a new one; "in_place", the recorded
-            run's, where the files of the snapshot are restored until `put_back`; "none": no folder is
-            prepared.
-        freeze: As for `replay_run`; what is live sees the live time and other random numbers.
+        workspace: The folder that the agent works on. "fresh": a new folder. "in_place": the
+            recorded run's folder, in which the snapshot's files are restored until `put_back`.
+            "none": no folder is prepared.
+        freeze: As for `replay_run`. From the row on, the agent sees the real time and new random
+            numbers.
 
     Returns:
-        What the function returns; of an `async` function an awaitable.
+        The function's result; for an `async` function an awaitable of it.
 
     Raises:
-        CommandError: `unknown_run`; `unknown_content`: the run has no such row to be forked at.
-        TypeError: JSON can't carry the edit.
+        CommandError: `unknown_run`; `unknown_content`: the run has no such row, or can't be forked
+            there.
+        TypeError: The edit can't be written as JSON.
         ValueError: `workspace` is none of the three.
         WorkspaceError: The snapshot isn't on this machine, or its files can't be written.
         ConnectionError: No Core can be reached.
@@ -132,15 +137,16 @@ def fork_run(
 
 
 def find_fork_point(recording: Recording, row: int, edit: str | None = None) -> ForkPoint:
-    """The point of a row at which a run can be forked.
+    """Find the point at which a run can be forked at a row.
 
     Args:
         recording: The run.
         row: The row's number.
-        edit: JSON text in the place of the row's data; None: none.
+        edit: JSON text that replaces the row's data; None: no edit.
 
     Raises:
-        CommandError: `unknown_content`: no query, tool call or custom event begins or ends there.
+        CommandError: `unknown_content`: no query, tool call or custom event begins or ends at the
+            row.
     """
     for event in recording.events:
         if event.seq == row:
@@ -195,13 +201,13 @@ def open_replay_run(
     is_offline: bool = False,
     is_frozen: bool = False,
 ) -> Iterator[AgentStepper]:
-    """A run of its own for a replay, which continues but where it is forked or diverges.
+    """Open the run of a replay, which halts only where it is forked or differs.
 
     Args:
-        replayer: What answers the run's events.
-        function: The agent, which is recorded as what the run was started with.
+        replayer: Serves the run's events.
+        function: The agent; recorded as the function that the run was started with.
         prepared: The folder that the agent works on.
-        is_offline: Whether no Core is asked.
+        is_offline: Whether to use no Core.
         is_frozen: Whether the agent sees the recorded time.
     """
     with nullcontext() if prepared is None else prepared.use():

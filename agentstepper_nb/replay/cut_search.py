@@ -1,4 +1,7 @@
-"""The search for the event that decides, an execution of the agent a step; what it finds, in words."""
+"""Searches for the event that decides how an agent ends, and describes the result.
+
+Each step of the search is one execution of the agent.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,13 @@ _NOT_GOOD: Final = (
 
 @dataclass(frozen=True)
 class Probe:
-    """Executions of the agent that are served up to the same outcome, and live from there.
+    """Executions of an agent that were served the same recorded outcomes and went on by themselves.
 
     Args:
-        row: The row of the last outcome that was served; 0: none was.
+        row: The row of the last outcome that was served; 0: no outcome was served.
         votes: Whether each execution passed the check.
-        runs: The ids of their runs.
-        queries: The LLM queries that they made.
+        runs: The ids of the executions' runs.
+        queries: The number of LLM queries that the executions made.
     """
 
     row: int
@@ -51,7 +54,7 @@ class Probe:
 
     @property
     def is_good(self) -> bool:
-        """Whether more than half of the executions passed."""
+        """Whether more than half of the executions passed the check."""
         return sum(self.votes) * 2 > len(self.votes)
 
     def __str__(self) -> str:
@@ -60,12 +63,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class DecidingEvent:
-    """What the search found.
+    """The result of `find_deciding_event`.
 
     Args:
-        message: What it came to, for a person.
-        event: The event with whose outcome the agent passes, and without it fails; None: there is none.
-        probes: What was executed, in order.
+        message: The result in words, for a person.
+        event: The deciding event: with its outcome the agent passes, without it the agent fails.
+            None: no event decides.
+        probes: The executions, in order.
     """
 
     message: str
@@ -74,22 +78,22 @@ class DecidingEvent:
 
     @property
     def row(self) -> int | None:
-        """The row of the good run where the event ended."""
+        """The row of the good run at which the event ends."""
         return None if self.event is None else self.event.end_seq
 
     @property
     def name(self) -> str | None:
-        """The event's tool, model or type."""
+        """The name of the event's tool, model or type."""
         return None if self.event is None else self.event.key.name
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The ids of the runs that were made."""
+        """The ids of the runs that the search made."""
         return tuple(run for probe in self.probes for run in probe.runs)
 
     @property
     def queries(self) -> int:
-        """The LLM queries that were made."""
+        """The number of LLM queries that the search made."""
         return sum(probe.queries for probe in self.probes)
 
     def __str__(self) -> str:
@@ -98,7 +102,7 @@ class DecidingEvent:
 
 @dataclass(frozen=True)
 class Execution:
-    """What one execution of the agent came to."""
+    """The result of one execution of the agent."""
 
     run: str
     result: Any = None
@@ -108,11 +112,11 @@ class Execution:
 
 @dataclass(frozen=True)
 class Cut:
-    """What the agent is to be executed with.
+    """The input of one execution of the agent.
 
     Args:
         count: How many outcomes are served.
-        recording: The good run, of which no later one is served.
+        recording: The good run, without the later outcomes.
     """
 
     count: int
@@ -124,10 +128,10 @@ SearchSteps = Generator[Cut, Execution, DecidingEvent]
 
 
 class CutSearch:
-    """One search; arguments as `find_deciding_event`'s.
+    """A search for the deciding event; the arguments are those of `find_deciding_event`.
 
     Args:
-        on_probe: Hears how far the search is.
+        on_probe: Called with the search's progress.
     """
 
     def __init__(
@@ -154,7 +158,7 @@ class CutSearch:
         self._probes: list[Probe] = []
 
     def steps(self) -> SearchSteps:
-        """The search, an execution of the agent a step."""
+        """Run the search as a generator: each step is one execution of the agent."""
         self._agreed = self._cuts.count_most_queries(self._low, self._repeat)
         try:
             self.asked_queries = self._agreed
@@ -165,7 +169,7 @@ class CutSearch:
             return self._end(_DECLINED)
 
     def run(self, execute: Callable[[Cut], Execution]) -> DecidingEvent:
-        """Search to the end.
+        """Run the search to its end.
 
         Args:
             execute: Executes the agent once.
@@ -288,16 +292,16 @@ def _is_decided(votes: Sequence[bool], repeat: int) -> bool:
 
 
 def run_check(command: str | Sequence[str], run: str, outcome: str) -> bool:
-    """Whether a command says that an outcome is good.
+    """Run a command that checks an outcome; return whether the outcome is good.
 
     Args:
-        command: The command, for a shell or as its words.
+        command: The command: a text for a shell, or a list of words.
         run: The run's id.
-        outcome: What the command reads.
+        outcome: The text that the command reads.
 
     Raises:
-        ValueError: The command can't be executed.
-        OSError: The same of a command that is a list of words.
+        ValueError: The shell can't execute the command.
+        OSError: The command is a list of words and can't be executed.
     """
     done = subprocess.run(
         command if isinstance(command, str) else list(command),

@@ -1,7 +1,7 @@
-"""Finds the event of a good run without whose outcome the agent goes wrong.
+"""Finds the event of a good run without whose outcome the agent fails.
 
-The good run is executed again and again, each time served up to another of its outcomes and live from
-there. docs/design/0026-replay.md.
+The agent is executed again and again. Each execution is served the good run's outcomes up to
+another event, and goes on by itself from there. See docs/design/0026-replay.md.
 """
 
 from __future__ import annotations
@@ -33,32 +33,34 @@ def find_deciding_event(
 ) -> Any:
     """Find the first event of a good run that decides whether the agent passes a check.
 
-    The agent is executed again, served from the good run up to an event and on its own from there,
-    `repeat` times for each event that is tried; more than half of these must pass. Before it begins it
-    says how many LLM queries that may cost, and asks. Where the good run had a workspace, each execution
-    works on a new folder with the files of its row, as a fork does.
+    The search executes the agent again: on the recording of the good run up to an event, and on its
+    own from there. It executes the agent `repeat` times for each event that it tries; the agent
+    passes if more than half of these executions pass. Before the search begins, it states the
+    number of LLM queries that it may cost, and asks for a yes. If the good run had a workspace,
+    each execution works on a new folder with the files of its row, as a fork does.
 
     Args:
         good_run: A run that passes the check: its id or name, a stored run, or a recording.
-        bad_run: A run that doesn't: what both have in common isn't tried. None: the agent alone is
-            executed first, to see that it goes wrong.
+        bad_run: A run that fails the check; the search skips the events that both runs have in
+            common. None: the agent is first executed alone, to see that it fails.
         function: The agent, as for `replay_run`.
         args: The function's arguments.
-        check: A function of what the agent returns, which is true where that is good; or a command, for
-            a shell or as a list of words, which gets it as JSON on its standard input, and the run's id
-            as AGENTSTEPPER_RUN, and exits with 0. An agent that raises an exception doesn't pass.
+        check: A function that is called with the agent's result and returns whether the result is
+            good; or a command, as a text for a shell or as a list of words. The command gets the
+            result as JSON on its standard input and the run's id as AGENTSTEPPER_RUN, and exits
+            with 0 if the result is good. An agent that raises an exception fails the check.
         repeat: How often the agent is executed for each event.
-        yes: Whether not to ask.
-        ask: Asks the person with a text; `input()` where none is given.
+        yes: Whether to begin without asking.
+        ask: Asks the person a question, which is its argument; None: `input()` asks.
 
     Returns:
-        A `DecidingEvent`; of an `async` function an awaitable of one.
+        A `DecidingEvent`; for an `async` function an awaitable of one.
 
     Raises:
         CommandError: `unknown_run`.
-        ValueError: `repeat` is below 1, or the check's command can't be executed.
-        OSError: The same of a command that is a list of words.
-        WorkspaceError: The snapshots of the good run aren't on this machine, or can't be written.
+        ValueError: `repeat` is below 1, or the shell can't execute the check's command.
+        OSError: The check's command is a list of words and can't be executed.
+        WorkspaceError: The good run's snapshots aren't on this machine, or can't be written.
         ConnectionError: No Core can be reached.
     """
     if repeat < 1:
@@ -124,5 +126,5 @@ def _open(replayer: Replayer, function: Callable[..., Any]) -> AbstractContextMa
 
 
 def open_cut(recording: Recording) -> Replayer:
-    """Begin an execution that is served from a cut recording, and goes on by itself from there."""
+    """Open an execution that is served from a cut recording and then goes on by itself."""
     return Replayer(recording, ForkPoint(""))

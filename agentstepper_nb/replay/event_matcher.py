@@ -43,14 +43,14 @@ class RecordedEvent(Struct, frozen=True, kw_only=True):
 
 
 class ReplayMode(Enum):
-    """What happens at an event without an outcome."""
+    """What to do at an event that has no recorded outcome."""
 
     STRICT = auto()  # the run diverges
     FORK = auto()  # its call is made, and its scope is live from then on
 
 
 class ReplayDepth(Enum):
-    """Which of two is served where an event has recorded events inside."""
+    """Which events are served if a recorded event contains other recorded events."""
 
     WHOLE = auto()  # the outer one
     LEAVES = auto()  # the inner ones: a person may halt there
@@ -77,13 +77,13 @@ class ReplayDecision(NamedTuple):
 
 
 class EventMatcher:
-    """Decides the events of one execution, by one recording. Not thread-safe.
+    """Matches the events of one execution with those of a recording. Not thread-safe.
 
     Args:
-        events: The recording, by seq.
-        mode: What happens at an event without an outcome.
-        depth: What is served where recorded events are inside of one another.
-        fork_at: The id of the event at which the run is forked; None: at none.
+        events: The recording's events, ordered by seq.
+        mode: What to do at an event that has no recorded outcome.
+        depth: Which events are served if recorded events contain others.
+        fork_at: The id of the event at which the run is forked; None: the run is not forked.
     """
 
     def __init__(
@@ -111,8 +111,9 @@ class EventMatcher:
         """Decide what to do with an event that begins.
 
         Args:
-            key: What is known of it.
-            has_forked: Whether its scope is live, since an event of it went other than it was recorded.
+            key: The properties by which the event is matched.
+            has_forked: Whether the event's scope is live, because one of its events differed from
+                the recording.
         """
         if has_forked:
             return ReplayDecision(ReplayAction.LIVE)
@@ -134,9 +135,9 @@ class EventMatcher:
         return ReplayDecision(ReplayAction.SERVE, recorded, is_relocated)
 
     def find_missing(self) -> RecordedEvent | None:
-        """The first recorded event that a strict replay lacks at its end; None where it has all.
+        """Return the first recorded event that a strict replay lacks at its end; None: none.
 
-        What is inside of an event that was served happens no more.
+        Events inside of an event that was served don't count.
         """
         gone = set(self._served)
         for event in self._events.values():  # what is around an event comes before it
@@ -147,7 +148,7 @@ class EventMatcher:
         return None
 
     def list_unmatched(self) -> tuple[RecordedEvent, ...]:
-        """The recorded events that no event was matched with yet, by seq."""
+        """Return the recorded events that are not matched yet, ordered by seq."""
         return tuple(self._open.values())
 
     # ---- parts --------------------------------------------------------------------------------------

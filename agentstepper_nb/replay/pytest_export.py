@@ -1,4 +1,4 @@
-"""A recorded run as a test of pytest: the test's file, and the recording that it replays."""
+"""Exports a recorded run as a pytest test: the test's file, and the recording that it replays."""
 
 from __future__ import annotations
 
@@ -64,36 +64,37 @@ def export_test(
     force: bool = False,
     replays: bool = True,
 ) -> Path:
-    """Write a test of pytest that replays a run strictly, without a network and without a Core.
+    """Write a pytest test that replays a run strictly, without a network and without a Core.
 
-    Beside the test stands its recording, `test_x.recording.json` of `test_x.py`. Secrets are masked in
-    it.
+    The recording is written beside the test, as `test_x.recording.json` for `test_x.py`. Secrets
+    are masked in the recording.
 
     Args:
         run: The run, or its id or name, as for `load_run`.
         path: The test's file: `test_….py`.
         function: The agent: "module:function" as the test imports it, or the function itself.
-        args: The function's arguments: values that Python's text can stand for.
-        checks: Lines of Python that check `result`, as "assert 'boat' in result". Without any, the test
-            compares the result with that of the replay.
-        folder: The folder that stores the runs; `agentstepper/` in Jupyter's data folder where none is
-            given.
-        volatile: Regular expressions of what differs from one execution to the next, as for
+        args: The function's arguments; each value needs a form as Python source.
+        checks: Lines of Python that check `result`, as "assert 'boat' in result". Without any, the
+            test compares the result with the replay's result.
+        folder: The folder that stores the runs; None: `agentstepper/` in Jupyter's data folder.
+        volatile: Regular expressions for text that differs in each execution, as for
             `load_recording`.
-        freeze: Whether the test's agent sees the recorded time and random numbers, as for `replay_run`.
-        force: Whether files that are there are replaced.
-        replays: Whether the agent is replayed now, so that a test that can't pass isn't written, and
-            the result is known that it is to have.
+        freeze: Whether the test's agent sees the recorded time and random numbers, as for
+            `replay_run`.
+        force: Whether to replace existing files.
+        replays: Whether to replay the agent now. Then no test is written that can't pass, and the
+            expected result is known.
 
     Returns:
-        The test's file.
+        The path of the test's file.
 
     Raises:
-        ValueError: The name of the file or of the function can't be a test's or a function's, an
-            argument has no text, or a check is no line of Python.
-        FileExistsError: A file is there.
-        Divergence: The agent does something else than was recorded. Its `volatile` has the patterns
-            that make it match, where there are such.
+        ValueError: The name of the file or of the function is invalid, an argument has no form as
+            Python source, or a check is no line of Python.
+        FileExistsError: A file exists, and `force` is false.
+        Divergence: The agent does something else than its recording has. `volatile` of the
+            exception has the patterns that would make the requests equal, if there are such
+            patterns.
         ImportError: The function can't be imported.
         CommandError: `unknown_run`.
         StoreError: The folder has no store, or the store can't be read.
@@ -130,10 +131,10 @@ def import_agent(agent: _AgentName) -> Callable[..., Any]:
     """Import an agent's function, also from the working folder, as `python -m pytest` does.
 
     Args:
-        agent: Its name.
+        agent: The function's name, as "module:function".
 
     Raises:
-        ImportError: There is no such module, or it has no such function.
+        ImportError: The module doesn't exist, or has no such function.
     """
     with _working_folder_on_path():
         found: Any = import_module(agent.module)

@@ -1,4 +1,4 @@
-"""A recorded run as outcomes that can be served."""
+"""`Recording`: a recorded run whose outcomes can be served to a replay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_MADE: Final = (AnswerKind.DENY, AnswerKind.STOP, AnswerKind.WITHDRAWN)
 
 
 class RecordedFiles(NamedTuple):
-    """Where the files of a run are stored."""
+    """The place where a run's files are stored."""
 
     run: str  # its id
     program: str
@@ -39,22 +39,22 @@ class RecordedFiles(NamedTuple):
     first_row: int = 0  # the first with files of its own: of a fork the row at which it was forked
 
     def find_snapshot(self, row: int) -> str | None:
-        """The last snapshot before a row, by git's hash; None: there is none."""
+        """Return git's hash of the last snapshot before a row; None: no snapshot is older."""
         return next((commit for seq, commit in reversed(self.snapshots) if seq < row), None)
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A run that can be replayed.
+    """A recorded run that can be replayed.
 
     Args:
         run: The run's id.
         program: The program's name.
-        events: Its queries, tool calls and custom events, by seq.
-        hasher: Makes the hashes by which the events are found.
-        started_at: When it began, in POSIX seconds.
-        discovers_tools: Whether plain functions were found to be tools.
-        files: Where its files are stored; None: it had no workspace.
+        events: The run's queries, tool calls and custom events, ordered by seq.
+        hasher: Makes the hashes by which events are found.
+        started_at: The run's start, in POSIX seconds.
+        discovers_tools: Whether plain functions were recorded as tools.
+        files: The place of the run's files; None: the run had no workspace.
     """
 
     run: str
@@ -72,14 +72,14 @@ def make_recording(
     """Make a recording of a run.
 
     Args:
-        history: The run, whole.
-        hash_key: The key of the run's hashes, in hex; None: it isn't known, as of an imported run. Then,
-            and where patterns are given, requests are hashed anew as they were stored.
-        volatile: Regular expressions of what differs from one execution to the next: dates, ids,
-            temporary paths. What they match is taken out of requests before these are hashed.
+        history: The whole run.
+        hash_key: The key of the run's hashes, in hex; None: not known, as for an imported run.
+            Without a key, and if patterns are given, the stored requests are hashed again.
+        volatile: Regular expressions for text that differs in each execution: dates, ids, temporary
+            paths. Their matches are removed from requests before the requests are hashed.
 
     Raises:
-        re.error: A pattern can't be understood.
+        re.error: A pattern is no regular expression.
     """
     key = None if volatile or hash_key is None else bytes.fromhex(hash_key)
     hasher = ContentHasher(key, tuple(volatile))
@@ -101,7 +101,7 @@ def make_recording(
 
 
 def find_recorded_files(history: RunHistory) -> RecordedFiles | None:
-    """Where the files of a run are stored; None: it had no workspace."""
+    """Find where a run's files are stored; None: the run had no workspace."""
     run = history.run
     if run.workspace is None:
         return None

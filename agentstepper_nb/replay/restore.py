@@ -1,9 +1,9 @@
-"""Restores the files of a snapshot in the folder they came from, and puts back what was there before.
+"""Restores a snapshot's files in the recorded run's folder, and undoes that.
 
-The present state is committed to the private repository first. Then only files that differ are written,
-each beside its place and renamed, and what is no more is deleted last. What isn't stored anywhere is
-neither replaced nor deleted. A restore that was killed is put back by the same means. The decisions are
-in docs/design/0026-replay.md.
+The folder's present state is committed to the private repository first. Then only files that differ
+are written, each beside its place and renamed; files that the snapshot lacks are deleted last.
+Files that are stored nowhere are neither replaced nor deleted. A restore that was killed is undone
+in the same way. The decisions are in docs/design/0026-replay.md.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class SnapshotSource:
     """The snapshot that a fork begins with.
 
     Args:
-        repository: The private repository that has it.
+        repository: The private repository that has the snapshot.
         folder: The workspace of the recorded run.
         commit: The snapshot, by git's hash.
         run: The recorded run's id.
-        program: Its program's name.
-        row: The row at which it is forked.
+        program: The recorded run's program name.
+        row: The number of the row at which the run is forked.
     """
 
     repository: Repository
@@ -57,15 +57,15 @@ class SnapshotSource:
 
 
 def restore_in_place(source: SnapshotSource, data_dir: Path) -> WorkspaceReport:
-    """Restore the files of a snapshot in the recorded run's workspace.
+    """Restore a snapshot's files in the recorded run's workspace.
 
     Args:
         source: The snapshot.
-        data_dir: The folder that keeps snapshots.
+        data_dir: The folder that stores snapshots.
 
     Raises:
-        WorkspaceError: The present state can't be stored, or the files can't be written; an earlier
-            restore didn't end.
+        WorkspaceError: The present state can't be stored, the files can't be written, or an earlier
+            restore was not finished.
     """
     folder = source.folder
     journals = JournalFolder(source.repository.git_dir, folder)
@@ -87,14 +87,14 @@ def restore_in_place(source: SnapshotSource, data_dir: Path) -> WorkspaceReport:
 
 
 def find_restore(folder: Path, *, data_dir: Path | None = None) -> RestoreJournal | None:
-    """The newest restore in place of a folder that wasn't put back; None where there is none.
+    """Find the newest restore of a folder that was not put back; None: there is no such restore.
 
     Args:
         folder: The workspace.
-        data_dir: The folder that keeps snapshots; `agentstepper/` in Jupyter's data folder by default.
+        data_dir: The folder that stores snapshots; None: `agentstepper/` in Jupyter's data folder.
 
     Raises:
-        WorkspaceError: Its journal can't be read.
+        WorkspaceError: The restore's journal can't be read.
     """
     git_dir = find_git_dir((data_dir or find_data_dir()).resolve(), folder)
     return JournalFolder(git_dir, folder).find_newest()
@@ -106,22 +106,22 @@ def put_back(
     data_dir: Path | None = None,
     restore: str | None = None,
 ) -> WorkspaceReport:
-    """Undo the newest restore in place of a folder, also one that was killed.
+    """Undo the newest in-place restore of a folder, also one that was killed.
 
-    The folder's files become what they were before the restore. Their present state is committed to
-    the private repository before, so that nothing is lost; `previous_commit` of the report names that
-    commit.
+    The folder's files become what they were before the restore. First the present state is
+    committed to the private repository, so that nothing is lost; `previous_commit` of the report
+    names that commit.
 
     Args:
-        target: The folder, or a run that worked on it: a stored run, its id or name. A text is a
-            folder where such a folder exists.
-        data_dir: The folder that keeps snapshots; `agentstepper/` in Jupyter's data folder by default.
-        restore: The id of the restore that is meant; None: the newest, whichever that is.
+        target: The folder, or a run that worked on it: a stored run, its id or name. A text is
+            taken as a folder if such a folder exists.
+        data_dir: The folder that stores snapshots; None: `agentstepper/` in Jupyter's data folder.
+        restore: The id of the restore to undo; None: the newest.
 
     Raises:
         CommandError: `unknown_run`.
-        WorkspaceError: There is nothing to be put back, another restore is the newest, or the files
-            can't be written: call it again once they can.
+        WorkspaceError: There is no restore to undo, another restore is the newest, or the files
+            can't be written. In the last case, call this again once they can be.
     """
     folder = _find_folder(target)
     data = (data_dir or find_data_dir()).resolve()
@@ -156,7 +156,7 @@ def put_back(
 
 
 def is_folder(target: str | os.PathLike[str]) -> bool:
-    """Whether what a person wants put back is a folder; else it is a run's id or name."""
+    """Whether a target names a folder; otherwise it is a run's id or name."""
     return not isinstance(target, str) or Path(target).expanduser().is_dir()
 
 

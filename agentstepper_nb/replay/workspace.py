@@ -43,14 +43,14 @@ _LARGE: Final = "too large to be stored, and it isn't in the recorded folder any
 
 @dataclass(frozen=True)
 class PreparedWorkspace:
-    """A folder with the files of a snapshot.
+    """A folder with the files of a snapshot, for a fork to work on.
 
     Args:
-        path: The folder, without links.
-        recorded: The workspace of the recorded run, which it takes the place of.
-        cwd: The working folder of the agent; None: the process's own stays, since it lies outside of the
+        path: The folder, with links resolved.
+        recorded: The workspace of the recorded run, which this folder replaces.
+        cwd: The agent's working folder; None: the process's own stays, since it lies outside of the
             recorded workspace.
-        report: What was written, and what wasn't.
+        report: Which files were written, and which were not.
     """
 
     path: Path
@@ -60,11 +60,11 @@ class PreparedWorkspace:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Run an agent in the folder.
+        """Run an agent in the folder: `with prepared.use():`.
 
-        Inside, `cwd` is the process's working folder, and an AgentStepper that is made for the recorded
-        workspace, or a folder in it, watches this one. A run that begins inside has a notice that says
-        which files were left out.
+        Inside of the block `cwd` is the process's working folder. An AgentStepper that is made for
+        the recorded workspace, or for a folder in it, watches this folder instead. A run that
+        begins inside has a notice that names the files that were left out.
 
         Raises:
             OSError: The working folder can't be changed.
@@ -73,9 +73,10 @@ class PreparedWorkspace:
             yield
 
     def make_variables(self) -> dict[str, str]:
-        """Variables of a process's environment that let its AgentSteppers watch this folder, as `use`.
+        """Return environment variables by which a process's AgentSteppers watch this folder.
 
-        Who starts the process gives it `cwd`, where that isn't None.
+        They have the effect of `use`. The program that starts the process also sets the process's
+        working folder to `cwd`, if that isn't None.
         """
         return {WORKSPACE_VARIABLE: self._make_redirect().make_variable()}
 
@@ -93,24 +94,24 @@ def prepare_workspace(
 ) -> PreparedWorkspace | None:
     """Make the folder that a fork works on.
 
-    The files are those of the last snapshot before the row: at the end of a tool call those that the
-    call left, at its begin those that it found.
+    The files are those of the last snapshot before the row: at the end of a tool call the files
+    after the call, at its begin the files before the call.
 
     Args:
-        run: What was recorded: a stored run, its id or name, or what `load_recording` gave.
+        run: The recorded run: a stored run, its id or name, or the result of `load_recording`.
         row: The number of the row at which the run is forked.
         mode: Whether the folder is a new one, or the recorded run's.
-        cwd: The working folder of the recorded agent; this process's by default.
-        data_dir: The folder that keeps snapshots and forks' folders; `agentstepper/` in Jupyter's data
-            folder by default.
+        cwd: The working folder of the recorded agent; None: this process's.
+        data_dir: The folder that stores snapshots and forks' folders; None: `agentstepper/` in
+            Jupyter's data folder.
 
     Returns:
-        None where the run had no workspace, and for `WorkspaceMode.NONE`.
+        None if the run had no workspace, and for `WorkspaceMode.NONE`.
 
     Raises:
         CommandError: `unknown_run`.
         WorkspaceError: The snapshot isn't on this machine, or the files can't be written.
-        ValueError: There is no such mode.
+        ValueError: `mode` is no workspace mode.
     """
     mode = WorkspaceMode(mode)
     files = None if mode is WorkspaceMode.NONE else _find_files(run)
@@ -133,15 +134,15 @@ def prepare_workspace(
 def prepare_cut_workspace(
     recording: Recording, *, cwd: str | os.PathLike[str] | None = None
 ) -> PreparedWorkspace | None:
-    """Make the folder of an agent that is served a part of a recording, and goes on from there.
+    """Make the folder of an agent that is served a part of a recording and then goes on by itself.
 
     Args:
-        recording: Of what isn't served each event has a refusal. The folder is a new one, with the files
-            that the last served outcome left.
+        recording: The recording; each event that isn't served has a refusal. The folder is a new
+            one, with the files after the last served outcome.
         cwd: As for `prepare_workspace`.
 
     Returns:
-        None where the run had no workspace.
+        None if the run had no workspace.
 
     Raises:
         WorkspaceError: As for `prepare_workspace`.
@@ -151,15 +152,16 @@ def prepare_cut_workspace(
 
 
 def find_snapshot(files: RecordedFiles, row: int, data_dir: Path) -> SnapshotSource:
-    """The files of a run at a row.
+    """Find the snapshot with a run's files at a row.
 
     Args:
-        files: Where they are stored.
-        row: The row's number: the last snapshot before it counts.
-        data_dir: The folder that keeps snapshots.
+        files: The place of the run's files.
+        row: The row's number: the last snapshot before the row counts.
+        data_dir: The folder that stores snapshots.
 
     Raises:
-        WorkspaceError: The run has no snapshot before the row, or it isn't on this machine.
+        WorkspaceError: The run has no snapshot before the row, or the snapshot isn't on this
+            machine.
     """
     if row < files.first_row:
         raise WorkspaceError(

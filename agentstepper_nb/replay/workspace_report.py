@@ -1,4 +1,4 @@
-"""Where the files of a fork come from, and what became of each."""
+"""Where a fork's files come from, and which files were written, deleted or left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_NAMED: Final = 10
 
 
 class LeftOutFile(NamedTuple):
-    """A file that isn't as the snapshot has it, or an ignored file or folder, which no snapshot has."""
+    """A file that differs from the snapshot, or an ignored file or folder."""
 
     path: str  # below the folder; invalid UTF-8 as escapes
     reason: str  # for a person
@@ -25,16 +25,16 @@ class LeftOutFile(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkspaceReport:
-    """What was written to a folder so that it has the files of a snapshot.
+    """A report of the files that were written to a folder from a snapshot.
 
     Args:
         folder: The folder.
         commit: The snapshot, by git's hash.
         written: The paths of the files that were written.
         deleted: The paths of the files that were deleted.
-        left_out: The files that aren't as the snapshot has them, and in a new folder what the recorded
-            one has that is ignored.
-        previous_commit: The commit that holds the state before, where the folder isn't a new one.
+        left_out: The files that differ from the snapshot, and in a new folder the ignored files of
+            the recorded one.
+        previous_commit: The commit with the folder's state before; None for a new folder.
     """
 
     folder: Path
@@ -56,14 +56,14 @@ class WorkspaceReport:
 
 
 def describe_files(report: WorkspaceReport) -> str:
-    """A report of a fork, with how it is undone."""
+    """Format the report of a fork, with how to undo the fork."""
     if report.previous_commit is None:
         return str(report)
     return f"{report}\nTo undo this: {_make_command(report)}"
 
 
 def make_notice(report: WorkspaceReport) -> str:
-    """What a person must know of a fork's files, as the notice of its run; "" is nothing."""
+    """Make the notice of a fork's run that describes the fork's files; "": no notice is needed."""
     parts = []
     if report.previous_commit is not None:
         parts.append(f"Files restored in place: to undo it, run {_make_command(report)}.")

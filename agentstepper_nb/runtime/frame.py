@@ -1,4 +1,4 @@
-"""StepFrame-v0: what a moniker is given for a step, and what it gives back."""
+"""StepFrame-v0: the input and the output of a background agent's step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Token = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class FrameIn(Struct, frozen=True, kw_only=True):
-    """What a step is given."""
+    """The input of a step."""
 
     step: Token
     state: Any = None
@@ -22,7 +22,7 @@ class FrameIn(Struct, frozen=True, kw_only=True):
 
 
 class FrameOut(Struct, frozen=True, kw_only=True):
-    """What a step gives."""
+    """The output of a step."""
 
     step: Token
     next_step: Token

@@ -1,4 +1,4 @@
-"""A moniker: the function that does a session's steps, with a contract that doesn't change."""
+"""`Moniker`: the base class of the code that executes a background agent's steps."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ENTRY_POINT_GROUP: Final = "agentstepper_nb.monikers"
 
 @dataclass
 class MonikerContext:
-    """What a session's moniker works with.
+    """The context in which a moniker executes a session's steps.
 
     Args:
-        agent_id: The agent.
-        session_id: The session.
-        config: As it was created with.
-        data_dir: The folder of this installation's runs; monikers take folders of their own there.
-        dbg: The debugger's run of the session; None where there is none. What a step asks of models
-            and tools goes through it, so that it can be stepped.
-        log: The worker's.
-        model_gate: Where model calls wait that the Core limits; None: none are.
-        conversation_id: The conversation that the session was created in; None: in none.
+        agent_id: The agent's id.
+        session_id: The session's id.
+        config: The configuration that the session was created with.
+        data_dir: This installation's data folder; monikers create their own folders in it.
+        dbg: The session's run in the debugger; None: no run. Model queries and tool calls that a
+            step makes through it can be stepped.
+        log: The worker's log.
+        model_gate: Delays model queries whose rate the Core limits; None: no limit.
+        conversation_id: The conversation that the session was created in; None: no conversation.
         messages: Reads conversations, for `read_messages`.
     """
 
@@ -51,28 +51,28 @@ class MonikerContext:
     async def read_messages(
         self, conversation_id: str | None = None, limit: int = 100
     ) -> list[ConversationMessage]:
-        """What others said in a conversation since this session read last, the oldest first.
+        """Return the messages of others since this session's last read, oldest first.
 
-        That the messages were read is stored together with the step, so that each is read in exactly
-        one step that counts: a step that fails, or whose worker is lost, reads them again when it is
-        begun again. A second call in a step goes on where the first one ended.
+        The reading mark is stored together with the step, so that each message is read in exactly
+        one step that counts. A step that fails, or whose worker is lost, reads the messages again
+        when it is begun again. A second call in one step continues after the first one.
 
         Args:
             conversation_id: The conversation; None: the one that the session was created in.
-            limit: How many messages at most, 1 to 1000.
+            limit: The most messages to return, 1 to 1,000.
 
         Raises:
-            AgentStepperError: The session was created in no conversation, and none is named; the Core
-                refuses.
+            AgentStepperError: The session was created in no conversation, and none is named; or the
+                Core refuses.
         """
         reader = self.messages or MessageReader(self.session_id, self.conversation_id, None)
         return await reader.read(conversation_id, limit)
 
     def limit_calls(self, provider: ModelProvider) -> ModelProvider:
-        """A model provider whose calls wait where the Core limits how often the model may be asked.
+        """Wrap a model provider so that its queries wait for the rate that the Core allows.
 
         Args:
-            provider: Serves the model.
+            provider: The provider.
         """
         if self.model_gate is None:
             return provider
@@ -80,16 +80,18 @@ class MonikerContext:
 
 
 class Moniker:
-    """Does the steps of one session, one at a time. Subclass it, and name the class as an entry point.
+    """Executes the steps of one session, one at a time. Subclass it, and name it as an entry point.
 
     Attributes:
-        name: What it is called in the queue.
-        version: Which one it is, for sessions that ask for one (`create_agent(moniker_version=…)`).
-        stop_on_done: Whether a session ends at a step that is `done`, unless its limits say otherwise:
-            True for what comes to an end, False for what goes on.
-        cooperative: Whether its steps may share an event loop with those of other sessions: they await
-            whatever takes longer than a moment, never block or end the process, and use no code that
-            may crash it. Else each session's steps run alone in a process.
+        name: The moniker's name in the queue.
+        version: The moniker's version, for sessions that ask for one
+            (`create_agent(moniker_version=…)`).
+        stop_on_done: Whether a session ends at a step that is `done`, unless its limits say
+            otherwise: True for agents that come to an end, False for agents that go on.
+        cooperative: Whether the steps may share an event loop with those of other sessions. Such
+            steps await everything that takes long, never block or end the process, and use no code
+            that may crash it. The steps of other monikers run in a process of their own per
+            session.
     """
 
     name: ClassVar[str]
@@ -102,14 +104,14 @@ class Moniker:
 
     @classmethod
     def check(cls, config: Any) -> None:
-        """Refuse a config that can't work, where a session is created.
+        """Refuse a configuration that can't work, when a session is created.
 
         Raises:
             ValueError: What is wrong, for a person.
         """
 
     async def step(self, frame: FrameIn) -> FrameOut:
-        """Do one step. Raising makes it an error step, after the retries that the limits give.
+        """Execute one step. An exception makes the step an error, after the retries of the limits.
 
         Args:
             frame: The step, the state of the step before and, once, guidance.
@@ -117,11 +119,11 @@ class Moniker:
         raise NotImplementedError
 
     def step_interval_s(self) -> float:
-        """Seconds to wait between two steps; a stop, a pause or an interrupt ends the wait."""
+        """Return the seconds to wait before the next step; a stop, pause or interrupt ends it."""
         return 0.0
 
     async def close(self) -> None:
-        """The session ends, or its worker does."""
+        """Release all resources: the session or its worker ends."""
 
 
 #: Makes a moniker for a session.

@@ -1,7 +1,8 @@
-"""A call that a person is to approve first: what they are asked, and the hand of whoever else is asked.
+"""Approvals: the request that a person approve a call first, and the answers from elsewhere.
 
-The debugger's view asks at the call's halt point. A terminal, say, may ask at the same time: what is
-said there goes to the Core, and whoever is first is heard. Where no Core can ask, it is all that counts.
+The debugger's view asks at the call's halt point. Another program part, such as a terminal, may ask
+at the same time. Its answer goes to the Core, and the first answer counts. If no Core can ask, the
+other part's answer alone counts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MAX_REASON_CHARS: Final = 10_000
 
 @dataclass(frozen=True)
 class ExternalDecision:
-    """What somebody said who was asked elsewhere."""
+    """The answer of somebody who was asked outside of the debugger's view."""
 
     approved: bool
     args: Any = UNSET
@@ -105,20 +106,21 @@ class ApprovalCall:
 class Approval:
     """Asks for an approval: `dbg.tool(name, args, approval=Approval("deletes files", "high"))`.
 
-    The call's begin then waits, however the run continues, until somebody approves it or denies it: a
-    person in the debugger, or `approve` and `deny`, which any thread or task may call, before the call
-    begins too. The first of them counts; what comes later does nothing.
+    The call then waits, however the run continues, until somebody approves or denies it: a person
+    in the debugger, or the program by `approve` or `deny`. Any thread or task may call these two,
+    also before the call begins. The first answer counts; later ones do nothing.
 
     Args:
-        why: What is asked, in words: the rule that wants a person to look.
-        risk: How much the call can spoil.
-        rule: What "always allow this here" would allow, in words; None where that can't be said.
-        on_waiting: Called on the waiting thread or task once it waits, to ask somebody elsewhere too.
-            Where no Core can ask (it is away, and `on_disconnect` is "continue"; it is of version 1),
-            that answer is waited for, and without `on_waiting` the call is denied.
+        why: The reason for asking: the rule that wants a person to look.
+        risk: How much damage the call can do.
+        rule: A description of what "always allow this here" would allow; None: no such rule exists.
+        on_waiting: Called once on the waiting thread or task when the call begins to wait, to ask
+            somebody elsewhere too. If no Core can ask (the Core is away and `on_disconnect` is
+            "continue", or the Core is of version 1), the call waits for that answer; without
+            `on_waiting` the call is then denied.
 
     Raises:
-        ValueError: There is no such risk.
+        ValueError: `risk` is no known risk.
     """
 
     def __init__(
@@ -144,22 +146,23 @@ class Approval:
         self._is_on_waiting_called = False  # `on_waiting` was called
 
     def approve(self, args: Any = UNSET, *, always: bool = False) -> None:
-        """Let the call be made.
+        """Approve the call: it is made.
 
         Args:
-            args: Its arguments, edited; as the agent gave them where this is left out.
-            always: Whether the like needn't be asked again.
+            args: The edited arguments. If left out, the call keeps the arguments that the agent
+                gave.
+            always: Whether similar calls need no approval from now on.
 
         Raises:
-            NotJSONError: JSON can't carry the arguments.
+            NotJSONError: The arguments can't be written as JSON.
         """
         self._record_decision(ExternalDecision(True, args=args, always=always))
 
     def deny(self, reason: str) -> None:
-        """Don't let the call be made: the agent gets a ToolDeniedError.
+        """Deny the call: the agent gets a ToolDeniedError.
 
         Args:
-            reason: What it says.
+            reason: The reason, which the error states.
         """
         self._record_decision(ExternalDecision(False, reason=reason))
 
@@ -177,7 +180,7 @@ class Approval:
 
     @property
     def decision(self) -> Future[ExternalDecision]:
-        """What is said elsewhere, once it is."""
+        """A future of the decision that is made outside of the debugger's view."""
         return self._decision
 
     def begin(self, call: ApprovalCall) -> data_model.ApprovalPrompt:

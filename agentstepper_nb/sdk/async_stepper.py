@@ -26,7 +26,7 @@ from .value_hooks import FromJson, ToJson
 
 
 class AsyncAgentStepper(BaseStepper):
-    """`AgentStepper` with every method awaited: a halt point halts its task, and the loop goes on.
+    """`AgentStepper` for asyncio: a halt point blocks the task that reaches it, not the event loop.
 
     ::
 
@@ -34,10 +34,11 @@ class AsyncAgentStepper(BaseStepper):
             async with dbg.llm(prompt) as q:
                 q.response = await call_model(q.prompt)
 
-    Making one does nothing yet. It connects where its `async with` is entered, or all at once by
-    `dbg = await AsyncAgentStepper.connect("my agent")`. A task that is cancelled while it waits
-    withdraws its halt point. Where an AgentStepper of the same program is open in this process, this one
-    joins its run, as said there. Arguments as `AgentStepper`'s.
+    Creating one does not connect. It connects when its `async with` is entered; `dbg = await
+    AsyncAgentStepper.connect("my agent")` creates and connects in one call. If a task is cancelled
+    while it waits, its halt point is withdrawn. If an `AgentStepper` of the same program is open in
+    this process, this one joins its run, as `AgentStepper` describes. The arguments are those of
+    `AgentStepper`.
     """
 
     _is_async = True
@@ -62,7 +63,7 @@ class AsyncAgentStepper(BaseStepper):
         notice: str = "",
         inspect: bool | None = None,
     ) -> Self:
-        """Make one and connect it; arguments and errors as `AgentStepper`'s."""
+        """Create an AsyncAgentStepper and connect it; arguments and errors as of `AgentStepper`."""
         made = cls(
             program_name,
             address,
@@ -96,15 +97,15 @@ class AsyncAgentStepper(BaseStepper):
     # ---- the preferred form -------------------------------------------------------------------------
 
     def llm(self, prompt: Any, *, model: str | None = None) -> LlmQuery:
-        """As `AgentStepper.llm`, for `async with`; for `with` where no event loop runs on the thread."""
+        """As `AgentStepper.llm`, for `async with`, or for `with` on a thread without a loop."""
         return LlmQuery(self, prompt, model)
 
     def tool(self, name: str, args: Any, *, approval: Approval | None = None) -> ToolInvocation:
-        """As `AgentStepper.tool`, in the forms of `llm`."""
+        """As `AgentStepper.tool`, for `async with` and `with` as `llm`."""
         return ToolInvocation(self, name, args, approval)
 
     def event(self, name: str, data: Any = None) -> CustomEvent:
-        """As `AgentStepper.event`, in the forms of `llm`."""
+        """As `AgentStepper.event`, for `async with` and `with` as `llm`."""
         return CustomEvent(self, name, data)
 
     # ---- AgentStepper's methods, awaited ------------------------------------------------------------
@@ -131,7 +132,7 @@ class AsyncAgentStepper(BaseStepper):
     async def commit_agent_changes(
         self, commit_summary: str = "", commit_description: str = ""
     ) -> bool:
-        """As `AgentStepper.commit_agent_changes`, and finished even where the task is cancelled."""
+        """As `AgentStepper.commit_agent_changes`; a cancelled task still finishes the commit."""
         return await run_in_thread(partial(self._make_commit, commit_summary, commit_description))
 
     async def post_debug_message(self, message: str) -> None:
@@ -148,7 +149,7 @@ class AsyncAgentStepper(BaseStepper):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> AsyncChildAgent:
-        """As `AgentStepper.spawn`; `await` the child to wait for it."""
+        """As `AgentStepper.spawn`; `await` the child to wait for its end."""
         run = self._open_run()
         started = start_child(run.endpoint, argv, name, cwd, env)
         return self._children.add(AsyncChildAgent(*started, run.report_child_exit))

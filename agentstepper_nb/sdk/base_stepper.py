@@ -1,4 +1,4 @@
-"""What both AgentSteppers share: how they find their run, trace functions, and end."""
+"""The base class of both AgentSteppers: finds and opens the run, traces functions, ends the run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ InitialMode = Literal["step", "continue"]
 
 @dataclass
 class RunContext:
-    """What a stepper belongs to: the run of this process, and its workspace."""
+    """The run of this process that a stepper belongs to, and the run's workspace."""
 
     session: RunSession | None = None
     workspace_tracker: WorkspaceTracker | None = None
@@ -77,7 +77,7 @@ atexit.register(finish_all_runs)
 
 
 class BaseStepper(CallTracer):
-    """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
+    """The base class of `AgentStepper` and `AsyncAgentStepper`, with the same arguments."""
 
     _is_async: ClassVar[bool]
     _limits = DEFAULT_LINK_LIMITS
@@ -219,12 +219,15 @@ class BaseStepper(CallTracer):
 
     @property
     def run_id(self) -> str:
-        """The id of its run, by which views find it."""
+        """The id of the stepper's run, as views and commands name it."""
         return self._current_session().run
 
     @property
     def workspace(self) -> Path | None:
-        """The folder that the run works on, without links; in a fork the fork's own. None: none."""
+        """The folder that the run works on, with links resolved; in a fork, the fork's own folder.
+
+        None: the run has no workspace.
+        """
         tracker = self._context.workspace_tracker
         return self._folder if tracker is None else tracker.folder
 
@@ -338,11 +341,12 @@ class BaseStepper(CallTracer):
         return self._context.flow or self._flow()
 
     def seams(self) -> SeamReport:
-        """Where this process's calls halt without a change to the agent, and which tools this run has.
+        """Report which libraries' calls halt in this process without a change to the agent.
 
         Returns:
-            `seams`, each with its library's version, whether it is active, and why not; `tools`, each
-            with the method that found it. It prints as a table.
+            A report that prints as a table. `seams` has each seam with its library's version,
+            whether it is active, and if not, why. `tools` has each of the run's tools with the
+            method that found it.
 
         Raises:
             RuntimeError: The stepper isn't connected yet.
@@ -350,10 +354,10 @@ class BaseStepper(CallTracer):
         return make_report(self._current_session().events.seams.tools)
 
     def agent(self, name: str) -> AbstractContextManager[object]:
-        """A block in which all that begins is an agent's: `with dbg.agent("researcher"):`.
+        """Give all events inside of a block an agent's name: `with dbg.agent("researcher"):`.
 
-        Its events carry the agent's name, by which the timeline shows, filters and halts them. Agents
-        of frameworks that are attached to need no block. In `async` code it is a plain `with` as well.
+        The timeline shows, filters and halts the events by that name. Agents of supported
+        frameworks need no block. In `async` code, too, it is a plain `with`.
 
         Args:
             name: The agent's name.

@@ -1,4 +1,4 @@
-"""Decorators and `wrap`: the agent's own functions, each call an event."""
+"""Decorators and `wrap`, which record each call of an agent's own functions as an event."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class TracedFunction:
 
 
 class CallTracer(OpenStepper):
-    """An AgentStepper's ways to make events of the calls of functions."""
+    """The methods of an AgentStepper that record the calls of functions as events."""
 
     @overload
     def traced_llm(self, function: F, /) -> F: ...
@@ -186,28 +186,28 @@ class CallTracer(OpenStepper):
     def traced_llm(
         self, function: Callable[..., Any] | None = None, /, *, model: Name | None = None
     ) -> Any:
-        """Decorate a function that asks a model: each call is an LLM query.
+        """Decorate a function that queries a model: each call is recorded as an LLM query.
 
-        Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
-        function may be synchronous, async, or a method. After `close()` it runs as if it weren't
-        decorated; what a notebook's cell decorated under `%%step` halts in the run of each later such
-        cell that calls it.
+        The arguments are shown as `{"parameter": value}`. Each argument and the result can be
+        edited. The function may be synchronous, async, or a method. After `close()` the function
+        runs as if it were not decorated. A function that a notebook's cell decorated under `%%step`
+        halts in the run of each later such cell that calls it.
 
-        The function may also be a generator, synchronous or async, or give a stream: an iterator that
-        is read by nothing but its items, as a client's stream object. The call halts before; that of a
-        generator begins with the first item that is asked for. Where nothing may halt at the end, the
-        items are given as they come, and the event ends with the last of them, or with those that were
-        read when the reader closes the stream. Otherwise the stream is read to its end first, which an
-        endless one never reaches, and halts there. The events of an LLM API's stream are shown as the
-        answer that they make up, of which an edit is given as new events of the same types. Other items
-        are shown as a list, and the items of the edited list are given. What was read before an error
-        is still given.
+        The function may also be a generator, synchronous or async, or return a stream: an iterator
+        that is read only item by item, as a client's stream object. The call halts before; a
+        generator's call begins when its first item is read. If no halt is possible at the end, the
+        items are passed on as they come, and the event ends with the last item, or with the items
+        read so far when the reader closes the stream. Otherwise the whole stream is read first, and
+        then the event halts at its end; an endless stream never gets there. The chunks of an LLM
+        API's stream are shown as the answer that they make up, and an edit of the answer is passed
+        on as new chunks of the same types. Other items are shown as a list, and the items of the
+        edited list are passed on. Items that were read before an error are still passed on.
 
         Args:
-            function: The function, when used without brackets.
-            model: The model's name, or a function that makes it: called as the function is, it gives
-                a text. What it raises is shown to the person. The call's own `model` argument where none
-                is given.
+            function: The function, when the decorator is used without parentheses.
+            model: The model's name, or a function that returns the name; it is called with the same
+                arguments as the decorated function, and its exceptions are shown to the person.
+                None: the call's own `model` argument.
         """
         traced = TracedFunction(self, EventKind.LLM_QUERY, model)
         return (
@@ -227,12 +227,12 @@ class CallTracer(OpenStepper):
     def traced_tool(
         self, function: Callable[..., Any] | None = None, /, *, name: Name | None = None
     ) -> Any:
-        """Decorate a tool: each call is a tool invocation. As `traced_llm`.
+        """Decorate a tool: each call is recorded as a tool call. Works as `traced_llm`.
 
         Args:
-            function: The function, when used without brackets.
-            name: The tool's name, or a function that makes it, as for `traced_llm`; the function's where
-                none is given.
+            function: The function, when the decorator is used without parentheses.
+            name: The tool's name, or a function that returns the name, as for `traced_llm`. None:
+                the function's name.
         """
         traced = TracedFunction(self, EventKind.TOOL_INVOCATION, name)
         return (
@@ -248,20 +248,24 @@ class CallTracer(OpenStepper):
         kind: Literal["tool", "llm"] = "tool",
         name: Name | None = None,
     ) -> Callable[[], None]:
-        """Trace a method of an object, class or module that isn't yours to decorate.
+        """Trace a method of an object, class or module whose source you can't decorate.
 
-        It ends and outlives a cell as `traced_llm` says. A wrap of the same method in a later cell under
-        `%%step` takes its place, so that the cell can be executed again.
+        Tracing ends with the run and outlives a cell as `traced_llm` describes. A wrap of the same
+        method in a later cell under `%%step` replaces this one, so that the cell can be executed
+        again.
 
         Args:
             obj: The object.
-            method: The method's name, or the way to it: `"chat.completions.create"`.
-            kind: What its calls are.
-            name: The tool's or model's name, or a function that makes it, as for `traced_llm`; a tool's
-                is the method's where none is given.
+            method: The method's name, or its path: `"chat.completions.create"`.
+            kind: The kind of event that its calls are.
+            name: The tool's or model's name, or a function that returns the name, as for
+                `traced_llm`. None: for a tool, the method's name.
 
         Returns:
-            A function that takes the wrapping back.
+            A function that removes the wrapper.
+
+        Raises:
+            ValueError: `kind` is neither "tool" nor "llm".
         """
         kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
         if kind not in kinds:

@@ -1,4 +1,4 @@
-"""`dbg.spawn`: an agent in a child process, whose output comes out here."""
+"""`dbg.spawn`: runs an agent in a child process and prints the child's output here."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ _POLL_S: Final = 1.0
 
 
 class ChildAgent:
-    """A child process that runs an agent; `SyncChildAgent` and `AsyncChildAgent` can wait for it.
+    """A child process that runs an agent. Wait for it with `SyncChildAgent` or `AsyncChildAgent`.
 
     Args:
-        process: The process; nobody reads its output yet.
-        name: What it is called in messages.
-        report_exit: Called with its process id and exit code when it has ended, on a thread.
+        process: The process; its output is not read yet.
+        name: The child's name in messages.
+        report_exit: Called with the process id and the exit code when the process has ended, on a
+            thread.
     """
 
     def __init__(
@@ -61,25 +62,25 @@ class ChildAgent:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """Its exit code, negative where a signal ended it; None while it runs."""
+        """The exit code; negative if a signal ended the process; None while the process runs."""
         return self._ended.result() if self._ended.done() else None
 
     @property
     def is_running(self) -> bool:
-        """Whether it is a child of this process, and runs."""
+        """Whether the process is a child of this process and runs."""
         return self._parent == os.getpid() and not self._ended.done()
 
     def terminate(self) -> None:
-        """Ask it to end: SIGTERM. Does nothing once it has ended."""
+        """Ask the process to end, by SIGTERM. Does nothing once it has ended."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once: SIGKILL. Does nothing once it has ended."""
+        """End the process at once, by SIGKILL. Does nothing once it has ended."""
         self._send(signal.SIGKILL)
 
     def _send(self, number: int) -> None:
@@ -108,19 +109,21 @@ class SyncChildAgent(ChildAgent):
     """A child process that `AgentStepper.spawn` started."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, and for its output.
+        """Wait until the process has ended and its output has been printed.
 
-        What interrupts the wait (KeyboardInterrupt, AgentStopped) ends the child: where it doesn't end
-        by itself it gets SIGINT, a second later SIGTERM, then SIGKILL. A second interrupt kills it.
+        An exception that interrupts the wait (KeyboardInterrupt, AgentStopped) ends the child: if
+        it doesn't end by itself, it gets SIGINT, a second later SIGTERM, then SIGKILL. A second
+        interrupt kills it.
 
         Args:
-            timeout: The most seconds to wait; the child goes on after that.
+            timeout: The most seconds to wait; None: without limit. The child goes on after a
+                timeout.
 
         Returns:
-            Its exit code, negative where a signal ended it.
+            The exit code; negative if a signal ended the process.
 
         Raises:
-            TimeoutError: It still runs.
+            TimeoutError: The process still runs.
         """
         try:
             if timeout is None:
@@ -138,7 +141,7 @@ class AsyncChildAgent(ChildAgent):
     """A child process that `AsyncAgentStepper.spawn` started; `await child` waits for its end."""
 
     async def wait(self, timeout: float | None = None) -> int:
-        """As `SyncChildAgent.wait`; a task that is cancelled while it waits ends the child likewise."""
+        """As `SyncChildAgent.wait`; a task that is cancelled while it waits ends the child, too."""
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._ended), timeout)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Who wants to know that a run is about to end, while its Core can still be asked."""
+"""Callbacks that are called when a run is about to end, while its Core can still be queried."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class ClosingStepper(Protocol):
 
     @property
     def run_id(self) -> str:
-        """Its run's id."""
+        """The id of its run."""
 
     @property
     def program_name(self) -> str:
-        """Its run's program."""
+        """The name of its run's program."""
 
     def _timeline(self) -> Timeline | None:
         """Its run's timeline; None where the Core doesn't give it."""
@@ -33,26 +33,26 @@ _callbacks: list[OnClosing] = []
 
 
 def on_closing(callback: OnClosing) -> Callable[[], None]:
-    """Call this whenever an AgentStepper of this process is about to end its run, before the goodbye.
+    """Register a callback that is called before an AgentStepper of this process ends its run.
 
-    It is called on the thread that closes, or on one of its own where that is an event loop's, and the
-    close waits for it. Not at the interpreter's exit, nor where an AgentStepper was never closed. What
-    it raises is logged.
+    The callback runs on the thread that closes; if that thread runs an event loop, on a thread of
+    its own. The close waits for the callback. It is not called at the interpreter's exit, nor for
+    an AgentStepper that is never closed. Its exceptions are logged.
 
     Returns:
-        A function that takes it back.
+        A function that removes the callback.
     """
     _callbacks.append(callback)
     return lambda: _callbacks.remove(callback)
 
 
 def has_callbacks() -> bool:
-    """Whether there is anybody to tell."""
+    """Whether any callback is registered."""
     return bool(_callbacks)
 
 
 def call_callbacks(stepper: ClosingStepper, bye: Bye) -> None:
-    """Tell them."""
+    """Call the registered callbacks."""
     for callback in list(_callbacks):
         try:
             callback(stepper, bye)

@@ -27,12 +27,13 @@ _COROUTINE: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 class EventBlock:
     """One event around the agent's own call: `with` halts the thread, `async with` the task.
 
-    Both are there in an AgentStepper and an AsyncAgentStepper. `with` is refused where it would block an
-    event loop and another form wouldn't: in an `async def`, which has `async with`, and of an
-    AsyncAgentStepper wherever a loop runs on the thread. A notebook's cell, also one that awaits, and
-    synchronous code of an AgentStepper below a running loop halt their thread with the loop.
+    Both AgentStepper and AsyncAgentStepper accept both forms. `with` is refused where it would
+    block an event loop and the other form would not: in an `async def`, and on an AsyncAgentStepper
+    wherever a loop runs on the thread. `with` halts the thread together with its loop in a
+    notebook's cell, also in one that awaits, and in synchronous code of an AgentStepper below a
+    running loop.
 
-    The subclasses say which event it is.
+    The subclasses define the event's kind.
     """
 
     _kind: ClassVar[EventKind]
@@ -45,7 +46,10 @@ class EventBlock:
 
     @property
     def skipped(self) -> bool:
-        """Whether the person gave the result: don't make the call. What is set here is then ignored."""
+        """Whether the person skipped the call and gave its result: then don't make the call.
+
+        A result that is set in the block is then ignored.
+        """
         return self._event is not None and self._event.skipped
 
     def _usage(self) -> Usage | None:
@@ -148,10 +152,10 @@ class EventBlock:
 
 
 class LlmQuery(EventBlock):
-    """An LLM query.
+    """The block of an LLM query.
 
     Args:
-        stepper: Whose run it belongs to.
+        stepper: The AgentStepper whose run has the event.
         prompt: The prompt: any JSON value.
         model: The model's name.
     """
@@ -168,7 +172,7 @@ class LlmQuery(EventBlock):
 
     @property
     def response(self) -> Any:
-        """Set it to the answer; after the block it is the answer with the person's edit."""
+        """The response. Set it in the block; after the block it includes the person's edit."""
         return self._result
 
     @response.setter
@@ -189,7 +193,7 @@ class ResultBlock(EventBlock):
 
     @property
     def result(self) -> Any:
-        """Set it to the result; after the block it is the result with the person's edit."""
+        """The result. Set it in the block; after the block it includes the person's edit."""
         return self._result
 
     @result.setter
@@ -198,13 +202,13 @@ class ResultBlock(EventBlock):
 
 
 class ToolInvocation(ResultBlock):
-    """A tool invocation.
+    """The block of a tool call.
 
     Args:
-        stepper: Whose run it belongs to.
+        stepper: The AgentStepper whose run has the event.
         name: The tool's name.
-        args: Its arguments: any JSON value.
-        approval: What a person is to approve first.
+        args: The tool's arguments: any JSON value.
+        approval: The approval that the call needs; None: the call needs none.
     """
 
     _kind = EventKind.TOOL_INVOCATION
@@ -227,15 +231,15 @@ class ToolInvocation(ResultBlock):
 
 
 class CustomEvent(ResultBlock):
-    """An event of a type that the agent names itself.
+    """The block of a custom event, whose type the agent names.
 
     Args:
-        stepper: Whose run it belongs to.
+        stepper: The AgentStepper whose run has the event.
         name: The type's name: a lower-case word.
-        data: What it begins with: any JSON value.
+        data: The data that the event begins with: any JSON value.
 
     Raises:
-        ValueError: No type can have this name.
+        ValueError: The name can't be a type's name.
     """
 
     _kind = EventKind.CUSTOM

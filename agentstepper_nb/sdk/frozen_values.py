@@ -1,11 +1,12 @@
-"""Clocks and random numbers of a run that can be replayed exactly: docs/design/0026-replay.md.
+"""Frozen clocks and random numbers, so that a run can be replayed exactly.
 
-Python's own functions are wrapped, once a process, when the first such run begins. In the scopes of such
-a run they answer by the scope's `FrozenScope`; anywhere else, in other threads, in this package and
-while a query is on its way they are the live ones, for the cost of reading a context variable.
+Python's own functions are wrapped, once per process, when the first such run begins. In the scopes
+of such a run the functions answer from the scope's `FrozenScope`. Everywhere else (in other
+threads, in this package, and while a query is on its way) they are the real ones, for the cost of
+reading a context variable.
 
-Live everywhere: `time.monotonic` and `perf_counter`, on which timeouts and event loops rest;
-`os.urandom` and `secrets`, which make keys.
+Never frozen: `time.monotonic` and `perf_counter`, which timeouts and event loops need; `os.urandom`
+and `secrets`, which make keys. See docs/design/0026-replay.md.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ _is_freezing: list[bool] = []
 
 @contextmanager
 def freeze_runs() -> Iterator[None]:
-    """Inside, runs that begin are recorded so that `freeze=True` replays them exactly.
+    """Record the runs that begin inside of a block so that `freeze=True` replays them exactly.
 
-    The agent sees a time that moves at its events and where it sleeps, and random numbers that follow
-    from the run's id. A loop that waits for a time of day without sleeping waits forever.
+    The agent sees a time that moves at its events and where it sleeps, and random numbers that
+    follow from the run's id. A loop that waits for a time of day without sleeping never ends.
     """
     _is_freezing.append(True)
     try:
@@ -60,7 +61,7 @@ def freeze_runs() -> Iterator[None]:
 
 
 def is_freezing() -> bool:
-    """Whether a run that begins now is to be frozen."""
+    """Whether a run that begins now is recorded with frozen values."""
     return bool(_is_freezing) or os.environ.get(FREEZE_VARIABLE) == "1"
 
 

@@ -58,7 +58,7 @@ def register_source(source: SeamSource) -> None:
 
 
 class SeamReport(RunSeams, frozen=True, kw_only=True):
-    """All seams of this process, whether active or not, and the tools that a run has so far.
+    """All seams of this process, active or not, and the tools that a run has so far.
 
     Its text is a table of both.
     """

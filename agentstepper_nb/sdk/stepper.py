@@ -22,7 +22,7 @@ from .value_hooks import FromJson, ToJson
 
 
 class AgentStepper(BaseStepper):
-    """Connects an agent to the debugger, and halts it where a person wants to look.
+    """Connects an agent to the debugger and halts it at its LLM queries and tool calls.
 
     ::
 
@@ -32,55 +32,65 @@ class AgentStepper(BaseStepper):
             with dbg.tool("search", {"q": "cats"}) as t:
                 t.result = run_tool(t.name, t.args)
 
-    A halt point waits on the calling thread only: other threads and their halt points go on. Begun
-    events belong to the context (thread or task) that began them.
+    A halt point blocks the calling thread only; other threads go on. An event that was begun
+    belongs to the context (the thread or the task) that began it.
 
-    An `AgentStepper` and an `AsyncAgentStepper` of one program name at one Core that are open at once
-    in a process are one run. The second joins the run that the first began: its events stand in that
-    timeline, it doesn't halt at a start of its own, and its end ends nothing; the end of the first ends
-    the run for both. `redact`, `to_json`, `from_json` and the workspace stay each one's own. `mode`,
-    `on_disconnect`, `notice` and `inspect` are the first's: a debug message names those of the second
-    that differ. Two of the same form are two runs, and so are those of different names; where several
-    could be joined, none is.
+    An `AgentStepper` and an `AsyncAgentStepper` share one run if both are open in one process, have
+    the same program name and use the same Core. The second one joins the run of the first:
+
+    - Its events appear in the timeline of the first. It does not halt at a start of its own.
+    - Its end does not end the run; the end of the first one ends the run for both.
+    - Each keeps its own `redact`, `to_json`, `from_json` and workspace.
+    - `mode`, `on_disconnect`, `notice` and `inspect` are those of the first. A debug message names
+      those arguments of the second that differ.
+
+    Two of the same class are two runs, and so are two of different program names. If several open
+    runs could be joined, none is joined.
 
     Args:
-        program_name: What the run is called after; the environment's AGENTSTEPPER_NAME where it is set.
-        address: The Core's host; with neither this nor `port` nor `url` it is looked for.
+        program_name: The name of the run's program. The environment variable AGENTSTEPPER_NAME
+            overrides it.
+        address: The Core's host. If `address`, `port` and `url` are all omitted, the Core is
+            discovered.
         port: The Core's port for agents.
-        agent_workspace_path: The folder the agent works on, whose changes are to be seen: at each tool's
-            end, and by `commit_agent_changes`. It is only read.
+        agent_workspace_path: The folder that the agent works on. The debugger records its changes
+            at the end of each tool call and at `commit_agent_changes`. The folder is only read.
         url: The Core's address as a URL, in place of `address` and `port`.
-        token: The agents' token, where the Core asks for one that discovery doesn't find.
-        stop_on_entry: Whether to halt at once, before the agent does anything; not where it begins by
-            continuing.
-        mode: How the run begins. "step": it halts at each halt point. "continue": it runs, and halts
-            where a stop or an approval says so.
-        on_disconnect: What to do where the Core goes away. "wait": go on to the next halt point and
-            wait there until it is back. "continue": go on unedited. "raise": every call raises
-            ConnectionLostError. With the first two the run goes on once the Core is back, and nothing
-            of it is lost; a Core that speaks version 1 can't take a run up again, so that it raises.
-        redact: Called as `redact(word, value)` before a value leaves the process; gives what is shown
-            in its place. The words are `payload.RedactKind`'s.
-        to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
-            TypeError, by which the value is shown as without the hook. Another exception is shown to
-            the person, and the value by its repr.
-        from_json: Called as `from_json(edited, original)` for an edit of a value that `to_json` turned
-            into JSON: gives a value of the original's type. `edited` is what `to_json` gave for the
-            original, with the edit in it; what it doesn't accept it refuses by an exception, which the
-            person reads. Without it the agent receives the edited JSON as it is.
-        require_clean: Whether to refuse a workspace whose own repository has uncommitted changes;
-            otherwise they are part of what the run begins with.
-        notice: What a person must know of the whole run, as "No sandbox: commands may do what you may.":
-            the view warns with what stands before the first colon, and explains with all of it. At most
-            1,000 characters; "" is nothing. An agent inside another's run shows none.
+        token: The agent token. Needed only where the Core asks for one that discovery doesn't find.
+        stop_on_entry: Whether the run halts before the agent does anything. Has no effect with
+            `mode="continue"`.
+        mode: How the run begins. "step": the run halts at each halt point. "continue": the run
+            halts only where a breakpoint or an approval says so.
+        on_disconnect: What to do when the Core goes away. "wait": go on to the next halt point and
+            wait there until the Core is back. "continue": go on without edits. "raise": every call
+            raises ConnectionLostError. With "wait" and "continue" the run goes on once the Core is
+            back, and none of its events is lost. A Core that speaks version 1 can't resume a run:
+            then the calls raise in any case.
+        redact: Called as `redact(word, value)` before a value leaves the process; returns the value
+            to show in its place. The words are those of `payload.RedactKind`.
+        to_json: Called with each value that has no JSON form; returns a value that has one. If it
+            raises TypeError, the value is shown as without the hook. Any other exception is shown
+            to the person, and the value is shown by its repr.
+        from_json: Called as `from_json(edited, original)` for an edit of a value that `to_json`
+            converted; returns a value of the original's type. `edited` is the result of `to_json`
+            for the original, with the edit in it. To refuse an edit, it raises an exception; the
+            person reads the message. Without `from_json` the agent receives the edited JSON as it
+            is.
+        require_clean: Whether to refuse a workspace whose own repository has uncommitted changes.
+            Otherwise those changes are part of the state that the run begins with.
+        notice: A warning that holds for the whole run, as "No sandbox: commands may do what you
+            may.". The view shows the words before the first colon, and the whole text as the
+            explanation. At most 1,000 characters; "": no notice. An agent that runs inside another
+            one's run shows no notice.
         inspect: Whether people who control the run may look at its stack and locals at a halt, and
-            evaluate expressions there. None: as AGENTSTEPPER_INSPECT says (1 or 0), else where the
-            Core is on this machine.
+            evaluate expressions there. None: as AGENTSTEPPER_INSPECT says (1 or 0), else only where
+            the Core is on this machine.
 
     Raises:
         DiscoveryError: No Core was found.
-        ConnectionLostError: The Core doesn't take this agent.
-        WorkspaceError: The workspace can't be tracked, or isn't clean.
+        ConnectionLostError: The Core refuses this agent.
+        WorkspaceError: The workspace can't be tracked, or has uncommitted changes that
+            `require_clean` refuses.
         AgentStopped: The person pressed Stop at the start.
     """
 
@@ -132,56 +142,58 @@ class AgentStepper(BaseStepper):
     # ---- the preferred form -------------------------------------------------------------------------
 
     def llm(self, prompt: Any, *, model: str | None = None) -> LlmQuery:
-        """An LLM query: ask with `q.prompt` inside the block, and set `q.response`.
+        """Halt before and after an LLM query: send `q.prompt` in the block, and set `q.response`.
 
-        An exception inside is shown to the person and raised on, unless they give a response in its
-        place. In a coroutine write `async with`: `with` would block its event loop, and is refused.
+        An exception inside of the block is shown to the person, and then raised again unless the
+        person gives a response in its place. In a coroutine write `async with`: `with` would block
+        the event loop, and is refused.
 
         Args:
             prompt: The prompt: any JSON value.
-            model: The model's name; the prompt's `"model"` where none is given.
+            model: The model's name; None: the value of the prompt's `"model"` field.
         """
         return LlmQuery(self, prompt, model)
 
     def tool(self, name: str, args: Any, *, approval: Approval | None = None) -> ToolInvocation:
-        """A tool invocation: run `t.name` with `t.args` inside the block, and set `t.result`.
+        """Halt before and after a tool call: call `t.name` with `t.args` inside, set `t.result`.
 
-        With an approval the block is entered once somebody has approved the call, perhaps with other
-        arguments; entering it raises ToolDeniedError where it is denied.
+        With `approval` the block is entered only after somebody approved the call. The person may
+        change the arguments. If the call is denied, entering the block raises ToolDeniedError.
 
         Args:
             name: The tool's name.
-            args: Its arguments: any JSON value.
-            approval: What a person is to approve first.
+            args: The tool's arguments: any JSON value.
+            approval: The approval that the call needs; None: the call needs none.
         """
         return ToolInvocation(self, name, args, approval)
 
     def event(self, name: str, data: Any = None) -> CustomEvent:
-        """An event that is neither: work with `e.data` inside the block, and set `e.result`.
+        """Halt before and after a custom event: use `e.data` in the block, and set `e.result`.
 
         ::
 
             with dbg.event("retrieval", {"query": "boats"}) as e:
                 e.result = search(**e.data)
 
-        The Core needn't know the type; an extension may tell it how such events are shown.
+        The Core need not know the type. An extension may tell the Core how to show events of the
+        type.
 
         Args:
-            name: Its type: a lower-case word.
-            data: What it begins with: any JSON value.
+            name: The event's type: a lower-case word.
+            data: The data that the event begins with: any JSON value.
 
         Raises:
-            ValueError: No type can have this name.
+            ValueError: The name can't be a type's name.
         """
         return CustomEvent(self, name, data)
 
     # ---- AgentStepper's methods ---------------------------------------------------------------------
 
     def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
-        """Halt before an LLM query; gives the prompt to ask with.
+        """Halt before an LLM query, and return the prompt to send.
 
-        Where the person skips the call, it can't be kept from happening here: the result they gave takes
-        its response's place at the end halt point.
+        This method can't skip the query. If the person skips it, the result that the person gave
+        replaces the response at the end halt point.
 
         Args:
             prompt: The prompt: any JSON value.
@@ -192,7 +204,7 @@ class AgentStepper(BaseStepper):
         return self._run_flow(self._open_flow().begin(EventKind.LLM_QUERY, prompt)).value
 
     def end_llm_query_breakpoint(self, response: Any) -> Any:
-        """Halt after an LLM query; gives the response to go on with.
+        """Halt after an LLM query, and return the response to go on with.
 
         Args:
             response: The response: any JSON value.
@@ -206,11 +218,11 @@ class AgentStepper(BaseStepper):
         return self._run_flow(self._open_flow().end(EventKind.LLM_QUERY, response)).value
 
     def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
-        """Halt before a tool runs; gives the tool and the arguments to run it with.
+        """Halt before a tool call, and return the tool's name and the arguments to call it with.
 
         Args:
             tool: The tool's name.
-            args: Its arguments: any JSON value.
+            args: The tool's arguments: any JSON value.
 
         Returns:
             The same objects, or the person's edits.
@@ -219,7 +231,7 @@ class AgentStepper(BaseStepper):
         return begun.tool, begun.args
 
     def end_tool_invocation_breakpoint(self, results: Any) -> Any:
-        """Halt after a tool ran; gives the results to go on with.
+        """Halt after a tool call, and return the results to go on with.
 
         Args:
             results: The results: any JSON value.
@@ -233,19 +245,19 @@ class AgentStepper(BaseStepper):
         return self._run_flow(self._open_flow().end(EventKind.TOOL_INVOCATION, results)).value
 
     def commit_agent_changes(self, commit_summary: str = "", commit_description: str = "") -> bool:
-        """Record what the agent changed in its workspace since the last commit.
+        """Record the changes in the agent's workspace since the last commit.
 
         Args:
-            commit_summary: The commit's title; made from the changes where none is given.
-            commit_description: Its text.
+            commit_summary: The commit's title; "": the title is made from the changes.
+            commit_description: The commit's description.
 
         Returns:
-            Whether there was anything to commit.
+            Whether there were changes to commit.
         """
         return self._make_commit(commit_summary, commit_description)
 
     def post_debug_message(self, message: str) -> None:
-        """Say something to whoever is watching.
+        """Show a message to everybody who watches the run.
 
         Args:
             message: The text.
@@ -262,29 +274,29 @@ class AgentStepper(BaseStepper):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> SyncChildAgent:
-        """Start a program whose AgentSteppers find this one's Core; its output comes out here.
+        """Start a program whose AgentSteppers use this one's Core; its output is printed here.
 
         ::
 
             dbg.spawn([sys.executable, "agent.py"]).wait()
 
-        Its runs are its own, and are listed as they begin. It belongs to this process: leaving the
-        `with dbg` waits for it, an exception that leaves it ends it, and so does the interpreter's
-        exit. On Linux it gets SIGTERM even where this process is killed. What the program starts in
-        turn is its own affair.
+        The program has runs of its own, which are listed as they begin. The child belongs to this
+        process: the end of `with dbg` waits for the child; an exception that leaves the block ends
+        the child, and so does the interpreter's exit. On Linux the child gets SIGTERM even if this
+        process is killed. Processes that the program starts in turn are not tracked.
 
         Args:
-            argv: The program and its arguments. `sys.executable` is this Python; "python" is the first
-                on PATH, which may be another.
-            name: What its runs are called, in place of the name that the program gives.
-            cwd: Its folder; this process's where none is given.
-            env: Variables beside this process's own.
+            argv: The program and its arguments. `sys.executable` is this Python; "python" is the
+                first one on PATH, which may be another.
+            name: The name of the child's runs, in place of the name that the program gives.
+            cwd: The child's working folder; None: this process's.
+            env: Environment variables to add to this process's own.
 
         Returns:
-            The child, to be waited for.
+            The child process, whose `wait` waits for its end.
 
         Raises:
-            OSError: There is no such program or folder, or it can't be run.
+            OSError: The program or the folder doesn't exist, or the program can't be run.
             ConnectionLostError: This AgentStepper is closed.
         """
         run = self._open_run()
@@ -294,7 +306,7 @@ class AgentStepper(BaseStepper):
     # ---- the end ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for what was spawned, and end the run. The workspace stays as the agent left it."""
+        """Wait for spawned programs, and end the run. The workspace stays as it is."""
         self._close(None)
 
     def __enter__(self) -> Self:

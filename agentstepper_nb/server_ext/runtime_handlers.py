@@ -1,4 +1,4 @@
-"""`/agentstepper/api/…`: agents that run on their own; here it is only translated."""
+"""`/agentstepper/api/…`: background agents; here it is only translated."""
 
 from __future__ import annotations
 

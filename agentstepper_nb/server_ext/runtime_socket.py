@@ -1,4 +1,4 @@
-"""`/agentstepper/runtime`: who watches and controls agents that run on their own, by login or token."""
+"""`/agentstepper/runtime`: who watches and controls background agents, by login or token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat with agents in a notebook."""
+"""`ChatWidget`: a chat with agents under a notebook cell."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ _GONE: Final = "The view was closed."
 
 
 class ChatWidget(anywidget.AnyWidget):
-    """A chat: what is said and shown as it comes, questions with their choices, AutoChat, Stop, and the
-    list of conversations.
+    """Shows a chat under a notebook cell: messages as they come, questions, AutoChat and Stop.
 
     ::
 
         ChatWidget(lambda message: f"You said: {message}")
 
-    It shows the conversation that the chat has when it is displayed. What is said travels as messages:
-    none of it is the widget's state, which front ends save. Views are heard while a cell runs.
+    A list has the other conversations. The widget shows the conversation that the chat has when the
+    widget is displayed. The messages are no part of the widget's state, which front ends save.
+    Views can send messages while a cell runs.
 
     Args:
-        agents: A `Chat`; or who answers, as `Chat` takes it.
-        height: Of the view, in pixels.
+        agents: A `Chat`, or the agents, as `Chat` takes them.
+        height: The view's height in pixels.
 
     Attributes:
-        chat: The chat, also for the next cell.
+        chat: The chat, also for later cells.
 
     Raises:
-        ValueError: There is a `Chat` and somebody else.
+        ValueError: Both a `Chat` and another agent were given.
     """
 
     _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
@@ -91,18 +91,18 @@ class ChatWidget(anywidget.AnyWidget):
         self.on_msg(self._received)
 
     def open(self) -> None:
-        """Open the comm, and be heard on it while the main thread is blocked."""
+        """Open the comm, and receive its messages even while the main thread is blocked."""
         super().open()
         handle_on_subshell_thread(self.comm)
         self.comm.on_close(lambda _: self._detach())
 
     def close(self) -> None:
-        """Take the view away. The chat goes on."""
+        """Remove the view. The chat goes on."""
         self._detach()
         super().close()
 
     def __repr__(self) -> str:
-        """What stands where no front end shows the view: what was said last."""
+        """The text that is shown where no front end shows the view: the last messages."""
         try:
             said = [_line(message) for message in self.chat.messages[-_MAX_LISTED_MESSAGES:]]
         except (RuntimeError, AgentStepperError):  # it was closed, or its conversation deleted

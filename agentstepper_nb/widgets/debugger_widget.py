@@ -1,4 +1,4 @@
-"""The view under a cell: a shell of a few KB around the app that the Jupyter server serves."""
+"""The debugger's view under a cell: a shell of a few KB around the Jupyter server's app."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ HEIGHT_PX: Final = 520
 
 
 class DebuggerWidget(anywidget.AnyWidget):
-    """The debugger's view of one run.
+    """Shows the debugger's view of one run under a notebook cell.
 
-    The view talks to the Core by itself, so that it answers while the kernel is busy. Only what it
-    needs to begin travels through the kernel.
+    The view talks to the Core directly, so that it answers while the kernel is busy. Only the
+    view's first data passes through the kernel.
 
     Args:
-        run: The run's id; empty shows the newest one.
-        follow: Whether to go on to a run that begins once this one has ended.
-        base_url: The Jupyter server's base URL; empty takes the page's own.
-        height: Of the view, in pixels.
+        run: The run's id; "": the newest run.
+        follow: Whether the view goes on to the next run that begins once this one has ended.
+        base_url: The Jupyter server's base URL; "": the page's own.
+        height: The view's height in pixels.
     """
 
     _esm = _LOADER if _LOADER.is_file() else NOT_BUILT_MODULE
@@ -49,11 +49,11 @@ class DebuggerWidget(anywidget.AnyWidget):
 
     @property
     def view_description(self) -> str:
-        """What it shows, for a person."""
+        """A description of what the view shows, for a person."""
         return f"the view of run {self.run}" if self.run else "the view of your agents' runs"
 
     def __repr__(self) -> str:
-        """What stands where no front end shows the view."""
+        """The text that is shown where no front end shows the view."""
         return _FALLBACK.format(view=self.view_description)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""A view that is shown under a cell, and what stands there for readers without one."""
+"""A view that is displayed under a cell, and the output for readers without a view."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LATER: Final = "Once the run has ended, this output shows its timeline."
 
 
 class DisplayedView:
-    """A view that stands under a cell; what stands there for readers without a view can be renewed.
+    """A view that is displayed under a cell; its output for readers without a view can be replaced.
 
     Args:
-        run: The id of the run that it shows first; empty where it takes the newest.
-        data: The output, in every form.
+        run: The id of the run that the view shows first; "": the newest run.
+        data: The output, by MIME type.
     """
 
     def __init__(self, run: str, data: dict[str, Any]) -> None:
@@ -41,13 +41,13 @@ class DisplayedView:
             print(data["text/plain"])
 
     def set_fallback(self, html: str) -> None:
-        """Put a static page where the view can't be shown: saved notebooks, exports, GitHub.
+        """Replace the page that is shown where the view can't be: saved notebooks, exports, GitHub.
 
-        The view itself stays as it is. A terminal, which would print it all again, is left alone.
+        The view itself stays as it is. Terminals aren't updated: a terminal would print the page
+        again.
 
         Args:
-            html: Takes the place of what stood there. It has to be harmless by itself: a trusted
-                notebook shows it as it is.
+            html: The new page. It must be harmless by itself: a trusted notebook shows it as it is.
         """
         self._data = self._data | {"text/html": html}
         if VIEW_MIME in self._data:
@@ -57,11 +57,11 @@ class DisplayedView:
 
 
 def display_view(run: str | None = None, *, follow: bool = False) -> DisplayedView:
-    """Display the view now, whatever the cell does next.
+    """Display the debugger's view now, whatever the cell does next.
 
     Args:
-        run: The run's id; None shows the newest one.
-        follow: Whether to go on to a run that begins once this one has ended.
+        run: The run's id; None: the newest run.
+        follow: Whether the view goes on to the next run that begins once this one has ended.
     """
     from . import kernel_core
 

@@ -1,4 +1,4 @@
-"""All agents of a Core at once, in a notebook: how they stand, who waits for a person, what failed."""
+"""`FleetWidget`: an overview of all agents of a Core under a notebook cell."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MAX_TEXT_CHARS: Final = 80
 
 
 class FleetWidget(RelayedWidget):
-    """All agents of a Core at once: counts, errors, sessions, and an inbox of those that halted.
+    """Shows all agents of a Core under a cell: counts, errors, sessions, and the halted runs.
 
     ::
 
         FleetWidget()
 
-    See `RelayedWidget` for how it reaches the Core.
+    `RelayedWidget` describes how the view reaches the Core.
 
     Args:
-        url: Where the Core is: the address that it tells agents. None: the one that is running.
-        token: Its control token. None: it is looked for.
-        height: Of the view, in pixels.
+        url: The Core's URL for agents. None: the running Core is discovered.
+        token: The control token. None: the token is looked up.
+        height: The view's height in pixels.
     """
 
     _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
@@ -46,7 +46,7 @@ class FleetWidget(RelayedWidget):
         super().__init__(partial(discover.find_runtime_endpoint, url, token), height)
 
     def list_lines(self, agents: Agents) -> list[str]:
-        """How many sessions stand how, the runs that halted longest ago, and the errors."""
+        """List the sessions' counts by status, the runs that halted longest ago, and the errors."""
         fleet = agents.fleet()
         report = fleet.report
         return [

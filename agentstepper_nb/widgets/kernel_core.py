@@ -1,7 +1,7 @@
-"""A Core inside this process: for a kernel whose Jupyter server has none.
+"""`KernelCore`: a Core inside of the kernel's process, if the kernel's Jupyter server has none.
 
-It is the standalone Core without a port for UIs: views reach it by comm, through `kernel_widget`. Runs
-are in the kernel's memory and gone with it.
+It is the standalone Core without a port for UIs: views reach it by comm, through `kernel_widget`.
+Runs are held in the kernel's memory and are lost with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KernelCore:
     """The Core of this process, which listens to agents on the loopback address.
 
     Args:
-        reason: Why it is here, in words for a person.
+        reason: Why the Core was started, in words for a person.
     """
 
     def __init__(self, reason: str) -> None:
@@ -42,25 +42,25 @@ class KernelCore:
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where agents reach it, and the agent token."""
+        """The address for agents, and the agent token."""
         return CoreEndpoint(self._core.url(self._core.client_port), self._core.tokens.agent)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Its event loop, which runs on a thread of its own.
+        """The Core's event loop, which runs on a thread of its own.
 
         Raises:
-            RuntimeError: It was stopped.
+            RuntimeError: The Core was stopped.
         """
         return self._core.loop
 
     @property
     def subshell_message_count(self) -> int:
-        """How many messages of views came on another thread than the main one, which may be blocked."""
+        """How many view messages came on a thread other than the main one, which may be blocked."""
         return self._subshell_message_count
 
     def runs(self) -> list[Run]:
-        """The headers of all runs, oldest first. From any thread but the loop's."""
+        """Return the headers of all runs, oldest first. Call it from any thread but the loop's."""
 
         async def read() -> list[Run]:
             return self._core.hub.runs()
@@ -68,10 +68,10 @@ class KernelCore:
         return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
 
     def export(self, run_id: str) -> bytes:
-        """A run's `.run` file. From any thread but the loop's.
+        """Return a run's `.run` file. Call it from any thread but the loop's.
 
         Raises:
-            CommandError: There is no such run.
+            CommandError: The run doesn't exist.
         """
 
         async def read() -> bytes:
@@ -80,15 +80,15 @@ class KernelCore:
         return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
 
     def connect_view(self, connection: Connection) -> PeerSession:
-        """Bring in a UI of version 2, which may control. To be called on the loop.
+        """Connect a UI of version 2 that may control runs. Call it on the loop.
 
         Args:
-            connection: Where the Core's messages go.
+            connection: Sends the Core's messages to the UI.
         """
         return self._core.hub.connect_view(connection, 2, AccessRights())
 
     def record_view_message(self) -> None:
-        """Note that a view's message came, on this thread."""
+        """Record that a view's message came on this thread."""
         if threading.current_thread() is not threading.main_thread():
             self._subshell_message_count += 1
 
@@ -102,19 +102,18 @@ _lock = threading.Lock()
 
 
 def get_kernel_core() -> KernelCore | None:
-    """This process's Core, where it has one."""
+    """Return this process's Core; None if it has none."""
     return _running
 
 
 def start_kernel_core(reason: str = REASON_REQUESTED) -> KernelCore:
-    """This process's Core, started where it has none. It ends with the process.
+    """Return this process's Core, and start it if there is none. The Core ends with the process.
 
-    What looks for a Core from now on finds this one, processes that are started from here included:
-    its address and the agent token are put into the environment. The control token stays in this
-    process.
+    Discovery finds this Core from now on, also in processes that are started from here: the Core's
+    address and the agent token are set in the environment. The control token stays in this process.
 
     Args:
-        reason: Why it is wanted, in words for a person.
+        reason: Why the Core is needed, in words for a person.
     """
     global _running
     with _lock:
@@ -128,7 +127,7 @@ def start_kernel_core(reason: str = REASON_REQUESTED) -> KernelCore:
 
 
 def close_kernel_core() -> None:
-    """Stop this process's Core and take it out of the environment. Its runs are gone."""
+    """Stop this process's Core and remove it from the environment. Its runs are lost."""
     global _running
     with _lock:
         core, _running = _running, None

@@ -1,4 +1,4 @@
-"""The view where the Core is in the kernel: all of it travels by comm."""
+"""The debugger's view where the Core runs in the kernel: all messages pass through a comm."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _FALLBACK: Final = (
 
 
 class KernelDebuggerWidget(DebuggerWidget):
-    """The debugger's view of one run, whose Core is in this kernel; started where there is none.
+    """Shows the debugger's view of one run whose Core runs in this kernel.
 
-    Its script is the whole view, and it speaks with the Core through the kernel: `comm_links` has
-    the words. Arguments as `DebuggerWidget`.
+    The Core is started if the kernel has none. The widget's script is the whole view; it talks to
+    the Core through the kernel, by the messages of `comm_links`. The arguments are those of
+    `DebuggerWidget`.
 
     Attributes:
         via: How the view reaches the Core, and why so, for a person: `{"name", "why"}`.
@@ -44,18 +45,18 @@ class KernelDebuggerWidget(DebuggerWidget):
         self.on_msg(self._received)
 
     def open(self) -> None:
-        """Open the comm, and be heard on it while the main thread is blocked."""
+        """Open the comm, and receive its messages even while the main thread is blocked."""
         super().open()
         handle_on_subshell_thread(self.comm)
         self.comm.on_close(lambda _: self._links.close())
 
     def close(self) -> None:
-        """Take the view away. The agent goes on."""
+        """Remove the view. The agent goes on."""
         self._links.close()
         super().close()
 
     def __repr__(self) -> str:
-        """What stands where no front end shows the view."""
+        """The text that is shown where no front end shows the view."""
         return _FALLBACK.format(view=self.view_description)
 
     def _received(self, _: object, content: object, buffers: object) -> None:

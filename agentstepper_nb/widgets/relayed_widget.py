@@ -1,4 +1,4 @@
-"""A view of a Core's background agents under a cell: straight to the Core, or through the kernel."""
+"""The base class of views of a Core's background agents under a notebook cell."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ _NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab 
 
 
 class RelayedWidget(anywidget.AnyWidget):
-    """A view that asks a Core's runtime.
+    """A view of a Core's background agents, which talks to the Core directly or through the kernel.
 
-    Where this kernel's Jupyter server has the Core, the browser talks to it, past the kernel; else the
-    kernel relays. What the Core says travels as messages: none of it is the widget's state, which front
-    ends save.
+    If this kernel's Jupyter server has the Core, the browser talks to the Core directly; otherwise
+    the kernel relays. The Core's messages are no part of the widget's state, which front ends save.
 
     Args:
-        find: Looks for the Core.
-        height: Of the view, in pixels.
-        traits: What else the view begins with.
+        find: Finds the Core.
+        height: The view's height in pixels.
+        traits: Further traits that the view begins with.
     """
 
     height = traitlets.Int(HEIGHT_PX, min=240, max=1200).tag(sync=True)
@@ -54,7 +53,7 @@ class RelayedWidget(anywidget.AnyWidget):
         self.on_msg(self._received)
 
     def list_lines(self, agents: Agents) -> list[str]:
-        """What the text in the view's place says of the Core, a line each.
+        """List the lines of the text that is shown in place of the view.
 
         Args:
             agents: A connection to the Core.
@@ -62,18 +61,18 @@ class RelayedWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def open(self) -> None:
-        """Open the comm, and be heard on it while the main thread is blocked."""
+        """Open the comm, and receive its messages even while the main thread is blocked."""
         super().open()
         handle_on_subshell_thread(self.comm)
         self.comm.on_close(lambda _: self._relay.close())
 
     def close(self) -> None:
-        """Take the view away. The agents go on."""
+        """Remove the view. The agents go on."""
         self._relay.close()
         super().close()
 
     def __repr__(self) -> str:
-        """What stands where no front end shows the view."""
+        """The text that is shown where no front end shows the view."""
         try:
             found = self._find()
             with Agents.connect(found.url, found.token, timeout_s=_TEXT_TIMEOUT_S) as agents:

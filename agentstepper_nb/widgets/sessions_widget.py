@@ -1,4 +1,4 @@
-"""The agents that run on their own, and their conversations, in a notebook."""
+"""`SessionsWidget`: the background agents of a Core, and their conversations, under a cell."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MAX_TEXT_CHARS: Final = 60
 
 
 class SessionsWidget(RelayedWidget):
-    """The agents that run on their own: watched, paused, guided, destroyed, and talked with.
+    """Shows a Core's background agents under a cell: watch, pause, guide, destroy, talk with them.
 
-    See `RelayedWidget` for how it reaches the Core.
+    `RelayedWidget` describes how the view reaches the Core.
 
     Args:
-        conversation: The id of a conversation to begin with.
-        agents: A connection to the Core that is meant; without it the one that is found.
-        height: Of the view, in pixels.
+        conversation: The id of the conversation to show first.
+        agents: A connection to the Core; None: the Core is discovered.
+        height: The view's height in pixels.
     """
 
     _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
@@ -48,7 +48,7 @@ class SessionsWidget(RelayedWidget):
         super().__init__(find, height, conversation=conversation or "")
 
     def list_lines(self, agents: Agents) -> list[str]:
-        """The newest sessions."""
+        """List the newest sessions."""
         return _listed(agents.states(limit=_MAX_LISTED_SESSIONS))
 
 

@@ -1,4 +1,4 @@
-"""A session of the queue as an agent of a chat."""
+"""`BackgroundAgent`: a session of a background agent as an agent of a chat."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ _RESTARTED: Final = "The session had ended: this is another one, which begins an
 
 
 class BackgroundAgent(InterpreterABC):
-    """A session of an agent that runs on its own, in a worker of the Core.
+    """Answers in a chat by a background agent's session, which runs in a worker of the Core.
 
     ::
 
         chat = Chat(BackgroundAgent(create={"agent_id": "joker", "moniker": "joke"}))
         chat.send("Cats.")
 
-    A message is its input, and the answer is what the step says that is given it: its text, else its
-    data as JSON. The session goes on meanwhile and after; Stop in the chat ends the wait, and nothing
-    else. Its steps stand in a run of their own in the debugger.
+    A message becomes the session's input. The answer is the output of the step that gets the input:
+    its text, or else its data as JSON. The session goes on during and after the answer; Stop in the
+    chat only ends the wait. The session's steps are recorded in a run of their own.
 
     Args:
-        session_id: The session; or
-        create: What one is created with at the first message, for each session of the chat: the
-            arguments of `AsyncAgents.create_agent` by their names, or `(agent_id, moniker, config)`.
-            Where it has ended, the next message creates another one.
-        url: Where the Core is; None: the one that is running.
-        token: Its control token; None: it is looked for.
-        name: What it is called in the chat; None: the agent's name, or `session`.
-        role: A word of `chat.roles`.
-        description: A line for people, and for agents that hand on.
-        continuation_prompt: What AutoChat tells it; None: nothing, it gives the steps since the last one
-            that was told, or waits for the next.
+        session_id: The id of an existing session. Give either this or `create`.
+        create: The arguments of `AsyncAgents.create_agent` by their names, or `(agent_id, moniker,
+            config)`. Each session of the chat creates a background session at its first message. If
+            that session has ended, the next message creates another one.
+        url: The Core's URL; None: the running Core is discovered.
+        token: The control token; None: the token is looked up.
+        name: The agent's name in the chat; None: the background agent's name, or `session`.
+        role: One of the roles of `chat.roles`.
+        description: One line for people, and for agents that hand off.
+        continuation_prompt: The input that AutoChat sends; None: no input is sent, and the answer
+            has the steps since the last one that was shown, or waits for the next one.
 
     Raises:
-        ValueError: Neither a session nor what to create is named, or both are.
+        ValueError: Neither `session_id` nor `create` is given, or both are.
     """
 
-    summary: ClassVar[str] = "a session of an agent that runs on its own"
+    summary: ClassVar[str] = "a session of a background agent"
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class BackgroundAgent(InterpreterABC):
         self._next_iterations: dict[str, int] = {}  # by sessions of the queue: steps that were told
 
     def run_id(self, session_id: str) -> str | None:
-        """The session's run in the debugger, once it was talked with."""
+        """The id of the session's run in the debugger; None before the first message."""
         state = self._states.get(session_id)
         return None if state is None else state.run_id
 
@@ -129,7 +129,7 @@ class BackgroundAgent(InterpreterABC):
             self._next_iterations[state.session_id] = waiting.next_iteration
 
     async def on_session_closed(self, session_id: str) -> None:
-        """Forget the chat's session; the queue's lives on."""
+        """Forget the chat's session; the background session goes on."""
         state = self._states.pop(session_id, None)
         if state is not None and self._create:
             self._next_iterations.pop(state.session_id, None)

@@ -74,33 +74,36 @@ class AgentConversations(Protocol):
 
 
 class CodingAgent(StreamingAgent):
-    """The coding agent: it reads, changes and runs what is in a folder, and asks before it does harm.
+    """The coding agent in a chat: it reads and changes files and runs commands in a folder.
 
     ::
 
         chat = Chat(CodingAgent(provider="openai", model="gpt-5-mini"), workspace="repo")
         chat.send("Fix the failing test.")
 
-    A session of the chat is a session of the agent, with a log of its own that `agentstepper code` can
-    resume; opened again, the chat goes on with it. What others said meanwhile is told to the agent.
+    A session of the chat is a coding session with a log of its own, which `agentstepper code` can
+    resume. If the chat session is opened again, the coding session goes on. The agent also gets the
+    messages that others posted meanwhile.
 
-    Its questions to the model and its tools' calls stand inside the turn in the debugger, with what it
-    asks for: whoever answers first, there or in the chat, decides. What a person edits in these is what
-    it knows from then on; of what they make of the turn's end only the chat does.
+    The agent's model queries, tool calls and approval requests are recorded inside of the turn. An
+    approval is decided by the first answer, in the debugger or in the chat. The agent's
+    conversation keeps edits of its queries and results; an edit of the turn's end changes the chat
+    only.
 
     Args:
-        workspace: The folder it works in, and may not leave; None: the chat's.
-        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
-            closed with this.
-        model: The model's name there.
-        name: What it is called in the chat.
-        role: A word of `chat.roles`.
-        description: A line for people, and for agents that hand on.
-        policy: In place of the default policy: one, what makes one, or the name of an installed one.
+        workspace: The folder that the agent works in and may not leave; None: the chat's folder.
+        provider: The model's provider: a name as `--provider` takes it, or a provider object, which
+            is closed with this agent.
+        model: The name by which the provider serves the model.
+        name: The agent's name in the chat.
+        role: One of the roles of `chat.roles`.
+        description: One line for people, and for agents that hand off.
+        policy: A policy that replaces the default one: a policy, a function that makes one, or the
+            name of an installed one.
         settings: The settings of a coding session; see `CodingSettings`.
 
     Raises:
-        msgspec.ValidationError: There is no such setting, or it is out of its bounds.
+        msgspec.ValidationError: A setting doesn't exist, or is out of its bounds.
     """
 
     continuation_prompt: str | None = "Go on."

@@ -60,7 +60,7 @@ _URL_PROVIDERS: Final[dict[str, Literal["chat", "responses"]]] = {
 
 
 class EndpointAgent(StreamingAgent):
-    """Answers by a model, of OpenAI, of a server that speaks its API, or of another provider.
+    """Answers in a chat by a model behind an endpoint, with functions as the model's tools.
 
     ::
 
@@ -73,32 +73,35 @@ class EndpointAgent(StreamingAgent):
             "qwen3", base_url="http://127.0.0.1:8080/v1", agent_type="STRUCTURED_CHAT"
         )
 
-    The model's text is told as it comes. Each question to it and each call of a tool is an event in the
-    debugger; an answer that is edited there takes the place of what was told. A SUPERVISOR or CREW has a
-    tool by which it hands on to another agent of the session.
+    The model's text is shown as it comes. Each query to the model and each tool call is an event in
+    the debugger; an answer that is edited there replaces the text that was shown. An agent with the
+    role SUPERVISOR or CREW has a tool by which it hands off to another agent of the session.
 
     Args:
-        model: The model's name there.
-        name: What it is called in its sessions.
-        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
-            closed with this.
-        base_url: The endpoint, of an OpenAI provider: with its `/v1`. None: the environment's.
-        api_key: Its key; None: the environment's, unless `base_url` is given.
-        system: What the model is told first; None: its name, and its role's instructions.
-        role: A word of `chat.roles`.
-        agent_type: TOOL_CALLING: by the API's own means. STRUCTURED_CHAT: by JSON in its text, for
-            models that know no tools; what it says is then told whole.
-        tools: Functions that it may call; see `FunctionTool`.
-        confirm_tools: The names of those that the person is asked about, each time; True: of all.
-        max_rounds: Questions to the model that one message may take.
-        max_tokens: The longest answer.
-        temperature: As the model's API has it.
-        description: A line for people, and for agents that hand on.
-        continuation_prompt: What AutoChat says to it; None: there is nothing to continue.
-        idle_timeout_s: Seconds that the model may say nothing.
+        model: The model's name at the endpoint.
+        name: The agent's name in its sessions.
+        provider: The model's provider: a name as `--provider` takes it, or a provider object, which
+            is closed with this agent.
+        base_url: The endpoint of an OpenAI provider, with its `/v1`. None: the environment's.
+        api_key: The endpoint's key; None: the environment's, unless `base_url` is given.
+        system: The system prompt; None: the agent's name and its role's instructions.
+        role: One of the roles of `chat.roles`.
+        agent_type: TOOL_CALLING: tools are called by the API's own means. STRUCTURED_CHAT: by JSON
+            in the text, for models without tool calls; each answer is then shown as a whole.
+        tools: The functions that the model may call; see `FunctionTool`.
+        confirm_tools: The names of the tools whose calls the person must confirm each time; True:
+            all tools.
+        max_rounds: The most queries to the model for one message.
+        max_tokens: The most tokens of one answer.
+        temperature: The temperature, as the model's API defines it.
+        description: One line for people, and for agents that hand off.
+        continuation_prompt: The message that AutoChat sends to the agent; None: AutoChat does not
+            continue this agent.
+        idle_timeout_s: The most seconds for which the model may send nothing.
 
     Raises:
-        ValueError: There is no such provider, a tool can't be described, or something doesn't fit.
+        ValueError: The provider doesn't exist, a tool can't be described, or arguments contradict
+            each other.
     """
 
     summary: ClassVar[str] = "a model behind an endpoint, with functions as its tools"

@@ -1,4 +1,4 @@
-"""A function as an agent: sync or async, plain or a generator."""
+"""`FunctionAgent`: a function as an agent, sync or async, plain or a generator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNKNOWN: Final = (
 
 
 class FunctionAgent(InterpreterABC):
-    """A function that answers messages.
+    """An agent whose answers a function gives.
 
     ::
 
@@ -38,26 +38,27 @@ class FunctionAgent(InterpreterABC):
             if (yield confirmation("Shall I?")) == "Yes":
                 yield f"There were {len(history)} messages before “{message.content}”."
 
-    It is given the message's content, or the whole `Message` where its first parameter is annotated so;
-    the `Turn` as its second one, or wherever one is named `turn` or annotated so; the messages before as
-    `history`. It returns an item or several, or yields them; a generator's `yield` of a confirmation
-    gives the person's choice.
+    The first argument is the message's content, or the whole `Message` if the parameter is
+    annotated so. The `Turn` is the second argument, or the one that is named `turn` or annotated
+    so. The earlier messages are the argument `history`. The function returns or yields one item or
+    several. In a generator, the `yield` of a confirmation returns the person's choice.
 
-    What is sync runs on a thread of its own, where an `AgentStepper` made without an address is the
-    session's run. Stopping the turn ends such a thread where it waits at a halt point there, and nowhere
-    else: it lets a plain function run out, and closes a generator at its next `yield`; what it says by
-    then nobody hears. What is async is cancelled where it awaits.
+    A sync function runs on a thread of its own, where an `AgentStepper` that is made without an
+    address is the session's run. Stopping the turn ends such a thread only while it waits at a halt
+    point. Otherwise a plain function runs to its end, and a generator is closed at its next
+    `yield`; the output until then is dropped. An async function is cancelled at its next await.
 
     Args:
         function: The function.
-        name: What it is called in its sessions; its own name where none is given.
-        role: A word of `chat.roles`.
-        agent_type: How it calls tools, if it does.
-        description: A line for people; the first of its docstring where none is given.
-        continuation_prompt: What AutoChat says to it; None: there is nothing to continue.
+        name: The agent's name in its sessions; None: the function's name.
+        role: One of the roles of `chat.roles`.
+        agent_type: How the agent calls tools, if it does.
+        description: One line for people; None: the first line of the function's docstring.
+        continuation_prompt: The message that AutoChat sends to the agent; None: AutoChat does not
+            continue this agent.
 
     Raises:
-        ValueError: It has a parameter that it isn't given.
+        ValueError: The function has a parameter for which there is no argument.
     """
 
     summary: ClassVar[str] = "a function of your own"

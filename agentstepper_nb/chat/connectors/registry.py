@@ -31,14 +31,14 @@ _NO_AGENT: Final = (
 
 
 def list_connectors() -> dict[str, Factory]:
-    """Every connector that can be used here, by its name; what fails to load is left out."""
+    """Return every usable connector by its name; connectors that fail to load are left out."""
     return _INSTALLED.load_all()
 
 
 def make_connector(
     agent: InterpreterABC | Callable[..., Any] | str, **options: Any
 ) -> InterpreterABC:
-    """An agent that a chat can have.
+    """Make an agent for a chat.
 
     ::
 
@@ -46,14 +46,14 @@ def make_connector(
         make_connector(my_function, name="helper", role="THOUGHT")
 
     Args:
-        agent: One; or a subclass of `InterpreterABC`, a function that answers messages, or the name of
-            an installed connector, which is made by the options.
-        options: As the connector, or `FunctionAgent`, takes them.
+        agent: An agent; or a subclass of `InterpreterABC`, a function that answers messages, or the
+            name of an installed connector. The last three are made into an agent with the options.
+        options: The options of the connector, or of `FunctionAgent`.
 
     Raises:
-        CommandError: `invalid_message`: there is no such connector, it can't be made by these options,
-            or what was given or made is no `InterpreterABC`.
-        ProtocolError: `invalid_message`: its name is none, or its role unknown.
+        CommandError: `invalid_message`: the connector doesn't exist or refuses the options, or the
+            argument or the result is no `InterpreterABC`.
+        ProtocolError: `invalid_message`: the agent's name is invalid, or its role unknown.
     """
     if isinstance(agent, str):
         return check_agent(_make_agent(_INSTALLED.find(agent), f"The connector {agent!r}", options))
@@ -108,13 +108,14 @@ _DEFAULT_OPTIONS: Final = {"provider": "openai"}
 
 
 def make_installed_connector(name: str) -> InterpreterABC:
-    """An installed connector, made by what the environment says.
+    """Make an installed connector with the options that the environment names.
 
     Args:
-        name: Its name.
+        name: The connector's name.
 
     Raises:
-        CommandError: `invalid_message`: there is none, or it needs what nobody has said.
+        CommandError: `invalid_message`: the connector doesn't exist, or needs an option that isn't
+            set.
     """
     factory = list_connectors().get(name)
     if factory is None:
@@ -131,19 +132,19 @@ def make_installed_connector(name: str) -> InterpreterABC:
 
 
 def make_chat_agent(agent: InterpreterABC | Callable[..., Any] | str) -> InterpreterABC:
-    """An agent as a `Chat` is given one: an installed connector is made by what the environment says.
+    """Make an agent for a `Chat`; an installed connector gets its options from the environment.
 
     Args:
-        agent: As `make_connector` takes it. Errors likewise.
+        agent: As for `make_connector`, with the same errors.
     """
     return make_installed_connector(agent) if isinstance(agent, str) else make_connector(agent)
 
 
 def find_default_options(factory: Callable[..., object]) -> dict[str, Any]:
-    """What a connector is made by where nobody says anything else.
+    """Find the options that a connector gets by default.
 
     Args:
-        factory: Makes it.
+        factory: Makes the connector.
     """
     said = {name: os.environ.get(variable) for name, variable in OPTION_VARIABLES.items()}
     known = inspect.signature(factory).parameters
@@ -156,11 +157,11 @@ def find_default_options(factory: Callable[..., object]) -> dict[str, Any]:
 
 
 def find_missing_options(factory: Callable[..., object], options: Mapping[str, Any]) -> list[str]:
-    """What a connector needs beside options.
+    """List the options that a connector needs and that are not set.
 
     Args:
-        factory: Makes it.
-        options: The options.
+        factory: Makes the connector.
+        options: The options that are set.
     """
     return [
         name

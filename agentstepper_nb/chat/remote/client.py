@@ -1,4 +1,4 @@
-"""A chat session from outside, for programs on an event loop: talk in it, watch it, answer in it."""
+"""Clients of a chat session for other processes: talk, watch, and answer as an agent."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _TokenHolder(ABC):
 
 
 class AsyncChatClient(_TokenHolder):
-    """One session of a chat, by its token. Made by `connect`; `ChatClient` is the same without a loop.
+    """A client of one chat session, by a token, for an event loop; `ChatClient` needs no loop.
 
     ::
 
@@ -76,7 +76,8 @@ class AsyncChatClient(_TokenHolder):
             for message in await chat.send("How far are you?"):
                 print(message.agent_name, message.content)
 
-    The connection comes back by itself where it broke. What the chat refuses raises `CommandError`.
+    Made by `connect`. A broken connection is restored without a call. A request that the chat
+    refuses raises `CommandError`.
     """
 
     def __init__(self, connection: ChatConnection) -> None:
@@ -89,13 +90,13 @@ class AsyncChatClient(_TokenHolder):
         """Connect to a session.
 
         Args:
-            address: The chat's, as `chat.address` tells it.
-            token: The session's, as `chat.issue_token()` makes it.
+            address: The chat's address, from `chat.address`.
+            token: The session's token, from `chat.issue_token()`.
             timeout_s: Seconds that a call waits for a chat that is away.
 
         Raises:
-            ConnectionLostError: The Core can't be reached; or the chat isn't there, or doesn't take the
-                token: the text says which.
+            ConnectionLostError: The Core can't be reached, the chat isn't there, or the chat
+                refuses the token; the message says which.
         """
         return cls(await ChatConnection.dial_session(address, token, timeout_s))
 
@@ -106,16 +107,16 @@ class AsyncChatClient(_TokenHolder):
     # ---- talking ------------------------------------------------------------------------------------
 
     async def send(self, content: str, *, agent: str | None = None) -> list[Message]:
-        """Say something as the person, and wait until the turn ends or a CONFIRMATION waits.
+        """Send a person's message, and wait until the turn ends or a CONFIRMATION is pending.
 
-        AutoChat may go on after that: `watch` tells.
+        AutoChat may go on after that; `watch` shows it.
 
         Args:
-            content: What.
-            agent: Whom it is for; None: the session's default agent.
+            content: The message.
+            agent: The agent that the message is for; None: the session's default agent.
 
         Returns:
-            What was said in answer, oldest first. If a CONFIRMATION waits, it is the last.
+            The messages of the answer, oldest first. A pending CONFIRMATION is the last one.
 
         Raises:
             CommandError: `session_busy`; `unknown_agent`; `out_of_scope`.
@@ -128,11 +129,11 @@ class AsyncChatClient(_TokenHolder):
         )
 
     async def choose(self, choice: str, message: str | None = None) -> list[Message]:
-        """Answer the CONFIRMATION that waits, and wait on as `send` does.
+        """Answer the pending CONFIRMATION, and wait as `send` does.
 
         Args:
             choice: One of its choices.
-            message: Its id; None: that of the one that waits.
+            message: The CONFIRMATION's id; None: the pending one.
 
         Raises:
             CommandError: `not_waiting`.
@@ -145,44 +146,45 @@ class AsyncChatClient(_TokenHolder):
         return await self._begin(lambda: self._connection.send_command("choose", chosen, Message))
 
     async def stop(self) -> None:
-        """End the turn that is under way: what was said stays. Nothing where there is none."""
+        """Stop the turn in progress; its messages stay. Does nothing if no turn is in progress."""
         await self._connection.send_command("stop", self._session, type(None))
 
     # ---- reading ------------------------------------------------------------------------------------
 
     async def info(self) -> ChatSessionInfo:
-        """How the session is."""
+        """Return the session's data, without the messages."""
         return (await self._now()).session
 
     async def messages(self) -> tuple[Message, ...]:
-        """The newest messages, oldest first. Pictures come without their bytes: `read_image`."""
+        """Return the newest messages, oldest first. `read_image` reads the bytes of images."""
         return (await self._now()).messages
 
     async def read_earlier_messages(self, before: str, limit: int = 50) -> ChatMessagePage:
-        """Messages before one, and whether there are older ones.
+        """Read the messages before a message, and whether there are older ones.
 
         Args:
             before: The id of the message.
-            limit: How many at most, up to 200.
+            limit: The most messages to return, up to 200.
         """
         asked = GetEarlierMessages(session=self.session_id, before=before, limit=limit)
         return await self._connection.call_method("earlier", asked, ChatMessagePage)
 
     async def read_image(self, message: str) -> ChatImage:
-        """The bytes of an IMAGE.
+        """Read the bytes of an IMAGE message.
 
         Args:
-            message: Its id.
+            message: The message's id.
         """
         asked = ChatMessageRequest(session=self.session_id, message=message)
         return await self._connection.call_method("picture", asked, ChatImage)
 
     async def watch(self) -> AsyncGenerator[ChatEvent, None]:
-        """What happens, as it happens: a `ChatSessionSnapshot` first, and again where something was
-        missed. It ends with the session.
+        """Iterate over the session's changes as they happen, until the session ends.
+
+        The first item is a `ChatSessionSnapshot`. Another one follows whenever changes were missed.
 
         Raises:
-            CommandError: The token counts no longer, by its time or because it was revoked.
+            CommandError: The token has expired or was revoked.
             ConnectionLostError: The chat is away.
         """
         async with aclosing(
@@ -196,15 +198,15 @@ class AsyncChatClient(_TokenHolder):
     async def serve_agent(
         self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any
     ) -> None:
-        """Be an agent of the session, by the name that the token says, until this is cancelled.
+        """Answer as an agent of the session, by the token's agent name, until this is cancelled.
 
         Args:
-            agent: What answers: a function, a connector, or the name of an installed one.
-            options: What the connector is made with, as `role=` of a function.
+            agent: The agent: a function, a connector, or the name of an installed connector.
+            options: Options of the connector, as `role=` of a function.
 
         Raises:
-            CommandError: `out_of_scope`; the token counts no longer; somebody else attends with it, or
-                the session has an agent of this name.
+            CommandError: `out_of_scope`; the token has expired or was revoked; another client
+                answers with the token; or the session has an agent of this name.
             ConnectionLostError: The chat is away.
         """
         from ..connectors.registry import make_connector
@@ -246,7 +248,7 @@ class AsyncChatClient(_TokenHolder):
 
 
 class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
-    """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
+    """A client of one chat session, by a token, for any thread; see `AsyncChatClient`.
 
     ::
 
@@ -254,8 +256,9 @@ class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
             for message in chat.send("How far are you?"):
                 print(message.agent_name, message.content)
 
-    It has a thread of its own, which ends with `close`, with the last reference to it, or with the
-    process. It may be used from any thread; an interrupt ends what is waited for.
+    Made by `connect`. The client has a thread of its own, which ends with `close`, with the last
+    reference to the client, or with the process. It may be used from any thread. An interrupt ends
+    a wait.
     """
 
     @classmethod
@@ -277,11 +280,14 @@ class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
     read_image = make_blocking(AsyncChatClient.read_image)
 
     def serve_agent(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
-        """Be an agent of the session until an interrupt; see `AsyncChatClient.serve_agent`."""
+        """Answer as an agent until an interrupt; see `AsyncChatClient.serve_agent`."""
         self._thread.run(partial(self._client.serve_agent, agent, **options))
 
     def watch(self) -> Iterator[ChatEvent]:
-        """What happens, as it happens; see `AsyncChatClient.watch`. Closing the iterator ends it."""
+        """Iterate over the session's changes; see `AsyncChatClient.watch`.
+
+        Closing the iterator ends the watch.
+        """
         return self._items(self._client.watch())
 
 
@@ -289,10 +295,10 @@ _USER: Final = "user"
 
 
 class ReplyCollector:
-    """Collects what follows a message, until it is a person's turn again.
+    """Collects the messages that follow a message, until the person may answer.
 
     Args:
-        message: The message, as it was answered to who sent it; or a CONFIRMATION with its choice.
+        message: The message as the chat returned it, or a CONFIRMATION with its choice.
     """
 
     def __init__(self, message: Message) -> None:
@@ -302,17 +308,18 @@ class ReplyCollector:
 
     @property
     def messages(self) -> list[Message]:
-        """What was said so far, without what people said."""
+        """The messages so far, without those of people."""
         return [each for each in self._messages_by_id.values() if each.role != _USER]
 
     def add(self, event: ChatEvent) -> bool:
-        """Take in what the session tells.
+        """Process an event of the session.
 
         Args:
-            event: What.
+            event: The event.
 
         Returns:
-            Whether this was all: nobody answers any more, or another CONFIRMATION waits.
+            Whether this was the last one: no agent answers any more, or another CONFIRMATION is
+            pending.
         """
         match event:
             case ChatSessionSnapshot(session=session, messages=messages):

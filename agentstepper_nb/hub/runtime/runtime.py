@@ -1,4 +1,4 @@
-"""The Core's side of agents that run on their own: the only access to their store.
+"""The Core's side of background agents: the only access to their store.
 
 What is asked is checked, done, and told to whoever watches, in this order. What changes something is
 carried through once it was begun, even where who asked is gone: else the store would have what nobody

@@ -1,4 +1,4 @@
-"""Actions: creating agents, and steering them; and how clients say the words of the protocol."""
+"""The client's methods that create and steer background agents, by actions in the Core's queue."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ Member = TypeVar("Member", bound=StrEnum)
 
 
 def make_id() -> str:
-    """An id of the client's own: what has one can be asked again, and is done once."""
+    """Make an id for a request, so that a repeated request is executed only once."""
     return str(uuid.uuid4())
 
 
 def find_enum_member(kind: type[Member], name: str) -> Member:
-    """A word of the protocol's.
+    """Find a member of a protocol enumeration by its value.
 
     Args:
-        kind: Its kind.
-        name: The word.
+        kind: The enumeration.
+        name: The value.
 
     Raises:
-        ValueError: There is no such word; the text says which there are.
+        ValueError: The enumeration has no such value; the message lists the values.
     """
     try:
         return kind(name)
@@ -64,7 +64,7 @@ def find_enum_member(kind: type[Member], name: str) -> Member:
 
 
 def decode_statuses(statuses: str | Sequence[str]) -> tuple[SessionStatus, ...]:
-    """Statuses of sessions: one by its name, or several."""
+    """Decode one session status, or several."""
     names = (statuses,) if isinstance(statuses, str) else statuses
     return tuple(find_enum_member(SessionStatus, name) for name in names)
 
@@ -79,7 +79,7 @@ class Schedule:
 
 
 class ActionClient:
-    """What enqueues actions, and lists them."""
+    """The client's methods that enqueue and list actions."""
 
     _core: ServiceClient  # asks the Core
 
@@ -109,44 +109,48 @@ class ActionClient:
         every: float | None = None,
         cron: str | None = None,
     ) -> str:
-        """Create a session of an agent; it begins as soon as a worker has taken it.
+        """Create a session of a background agent. It begins as soon as a worker has claimed it.
 
-        With `every` or `cron` another session is created each time, by an action that names the first
-        one in its `series_id`, until `discard_action` is called with the id of any of them.
+        With `every` or `cron` another session is created each time, by an action whose `series_id`
+        is the id of the first action. `discard_action` with the id of any of these actions ends
+        that.
 
         Args:
-            agent_id: The agent's name; it may have many sessions.
-            moniker: What makes its steps, by its installed name: `llm`, `joke`, `coding`.
-            config: What the moniker is told.
-            session_id: The session's id. Creating with one that is known gives that session.
-            conversation_id: A conversation that it takes part in.
-            stop_on_done: Whether it ends where a step says that all is done; None: as the moniker
-                declares.
-            max_steps: How many steps it does at most.
-            max_runtime_s: How many seconds it runs at most.
-            retries: How often a step that failed is tried again.
-            backoff_s: Seconds before the first of these; each doubles them.
-            max_attempts: How often a step is begun that ends its worker, before its session ends as an
+            agent_id: The agent's name; an agent may have many sessions.
+            moniker: The installed name of the moniker that executes the steps: `llm`, `joke`,
+                `coding`.
+            config: The moniker's configuration.
+            session_id: The id of the session. If the session exists, it is returned and none is
+                created.
+            conversation_id: The conversation that the session joins.
+            stop_on_done: Whether the session ends when a step reports that it is done; None: as the
+                moniker declares.
+            max_steps: The most steps that the session executes.
+            max_runtime_s: The most seconds that the session runs.
+            retries: How often a failed step is tried again.
+            backoff_s: Seconds before the first retry; each further retry doubles them.
+            max_attempts: How often a step is begun whose worker dies, before the session ends as an
                 error.
-            step_timeout_s: Seconds after which a try of a step is cancelled, and counts as failed. The
-                time for which a person halts it isn't counted, here and in `max_runtime_s`.
-            urgency: Higher ones are taken first.
-            delivery: Whether it is told of what is said in the conversation (`push`), or reads (`pull`).
-            hears: Whether a session that is told hears people alone (`users`), or other sessions, too
-                (`all`).
-            metadata: What goes with the action, for whoever reads it.
-            step: Whether it halts before its first step in the debugger.
-            requires: Labels that its worker has to have (`agentstepper worker --label gpu`). Where no
-                worker has them, or the moniker, it waits: `status` says for what.
-            moniker_version: The version that the moniker has to have; None: any.
-            not_before: When it begins at the earliest, in POSIX seconds.
-            every: Seconds between two sessions, at least 1. The first begins at `not_before`, else at
-                once.
-            cron: The times at which a session begins, as cron writes them, in UTC: `0 3 * * mon`.
+            step_timeout_s: Seconds after which a try of a step is cancelled and counts as failed.
+                The time for which a person halts the step doesn't count, here and in
+                `max_runtime_s`.
+            urgency: Sessions of a higher urgency are claimed first.
+            delivery: Whether the messages of the conversation are passed to the session (`push`),
+                or the session reads them (`pull`).
+            hears: Whose messages are passed to a `push` session: those of people only (`users`), or
+                those of other sessions as well (`all`).
+            metadata: JSON data that is stored with the action.
+            step: Whether the session halts in the debugger before its first step.
+            requires: Labels that the worker must have (`agentstepper worker --label gpu`). If no
+                worker has them, or the moniker, the session waits: `status` says for what.
+            moniker_version: The version that the moniker must have; None: any.
+            not_before: The earliest begin, in POSIX seconds.
+            every: Seconds between two sessions, at least 1. The first session begins at
+                `not_before`, or at once.
+            cron: The times at which sessions begin, as a cron expression in UTC: `0 3 * * mon`.
 
         Returns:
-            The session's id; of periodic ones, the first session's.
-
+            The session's id; for a series, the id of the first session.
         """
         payload = CreateAgentPayload(
             moniker=moniker,
@@ -189,9 +193,9 @@ class ActionClient:
         every: float | None = None,
         cron: str | None = None,
     ) -> Action:
-        """Let a session do no more steps; the one that is under way is finished.
+        """Pause a session: no further step begins; a step in progress is finished.
 
-        For the arguments that say when, here and in the methods below, see `create_agent`.
+        `create_agent` describes the arguments that set the time, here and in the methods below.
         """
         schedule = Schedule(not_before, every, cron)
         return await self._act(
@@ -209,7 +213,7 @@ class ActionClient:
         every: float | None = None,
         cron: str | None = None,
     ) -> Action:
-        """Let a paused session go on."""
+        """Resume a paused session."""
         schedule = Schedule(not_before, every, cron)
         return await self._act(
             ActionKind.RESUME, None, session_id, agent_id, urgency, schedule, metadata
@@ -227,7 +231,7 @@ class ActionClient:
         every: float | None = None,
         cron: str | None = None,
     ) -> Action:
-        """Guide the next step of a session, and that one only; the last word before it counts."""
+        """Guide the next step of a session only; of several texts the last one counts."""
         payload, schedule = InterruptPayload(guidance=guidance), Schedule(not_before, every, cron)
         return await self._act(
             ActionKind.INTERRUPT, payload, session_id, agent_id, urgency, schedule, metadata
@@ -245,9 +249,9 @@ class ActionClient:
         every: float | None = None,
         cron: str | None = None,
     ) -> Action:
-        """Tell the next step of a session something, after what it is told already.
+        """Add a text to the input of a session's next step.
 
-        An input that is due later isn't said in the session's conversation.
+        An input that is due later isn't posted to the session's conversation.
         """
         payload, schedule = InputPayload(text=text), Schedule(not_before, every, cron)
         return await self._act(
@@ -264,31 +268,31 @@ class ActionClient:
         timeout_s: float = 10.0,
         not_before: float | None = None,
     ) -> Action:
-        """End a session: its step has so many seconds to end before it is cancelled."""
+        """End a session; a step in progress is cancelled after `timeout_s` seconds."""
         payload, schedule = DestroyPayload(timeout_s=timeout_s), Schedule(not_before)
         return await self._act(
             ActionKind.DESTROY, payload, session_id, agent_id, urgency, schedule, metadata
         )
 
     async def retry(self, session_id: str) -> AgentState:
-        """Let a session that ended as an error go on, with the step that failed and no tries behind it.
+        """Resume a session that ended as an error, at the failed step, with all its retries.
 
         Args:
-            session_id: The session. One that is live stays as it is.
+            session_id: The session. A live session stays as it is.
 
         Raises:
-            CommandError: `unknown_session`; `session_over`: it ended otherwise.
+            CommandError: `unknown_session`; `session_over`: the session ended otherwise.
         """
         return await self._core.call(methods.RETRY, RetryAgentSession(session_id=session_id))
 
     async def retry_action(self, id: str) -> Action:
-        """Enqueue a failed action's payload again: `actions(status="failed")` lists those.
+        """Enqueue a failed action again. `actions(status="failed")` lists the failed actions.
 
         Args:
-            id: The failed action.
+            id: The id of the failed action.
 
         Returns:
-            The action that took its place.
+            The action that replaces it.
 
         Raises:
             CommandError: `unknown_action`; `action_not_failed`.
@@ -297,13 +301,13 @@ class ActionClient:
         return retried.actions[0]
 
     async def discard_action(self, id: str) -> Action:
-        """Take a failed action from the dead letters, or cancel one that is delayed or periodic.
+        """Discard a failed action, or cancel a delayed or periodic one.
 
-        It stays listed as `discarded`.
+        The action is still listed, as `discarded`.
 
         Args:
-            id: The action; of a periodic one, any occurrence. An occurrence that a worker is at ends as
-                it would, and no other follows.
+            id: The id of the action; of a periodic action, any occurrence. An occurrence that a
+                worker executes is finished, and no other one follows.
 
         Raises:
             CommandError: `unknown_action`; `action_not_failed`.
@@ -363,8 +367,9 @@ class ActionClient:
         offset: int = 0,
         series_id: str | None = None,
     ) -> list[Action]:
-        """Actions, the oldest first: whether they are done, and why one failed; with `series_id`, the
-        occurrences of a periodic one.
+        """List actions, oldest first: whether each is done, and why one failed.
+
+        With `series_id`, list the occurrences of a periodic action.
         """
         request = ActionQuery(
             id=id,

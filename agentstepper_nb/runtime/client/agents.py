@@ -1,4 +1,4 @@
-"""Agents that run on their own, for programs: create them, steer them, watch them, talk with them."""
+"""Clients of the Core's background agents: create, steer and watch them, and talk with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sessions import SessionClient
 
 
 class PendingConnection:
-    """A connection that is to be opened: `await` it, or enter it."""
+    """A connection that is not open yet: `await` it, or enter it by `async with`."""
 
     def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
         self._how = (url, token, timeout_s)
@@ -38,7 +38,7 @@ class PendingConnection:
 
 
 class AsyncAgents(ActionClient, SessionClient, ConversationClient):
-    """Agents that run on their own, on an event loop. Made by `connect`; `Agents` is the same without.
+    """A client of a Core's background agents, for an event loop; `Agents` needs no loop.
 
     ::
 
@@ -47,10 +47,12 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
             await agents.wait_for(session, iteration=3)
             await agents.interrupt("Shorter ones.", session_id=session)
 
-    The connection comes back by itself where it broke; a call waits for it. A call that was under way is
-    made again where that changes nothing more. What the Core refuses raises `CommandError`.
+    Made by `connect`. A broken connection is restored without a call; calls wait for it. A call
+    that was in progress is sent again if that changes nothing more. A request that the Core refuses
+    raises `CommandError`.
 
-    An action is for one session: that of `session_id`, or the latest of the agent `agent_id`.
+    An action is for one session: the session `session_id`, or the latest session of the agent
+    `agent_id`.
     """
 
     def __init__(self, client: ServiceClient) -> None:
@@ -67,29 +69,29 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
         """Connect to a Core.
 
         Args:
-            url: Where it is: the address that it tells agents. None: the one that is running.
-            token: Its control token. None: it is looked for.
+            url: The Core's URL for agents. None: the running Core is discovered.
+            token: The control token. None: the token is looked up.
             timeout_s: Seconds that a call waits for a Core that is away.
 
         Returns:
-            To be awaited, or entered by `async with`.
+            An object to `await`, or to enter by `async with`.
 
         Raises:
-            DiscoveryError: There is no Core, or there are several.
-            ConnectionLostError: It can't be reached, or doesn't take this connection.
+            DiscoveryError: No Core was found, or several were.
+            ConnectionLostError: The Core can't be reached, or refuses this connection.
         """
         return PendingConnection(url, token, timeout_s)
 
     @property
     def url(self) -> str:
-        """Where the Core is."""
+        """The Core's URL."""
         return self._core.url
 
     def find(self) -> CoreEndpoint:
-        """Where the Core is now, and by which token it is controlled: for another connection to it.
+        """Find the Core's present URL and control token, for another connection to the Core.
 
         Raises:
-            DiscoveryError: It isn't there any more.
+            DiscoveryError: The Core doesn't run any more.
         """
         return self._core.find()
 
@@ -105,7 +107,7 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
 
 
 class Agents(SyncClient[AsyncAgents]):
-    """Agents that run on their own, from anywhere. Made by `connect`; see `AsyncAgents`.
+    """A client of a Core's background agents, for any thread. `AsyncAgents` describes the methods.
 
     ::
 
@@ -114,8 +116,9 @@ class Agents(SyncClient[AsyncAgents]):
             agents.wait_for(session, iteration=3)
             agents.interrupt("Shorter ones.", session_id=session)
 
-    It has a thread of its own, which ends with `close`, with the last reference to it, or with the
-    process. It may be used from any thread, also where an event loop runs, as in a notebook.
+    Made by `connect`. The client has a thread of its own, which ends with `close`, with the last
+    reference to the client, or with the process. It may be used from any thread, also where an
+    event loop runs, as in a notebook.
     """
 
     @classmethod
@@ -129,24 +132,24 @@ class Agents(SyncClient[AsyncAgents]):
         """Connect to a Core.
 
         Args:
-            url: Where it is: the address that it tells agents. None: the one that is running.
-            token: Its control token. None: it is looked for.
+            url: The Core's URL for agents. None: the running Core is discovered.
+            token: The control token. None: the token is looked up.
             timeout_s: Seconds that a call waits for a Core that is away.
 
         Raises:
-            DiscoveryError: There is no Core, or there are several.
-            ConnectionLostError: It can't be reached, or doesn't take this connection.
+            DiscoveryError: No Core was found, or several were.
+            ConnectionLostError: The Core can't be reached, or refuses this connection.
         """
         how = partial(AsyncAgents.connect, url, token, timeout_s=timeout_s)
         return cls._connected("agentstepper-agents", how)
 
     @property
     def url(self) -> str:
-        """Where the Core is."""
+        """The Core's URL."""
         return self._client.url
 
     def find(self) -> CoreEndpoint:
-        """Where the Core is now, and by which token it is controlled; see `AsyncAgents.find`."""
+        """Find the Core's present URL and control token; see `AsyncAgents.find`."""
         return self._client.find()
 
     create_agent = make_blocking(AsyncAgents.create_agent)
@@ -183,5 +186,5 @@ class Agents(SyncClient[AsyncAgents]):
     wait_for = make_blocking(AsyncAgents.wait_for)
 
     def watch(self, topic: str) -> Iterator[TopicEvent]:
-        """What happens, as it happens; see `AsyncAgents.watch`. Closing the iterator ends it."""
+        """Iterate over a topic's changes, as `AsyncAgents.watch`; closing the iterator ends it."""
         return self._items(self._client.watch(topic))

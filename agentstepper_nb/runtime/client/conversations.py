@@ -1,4 +1,4 @@
-"""Conversations of people and agents."""
+"""The client's methods for conversations of people and background agents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .pages import read_pages
 
 
 class ConversationClient:
-    """What begins conversations, says something in them, and reads them."""
+    """The client's methods that create, post to and read conversations."""
 
     _core: ServiceClient  # asks the Core
 
@@ -52,7 +52,7 @@ class ConversationClient:
         tags: Sequence[str] = (),
         conversation_id: str | None = None,
     ) -> Conversation:
-        """Begin a conversation; with an id that is known, that one is given."""
+        """Create a conversation. If `conversation_id` exists, return that conversation."""
         request = NewConversation(
             title=title,
             created_by=created_by,
@@ -69,7 +69,7 @@ class ConversationClient:
         title: str | None = None,
         tags: Sequence[str] | None = None,
     ) -> Conversation:
-        """Change what is given of a conversation; `status="closed"` closes it."""
+        """Change a conversation's title or tags; `status="closed"` closes the conversation."""
         request = SetConversation(
             conversation_id=conversation_id,
             status=status,
@@ -87,7 +87,7 @@ class ConversationClient:
         limit: int = DEFAULT_LIMIT,
         offset: int = 0,
     ) -> list[Conversation]:
-        """Conversations, the newest first."""
+        """List conversations, newest first."""
         request = ConversationQuery(
             conversation_id=conversation_id,
             status=None if status is None else find_enum_member(ConversationStatus, status),
@@ -118,12 +118,13 @@ class ConversationClient:
             conversation_id: The conversation.
             user_id: The user.
             session_id: The session.
-            agent_id: The agent, whose latest session is meant where no session is named.
-            role: `owner`, `member`, or `observer`, who never posts.
-            delivery: Whether the session is told of what is said (`push`), or reads (`pull`).
-            hears: Whether a session that is told hears people alone (`users`), or what other sessions
-                say by their steps, too (`all`): two that hear each other answer each other without end,
-                unless one of them stops.
+            agent_id: The agent whose latest session joins, if no session is named.
+            role: `owner`, `member`, or `observer`; an observer never posts.
+            delivery: Whether the messages are passed to the session (`push`), or the session reads
+                them (`pull`).
+            hears: Whose messages are passed to a `push` session: those of people only (`users`), or
+                those that other sessions post by their steps as well (`all`). Two sessions that
+                hear each other answer each other without end, unless one of them stops.
         """
         request = NewParticipant(
             conversation_id=conversation_id,
@@ -138,21 +139,21 @@ class ConversationClient:
         return await self._core.call(methods.JOIN, request)
 
     async def leave(self, conversation_id: str, participant_id: str) -> Participant:
-        """Let a participant leave."""
+        """Remove a participant from a conversation."""
         request = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
         return await self._core.call(methods.LEAVE, request)
 
     async def participants(
         self, conversation_id: str, *, present_only: bool = False
     ) -> list[Participant]:
-        """Who takes part in a conversation; with `present_only`, only those who haven't left."""
+        """List a conversation's participants; with `present_only`, without those who have left."""
         request = ParticipantQuery(conversation_id=conversation_id, is_present=present_only)
         return list((await self._core.call(methods.PARTICIPANTS, request)).participants)
 
     async def post(
         self, conversation_id: str, text: str, user_id: str = "user", data: Json = None
     ) -> ConversationMessage:
-        """Say something; every session that takes part hears of it."""
+        """Post a message to a conversation; every session that takes part gets it."""
         request = NewMessage(
             conversation_id=conversation_id,
             user_id=user_id,
@@ -165,7 +166,7 @@ class ConversationClient:
     async def messages(
         self, conversation_id: str, after: str | None = None, limit: int = DEFAULT_LIMIT
     ) -> list[ConversationMessage]:
-        """What was said, the oldest first; `after` the message of this id."""
+        """List a conversation's messages, oldest first; only those after the id `after`."""
         rows: list[ConversationMessage] = []
         more = True
         while more and len(rows) < limit:
@@ -182,8 +183,9 @@ class ConversationClient:
     async def unread(
         self, session_id: str, conversation_id: str, limit: int = DEFAULT_LIMIT
     ) -> list[ConversationMessage]:
-        """What others said since a session has read, the oldest first: for sessions that are set to
-        `pull`. It is the same again until `mark_read` says how far that is read.
+        """List the messages of others that a `pull` session has not read, oldest first.
+
+        The list stays the same until `mark_read` records how far the session has read.
         """
         query = CursorQuery(session_id=session_id, conversation_id=conversation_id)
         at = (await self._core.call(methods.CURSOR, query)).cursor
@@ -196,7 +198,7 @@ class ConversationClient:
             after = page[-1].message_id
 
     async def mark_read(self, session_id: str, conversation_id: str, message_id: str) -> None:
-        """A session has read up to this message; never back."""
+        """Record that a session has read up to this message. The mark never moves back."""
         read = ConversationCursor(
             session_id=session_id, conversation_id=conversation_id, last_message_id=message_id
         )

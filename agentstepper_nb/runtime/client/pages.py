@@ -1,4 +1,4 @@
-"""Reading lists of rows that may be more than one message holds."""
+"""Reads lists of rows that may need more than one message."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ PageReader = Callable[[int, int], Awaitable[tuple[tuple[Row, ...], bool]]]
 
 
 async def read_pages(read_page: PageReader[Row], limit: int, offset: int = 0) -> list[Row]:
-    """Rows of as many answers as it takes: one that doesn't fit into a message is cut short.
+    """Read all wanted rows, in as many requests as needed.
+
+    An answer that is too large for one message is cut short.
 
     Args:
-        read_page: Given how many rows are wanted at most, and how many to leave out; gives rows, and
-            whether there are more.
-        limit: How many rows are wanted at most.
-        offset: How many to leave out.
+        read_page: Called with the most rows to return and the number of rows to skip; returns rows,
+            and whether there are more.
+        limit: The most rows to return.
+        offset: How many rows to skip.
     """
     rows: list[Row] = []
     more = True

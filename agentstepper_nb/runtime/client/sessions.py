@@ -1,4 +1,4 @@
-"""Sessions and their steps: as they are kept, and as they change."""
+"""The client's methods that read and watch background agents' sessions and steps."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ Predicate = Callable[[AgentState], bool]
 
 
 class SessionClient:
-    """What reads and watches sessions, their steps and conversations."""
+    """The client's methods that read and watch sessions, steps and conversations."""
 
     _core: ServiceClient  # asks the Core
 
     async def status(self) -> RuntimeStatus:
-        """How many workers are connected, how much is open, and what waits for what no worker has."""
+        """Return the queue's status: workers, open work, and work that no worker can do."""
         return await self._core.call(methods.STATUS, GetRuntimeStatus())
 
     async def state(self, session_id: str) -> AgentState:
-        """How a session stands."""
+        """Return a session's state."""
         found = await self._core.call(methods.STATES, StateQuery(session_id=session_id))
         if not found.states:
             raise CommandError("unknown_session", f"There is no session {session_id[:80]!r}.")
@@ -65,13 +65,13 @@ class SessionClient:
         limit: int = DEFAULT_LIMIT,
         offset: int = 0,
     ) -> list[AgentState]:
-        """How sessions stand, the newest first.
+        """List the states of sessions, newest first.
 
         Args:
-            agent_id: Only those of this agent.
-            status: Only those of this status, or of one of these.
-            limit: How many at most.
-            offset: How many to leave out.
+            agent_id: Only sessions of this agent.
+            status: Only sessions of this status, or of one of these.
+            limit: The most sessions to return.
+            offset: How many sessions to skip.
         """
         request = StateQuery(agent_id=agent_id, status=decode_statuses(status))
 
@@ -93,17 +93,17 @@ class SessionClient:
         limit: int = DEFAULT_LIMIT,
         offset: int = 0,
     ) -> list[AgentStep]:
-        """Steps of a session or of an agent's sessions, by iteration.
+        """List the steps of a session or of an agent's sessions, by iteration.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent's.
-            min_iteration: From this iteration on.
-            max_iteration: Up to this one.
-            since_created_at: Made at this time (POSIX seconds) or later.
-            status: With this status: `error`, say.
-            limit: How many at most.
-            offset: How many to leave out.
+            session_id: Only steps of this session.
+            agent_id: Only steps of this agent.
+            min_iteration: Only from this iteration on.
+            max_iteration: Only up to this iteration.
+            since_created_at: Only steps that were created at this time (POSIX seconds) or later.
+            status: Only steps of this status, as `error`.
+            limit: The most steps to return.
+            offset: How many steps to skip.
         """
         request = StepQuery(
             session_id=session_id,
@@ -120,7 +120,7 @@ class SessionClient:
     async def list_agent_steps_since_iteration(
         self, session_id: str, after: int, limit: int = DEFAULT_LIMIT
     ) -> list[AgentStep]:
-        """Steps of a session after an iteration."""
+        """List the steps of a session after an iteration."""
         return await self._steps(
             StepQuery(session_id=session_id, after_iteration=after, limit=limit)
         )
@@ -128,7 +128,7 @@ class SessionClient:
     async def list_agent_steps_latest(
         self, session_id: str | None = None, agent_id: str | None = None
     ) -> list[AgentStep]:
-        """The last step of a session, or of each of an agent's."""
+        """Return the last step of a session, or of each of an agent's sessions."""
         return await self._steps(StepQuery(session_id=session_id, agent_id=agent_id, latest=True))
 
     async def _steps(self, request: StepQuery) -> list[AgentStep]:
@@ -140,7 +140,7 @@ class SessionClient:
         return await read_pages(read_page, request.limit, request.offset)
 
     async def list_sessions_for_agent(self, agent_id: str) -> list[AgentSessionInfo]:
-        """An agent's sessions, the newest first."""
+        """List an agent's sessions, newest first."""
         found = await self._core.call(methods.SESSIONS, AgentSessionQuery(agent_id=agent_id))
         return list(found.sessions)
 
@@ -153,17 +153,18 @@ class SessionClient:
         conversation_id: str | None = None,
         limit: int = 20,
     ) -> list[AgentSearchHit]:
-        """Find steps and messages by their texts, the best first, where a projection runs.
+        """Search the texts of steps and messages, best match first. Needs a running projection.
 
         Args:
-            text: Words; where the projection has an embedding, also what is meant.
-            session_id: Only of this session.
-            agent_id: Only of this agent.
+            text: The words to search for. If the projection has an embedding, texts of a similar
+                meaning are found, too.
+            session_id: Only in this session.
+            agent_id: Only in this agent's sessions.
             conversation_id: Only messages of this conversation.
-            limit: How many at most; 100 are the most.
+            limit: The most matches to return, up to 100.
 
         Raises:
-            CommandError: `unknown_service`: no projection runs; the message says what starts one.
+            CommandError: `unknown_service`: no projection runs; the message says how to start one.
         """
         request = AgentSearch(
             text=text,
@@ -185,14 +186,14 @@ class SessionClient:
         limit: int = 0,
         offset: int = 0,
     ) -> FleetSummary:
-        """How all agents of the Core stand: counts, errors, and the runs that wait for a person.
+        """Return an overview of the agents: counts, errors, and the runs that wait for a person.
 
         Args:
-            status: List only sessions of this status, or of one of these, by `FleetStatus`.
+            status: List only sessions of this `FleetStatus`, or of one of these.
             moniker: List only sessions of this moniker.
-            text: List only sessions that have this in agent, session, moniker or error.
-            limit: How many sessions to list, the newest first; 200 at most.
-            offset: How many to leave out.
+            text: List only sessions whose agent, session, moniker or error contains this text.
+            limit: The most sessions to list, newest first; 200 at most.
+            offset: How many sessions to skip.
         """
         names = (status,) if isinstance(status, str) else status
         request = FleetQuery(
@@ -205,24 +206,24 @@ class SessionClient:
         return await self._core.call(methods.FLEET, request)
 
     async def halt_runs(self) -> int:
-        """Let each live run of the Core halt at its next halt point.
+        """Halt each live run of the Core at its next halt point.
 
         Returns:
-            How many runs that is.
+            The number of runs.
         """
         return (await self._core.call(methods.HALT_RUNS, HaltRuns())).changed
 
     async def continue_runs(
         self, runs: Sequence[str] | None = None, *, but: Sequence[str] = ()
     ) -> RunsChanged:
-        """Let halted runs go on. What asks for an approval stays.
+        """Continue halted runs. Calls that ask for an approval still wait.
 
         Args:
-            runs: The ids of these runs; None: of all.
+            runs: The ids of the runs; None: all runs.
             but: The ids of runs that stay halted.
 
         Returns:
-            How many went on, and how many stay for an approval.
+            How many runs continue, and how many wait for an approval.
         """
         request = ContinueRuns(runs=None if runs is None else tuple(runs), but=tuple(but))
         # Asked twice, it would let runs go on that have halted since.
@@ -232,8 +233,10 @@ class SessionClient:
     # ---- as it changes ------------------------------------------------------------------------------
 
     def watch(self, topic: str) -> AsyncGenerator[TopicEvent, None]:
-        """What happens, as it happens: first a `begin` with the last known rows, and again where some
-        was missed.
+        """Iterate over the changes of a topic as they happen.
+
+        The first item is a `begin` with the latest known rows. Another `begin` follows whenever
+        changes were missed.
 
         Args:
             topic: `session:ID`, `conversation:ID`, `sessions` or `conversations`.
@@ -249,21 +252,22 @@ class SessionClient:
         iteration: int | None = None,
         timeout: float | None = None,
     ) -> AgentState:
-        """Wait until a session is as one wants it.
+        """Wait until a session meets all the given conditions.
 
         Args:
             session_id: The session.
-            predicate: Says of its state whether it is; besides:
-            status: It has this status, or one of these.
-            iteration: It has done so many steps.
-            timeout: Seconds to wait at most.
+            predicate: A function of the session's state that returns whether the wait is over.
+            status: The session has this status, or one of these.
+            iteration: The session has executed at least this many steps.
+            timeout: The most seconds to wait; None: without limit.
 
         Returns:
-            Its state then.
+            The session's state at the end of the wait.
 
         Raises:
-            CommandError: `unknown_session`; `session_over`: it has ended otherwise.
-            TimeoutError: It wasn't so in time.
+            CommandError: `unknown_session`; `session_over`: the session has ended without meeting
+                the conditions.
+            TimeoutError: The conditions were not met in time.
         """
         wanted_statuses = decode_statuses(status)
 

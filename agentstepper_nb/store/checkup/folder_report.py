@@ -112,7 +112,7 @@ class FolderReport:
         unreadable_run_files: `.run` files that can't be read, each with the reason.
         other_core_folders: Folders below it in which other Cores keep their runs.
         tokens: The files of tokens that can't be used, each with the reason.
-        agent_store_problems: What SQLite finds wrong with the file of agents that run on their own.
+        agent_store_problems: What SQLite finds wrong with the file of background agents.
         set_aside_agent_stores: Such files that couldn't be read and were put aside.
     """
 
