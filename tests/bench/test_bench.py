@@ -75,7 +75,12 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [measured_server.FLOOR, measured_server.VERSION_1[1], measured_server.VERSION_2[2]]
+    "kind",
+    [
+        pytest.param(measured_server.FLOOR, marks=pytest.mark.soak),
+        pytest.param(measured_server.VERSION_1[1], marks=pytest.mark.soak),
+        measured_server.VERSION_2[2],
+    ],
 )
 def test_an_arm_goes_through_its_turns(kind: measured_server.Setup) -> None:
     with measured_server.start_agent(kind, 1_000) as arm:

@@ -24,6 +24,7 @@ from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.start_methods import CommandStart
 from tests.helpers.core_announcement import announce, announce_core
+from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
@@ -216,7 +217,7 @@ def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Liv
     assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", select_sample((signal.SIGTERM, signal.SIGKILL), signal.SIGKILL))
 def test_a_signal_ends_it_at_a_breakpoint(
     announced: str, start: Start, person: LiveView, number: int
 ) -> None:

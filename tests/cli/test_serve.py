@@ -135,13 +135,15 @@ def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     assert list(discover.list_announced_cores()) == []
 
 
-def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) -> None:
-    first = serve("--data", str(home / "data"))
-    agent = SocketAgent(first.agents, "keeper")
-    agent.send_bye()
+def test_runs_and_run_files_are_listed_once_also_after_a_restart(serve: Serve, home: Path) -> None:
+    options = ["--data", str(home / "data"), "--runs", str(RECORDED)]
+    first = serve(*options)
+    (listed,) = runs(first.uis)
+    assert listed["programName"] == "Recorder"
+    SocketAgent(first.agents, "keeper").send_bye()
     first.stop()
-    second = serve("--data", str(home / "data"))
-    assert [run["name"] for run in runs(second.uis)] == ["Run #1 of keeper"]
+    names = [run["name"] for run in runs(serve(*options).uis)]
+    assert sorted(map(str, names)) == sorted(map(str, ("Run #1 of keeper", listed["name"])))
 
 
 def test_a_folder_has_one_owner_and_the_second_says_who(serve: Serve, home: Path) -> None:
@@ -152,26 +154,16 @@ def test_a_folder_has_one_owner_and_the_second_says_who(serve: Serve, home: Path
     assert "choose another folder with --data" in failed.stderr
 
 
-def test_run_files_are_listed_once(serve: Serve, home: Path) -> None:
-    options = ["--data", str(home / "data"), "--runs", str(RECORDED)]
-    first = serve(*options)
-    listed = runs(first.uis)
-    assert [run["programName"] for run in listed] == ["Recorder"]
-    first.stop()
-    assert [run["name"] for run in runs(serve(*options).uis)] == [listed[0]["name"]]
-
-
-@pytest.mark.parametrize("content", [b"garbage", None])
-def test_a_bad_run_file_is_a_warning(content: bytes | None, home: Path, serve: Serve) -> None:
-    path = home / "bad.run"
-    if content:
-        path.write_bytes(content)
-    served = serve("--runs", str(path), str(RECORDED))
+def test_bad_run_files_are_warnings(home: Path, serve: Serve) -> None:
+    bad, missing = home / "bad.run", home / "missing.run"
+    bad.write_bytes(b"garbage")
+    served = serve("--runs", str(bad), str(missing), str(RECORDED))
     assert [run["programName"] for run in runs(served.uis)] == ["Recorder"]
     errors = served.stop()
     assert served.process.returncode == 0
-    warned = [line for line in errors.splitlines() if f"WARNING {path} is not listed: " in line]
-    assert len(warned) == 1
+    for path in (bad, missing):
+        warned = [line for line in errors.splitlines() if f"WARNING {path} is not listed: " in line]
+        assert len(warned) == 1
     assert "Traceback" not in errors
 
 
@@ -312,18 +304,23 @@ def test_what_a_file_sets_wrongly_is_said(
     assert said.count("\n") == 1
 
 
-def test_rate_of_a_model_that_is_none_is_refused(home: Path) -> None:
-    failed = refused("--data", str(home), "--model-rate", "m=60/min", "gpt-5=often")
-    assert failed.returncode == 2
-    assert "'gpt-5=often' isn't a model's rate. Use MODEL=60/min" in failed.stderr
-    assert failed.stderr.count("\n") == 1
-
-
-def test_two_tokens_that_are_the_same_are_refused() -> None:
-    failed = refused("--token", "same", "--control-token", "same")
-    assert failed.returncode == 2
-    assert "must differ" in failed.stderr
-    assert failed.stderr.count("\n") == 1
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--model-rate", "m=60/min", "gpt-5=often"],
+            "'gpt-5=often' isn't a model's rate. Use MODEL=60/min",
+        ),
+        (["--token", "same", "--control-token", "same"], "must differ"),
+    ],
+)
+def test_values_that_can_not_be_are_refused(
+    arguments: list[str], message: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--data", str(home), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -284,8 +284,8 @@ def test_without_a_debugger_it_says_what_to_do(start: Step) -> None:
     assert step.wait() == 1
 
 
-def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., ServeProcess]) -> None:
-    step = start("--url", serve().agents)
+def test_the_agents_port_is_not_the_views(start: Step, core: AgentStepperCore) -> None:
+    step = start("--url", f"ws://127.0.0.1:{core.client_port}")
     step.expect("No debugger can be reached: .* Is this the agents' port\\? Views have another")
     step.expect(pexpect.EOF)
     assert step.wait() == 1

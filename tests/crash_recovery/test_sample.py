@@ -19,7 +19,7 @@ def test_a_core_killed_three_times_loses_nothing(tmp_path: Path) -> None:
     CrashTest(ServeHost(tmp_path), tmp_path, seed=4).survive(points)
 
 
-@pytest.mark.parametrize("name", [STEPPED, CONTINUED])
+@pytest.mark.parametrize("name", [pytest.param(STEPPED, marks=pytest.mark.soak), CONTINUED])
 def test_an_agent_killed_leaves_what_it_passed(tmp_path: Path, name: str) -> None:
     """All of it where it waited; else all but what it had yet to send."""
     CrashTest(ServeHost(tmp_path), tmp_path, seed=5).lose_agents(2, name)

@@ -17,6 +17,7 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.docs.pages import ROOT
+from tests.docs.programs import ForkedPrograms
 from tests.helpers.core_announcement import announce_core
 from tests.helpers.serve_process import ServeProcess
 
@@ -57,14 +58,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPrograms]:
+    """Runs programs that a test starts for what they do, and not for how they are started."""
+    home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "outputs"))
+    programs = ForkedPrograms(stranger(home), folder, TIMEOUT_S)
+    yield programs
+    programs.close()
+
+
 @pytest.fixture
-def uis(home: Path) -> Iterator[str]:
-    """Where UIs reach a Core that runs in this process, and that programs of this home find."""
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+def core(home: Path) -> Iterator[AgentStepperCore]:
+    """A Core of this process that keeps its runs, and that programs of this home find."""
+    data = home / "jupyter" / "data" / "agentstepper"
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0, data=data) as core:
         file = announce_core(core)
-        assert core.ui_port
-        yield core.url(core.ui_port)
+        yield core
         discover.remove_core_info(file)
+
+
+@pytest.fixture
+def uis(core: AgentStepperCore) -> str:
+    """Where UIs reach it."""
+    assert core.ui_port
+    return core.url(core.ui_port)
 
 
 @pytest.fixture

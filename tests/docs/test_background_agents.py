@@ -19,8 +19,9 @@ from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
-from tests.docs.conftest import Environment, ServeCommand, install, shell, stranger
-from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
+from tests.docs.conftest import Environment, ServeCommand, install, stranger
+from tests.docs.pages import GUIDE, ROOT, blocks, prose, write_files
+from tests.docs.programs import ForkedPrograms
 from tests.helpers.serve_process import ServeProcess
 
 PAGE = GUIDE / "background-agents.md"
@@ -60,16 +61,20 @@ class ServedPage(NamedTuple):
     home: Path
     environment: Environment
     served: ServeProcess
+    programs: ForkedPrograms
 
     def run(self, command: str) -> list[str]:
         """What a command prints, which ends well."""
-        done = shell(command, self.environment, self.home)
+        imported = "agentstepper_nb.runtime.client"
+        done = self.programs.run(command, self.environment, self.home, imported)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.splitlines()
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
+def page(
+    tmp_path_factory: pytest.TempPathFactory, programs: ForkedPrograms
+) -> Iterator[ServedPage]:
     home = tmp_path_factory.mktemp("home")
     write_files(PAGE, home)
     install(home)
@@ -78,7 +83,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
     points.write_text(f"{points.read_text()}{' = '.join(listener)}\n")
     environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
     served = ServeProcess("exec agentstepper serve --client-port 0 --ui-port 0", environment)
-    yield ServedPage(home, environment, served)
+    yield ServedPage(home, environment, served, programs)
     served.stop()
 
 
@@ -136,7 +141,7 @@ def test_the_line(page: ServedPage) -> None:
     page = page._replace(environment=page.environment | token)
     (first,) = page.run(f"python line.py {page.served.uis}/runtime sessions 1")
     assert re.fullmatch(r"\d+ begin", first)
-    refused = shell(
+    refused = page.programs.run(
         f"python line.py {page.served.uis}/runtime nothing 1",
         page.environment,
         page.home,
@@ -145,15 +150,7 @@ def test_the_line(page: ServedPage) -> None:
     assert "session:ID" in refused.stderr
 
 
-def test_the_readmes_example(page: ServedPage) -> None:
-    (block,) = [block for block in blocks(README) if "Agents.connect" in block.text]
-    (page.home / "readme.py").write_text(block.text)
-    first, second = map(str.lower, page.run("python readme.py"))
-    assert "otters" in first
-    assert "foxes" in second
-
-
-def test_a_worker_by_hand(home: Path, serve: ServeCommand) -> None:
+def test_a_worker_by_hand(home: Path, serve: ServeCommand, programs: ForkedPrograms) -> None:
     """The page's two terminals, and its first program in a third."""
     commands = [block.text.strip() for block in blocks(PAGE)]
     serving, working = "agentstepper serve --no-worker", "agentstepper worker"
@@ -164,7 +161,7 @@ def test_a_worker_by_hand(home: Path, serve: ServeCommand) -> None:
     with subprocess.Popen(
         ["/bin/sh", "-c", f"exec {working}"], env=environment, stderr=subprocess.DEVNULL
     ) as worker:
-        done = shell("python comedian.py", environment, home)
+        done = programs.run("python comedian.py", environment, home)
         worker.terminate()
     assert (done.returncode, done.stdout.split()[0]) == (0, "stopped"), done.stderr
     assert worker.returncode == 0

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -26,8 +26,9 @@ from agentstepper_nb.models.scripted import (
     turn,
 )
 from agentstepper_nb.protocol.chat import Message, State
-from tests.docs.conftest import ServeCommand, shell, stranger
-from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
+from tests.docs.conftest import ServeCommand, stranger
+from tests.docs.pages import GUIDE, ROOT, prose, write_files
+from tests.docs.programs import ForkedPrograms
 
 PAGE: Final = GUIDE / "chat.md"
 #: What the coding agent's model says.
@@ -48,35 +49,42 @@ WARM: Final = Script(
 )
 
 
+class Reader(NamedTuple):
+    """Somebody who runs the page's programs."""
+
+    home: Path
+    folder: Path
+    programs: ForkedPrograms
+
+    def read_lines(self, command: str) -> list[str]:
+        """What a program prints, which ends well."""
+        imported = "agentstepper_nb.chat.session"
+        done = self.programs.run(f"python {command}", stranger(self.home), self.folder, imported)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of the page's files."""
+def reader(home: Path, tmp_path: Path, programs: ForkedPrograms) -> Reader:
     folder = tmp_path / "programs"
     folder.mkdir()
     write_files(PAGE, folder)
-    return folder
-
-
-def lines(command: str, home: Path, folder: Path) -> list[str]:
-    """What a program prints, which ends well."""
-    done = shell(f"python {command}", stranger(home), folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+    return Reader(home, folder, programs)
 
 
 # ---- the programs ----------------------------------------------------------------------------------
 
 
-def test_a_function_is_an_agent(home: Path, folder: Path) -> None:
-    assert lines("sailor.py", home, folder) == [
+def test_a_function_is_an_agent(reader: Reader) -> None:
+    assert reader.read_lines("sailor.py") == [
         "0 messages, and none of them was to sail.",
         "('Yes', 'No')",
         "sail(boat)",
     ]
 
 
-def test_the_interpreter_itself(home: Path, folder: Path) -> None:
-    assert lines("loop.py", home, folder) == ["You said: Hello! True"]
+def test_the_interpreter_itself(reader: Reader) -> None:
+    assert reader.read_lines("loop.py") == ["You said: Hello! True"]
 
 
 def test_every_name_can_be_imported() -> None:
@@ -85,39 +93,33 @@ def test_every_name_can_be_imported() -> None:
         _ = chat.Nobody
 
 
-def test_several_agents(home: Path, folder: Path) -> None:
-    assert lines("ship.py", home, folder) == [
+def test_several_agents(reader: Reader) -> None:
+    assert reader.read_lines("ship.py") == [
         "captain: Aye.",
         "captain: boats sails oars",
         "purser: 3 of them.",
     ]
 
 
-def test_the_coding_agent(home: Path, folder: Path) -> None:
-    (folder / "tidy.py").write_text(TIDY)
-    (folder / "build").mkdir()
-    asked, said = lines("mend.py scripted tidy.py", home, folder)
+def test_the_coding_agent(reader: Reader) -> None:
+    (reader.folder / "tidy.py").write_text(TIDY)
+    (reader.folder / "build").mkdir()
+    asked, said = reader.read_lines("mend.py scripted tidy.py")
     assert asked.startswith("Allow the call of `run_command`?")
     assert said == "I leave it."
-    assert (folder / "build").is_dir()
+    assert (reader.folder / "build").is_dir()
 
 
-def test_an_endpoint(home: Path, folder: Path) -> None:
+def test_an_endpoint(reader: Reader) -> None:
     with ScriptedServer(WARM).start() as server:
-        said = lines(f"thermometer.py {server.base_url} scripted", home, folder)
+        said = reader.read_lines(f"thermometer.py {server.base_url} scripted")
     assert said == ["FUNCTION temperature 21", "MESSAGE 21 degrees. None"]
 
 
-def test_an_agent_that_runs_on_its_own(home: Path, folder: Path, serve: ServeCommand) -> None:
+def test_an_agent_that_runs_on_its_own(reader: Reader, serve: ServeCommand) -> None:
     serve()
-    (said,) = lines("joker.py", home, folder)
+    (said,) = reader.read_lines("joker.py")
     assert "foxes" in said.lower()
-
-
-def test_the_readmes_example(home: Path) -> None:
-    (block,) = [block for block in blocks(README) if "import Chat\n" in block.text]
-    (home / "readme.py").write_text(block.text)
-    assert lines("readme.py", home, home) == ["You said: Hello!"]
 
 
 # ---- the tables ------------------------------------------------------------------------------------

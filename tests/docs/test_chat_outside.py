@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.tokens import SCOPES
 from agentstepper_nb.hub import chat_registry
-from tests.docs.conftest import ServeCommand, stranger
+from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, prose, write_files
 
 PAGE = GUIDE / "chat-outside.md"
@@ -55,8 +55,8 @@ def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     return lines
 
 
-def test_the_programs_take_part(serve: ServeCommand, start: Start) -> None:
-    serve()
+@pytest.mark.usefixtures("core")
+def test_the_programs_take_part(start: Start) -> None:
     garden = start("garden.py")
     address, talk, watch, answer = (line(garden) for _ in range(4))
     watcher = start("watcher.py", address, watch)

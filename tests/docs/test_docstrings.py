@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import builtins
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +13,28 @@ import pytest
 
 from agentstepper_nb import errors
 from notebooks.driver import Driver
-from tests.docs.conftest import TIMEOUT_S, Environment, stranger
-from tests.docs.docstrings import PACKAGE, RUNNER, list_examples
+from tests.docs.conftest import Environment, stranger
+from tests.docs.docstrings import PACKAGE, list_examples
+from tests.docs.programs import ForkedPrograms
 from tests.helpers.serve_process import ServeProcess
 
 EXAMPLES = {example.place: example for example in list_examples()}
 #: The one that starts a cluster of Dask: `tests/fleet/test_guide.py` runs it.
 OF_FLEET = "fleet/fleet.py Fleet"
 ERRORS = "errors.py"
+#: What many of them import.
+IMPORTED = (
+    "openai",
+    "pytest",
+    "requests",
+    "agentstepper_nb.chat.chat",
+    "agentstepper_nb.chat.connectors.coding_agent",
+    "agentstepper_nb.coding.session",
+    "agentstepper_nb.models.scripted",
+    "agentstepper_nb.runtime.client",
+    "agentstepper_nb.sdk",
+    "agentstepper_nb.widgets.chat_widget",
+)
 
 #: A model that says "Done." to everything.
 MODEL = """\
@@ -234,19 +246,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 
 
 @pytest.mark.parametrize("place", SETTINGS)
-def test_it_runs(place: str, environment: Environment, tmp_path: Path) -> None:
+def test_it_runs(
+    place: str, environment: Environment, programs: ForkedPrograms, tmp_path: Path
+) -> None:
     setting, example = SETTINGS[place], EXAMPLES[place]
     program = tmp_path / "example.py"
     program.write_text(f"{setting.before}\n{example.text}\n{setting.after}\n")
-    (tmp_path / "runner.py").write_text(RUNNER)
-    done = subprocess.run(
-        [sys.executable, "runner.py", str(program)],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-    )
+    done = programs.run("python example.py", environment, tmp_path, *IMPORTED)
     assert done.returncode == 0, done.stderr
     assert setting.prints in done.stdout
 

@@ -15,12 +15,12 @@ from tests.docs.conftest import (
     TIMEOUT_S,
     ServeCommand,
     install,
-    shell,
     stranger,
     terminal,
     type_steps,
 )
 from tests.docs.pages import EXTENDING, ROOT, Block, blocks, files, write_files
+from tests.docs.programs import ForkedPrograms
 from tests.widgets.person import connect_view
 
 LENDING = ["['a red boat', 'a blue boat']", "a red boat, until Friday"]
@@ -42,7 +42,7 @@ def test_each_file_is_short(block: Block) -> None:
 
 
 def test_all_of_it_installed(
-    package: Path, home: Path, tmp_path: Path, serve: ServeCommand
+    package: Path, home: Path, tmp_path: Path, serve: ServeCommand, programs: ForkedPrograms
 ) -> None:
     """The three extensions, found by their entry points, in `agentstepper serve`."""
     site = tmp_path / "site"
@@ -51,14 +51,14 @@ def test_all_of_it_installed(
     served = serve(PYTHONPATH=f"{ROOT}:{site}")
     driver = Driver(served.uis)
     driver.start()
-    lent = shell("python agent.py", stranger(home), package)
+    lent = programs.run("python agent.py", stranger(home), package)
     driver.stop()
     assert (lent.returncode, lent.stdout.splitlines()) == (0, LENDING), lent.stderr
     assert driver.steps == 5
 
     (package / "count_them.py").write_text(at(served.uis, files(EXTENDING)["count_them.py"]))
     control = (home / "jupyter" / "data" / "agentstepper" / "control-token").read_text().strip()
-    counted = shell(
+    counted = programs.run(
         "python count_them.py", stranger(home, AGENTSTEPPER_CONTROL_TOKEN=control), package
     )
     assert counted.stdout == "Run #1 of librarian {'tools': {'lend': 1}}\n", counted.stderr
@@ -84,10 +84,12 @@ def retrieval(url: str) -> list[TimelineRow]:
     return [row for row in opened.rows if row.kind is EventKind.CUSTOM]
 
 
-def test_the_agent_needs_no_extension(package: Path, home: Path, uis: str) -> None:
+def test_the_agent_needs_no_extension(
+    package: Path, home: Path, uis: str, programs: ForkedPrograms
+) -> None:
     driver = Driver(uis)
     driver.start()
-    lent = shell("python agent.py", stranger(home), package)
+    lent = programs.run("python agent.py", stranger(home), package)
     driver.stop()
     assert (lent.returncode, lent.stdout.splitlines()) == (0, LENDING), lent.stderr
     begin, end = retrieval(uis)
@@ -105,10 +107,14 @@ def test_the_terminal_shows_it(package: Path, home: Path, uis: str) -> None:
             agent.expect_exact(LENDING[-1])
 
 
-def test_the_chats_words_and_its_third_backend(package: Path, home: Path) -> None:
+def test_the_chats_words_and_its_third_backend(
+    package: Path, home: Path, programs: ForkedPrograms
+) -> None:
     """A role and a type that are installed, and a page that shows them."""
     install(package)
-    said = shell("python exhibit.py", stranger(home, PYTHONPATH=f"{ROOT}:{package}"), package)
+    said = programs.run(
+        "python exhibit.py", stranger(home, PYTHONPATH=f"{ROOT}:{package}"), package
+    )
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.splitlines() == [
         "critic TABLE [['seen', 'boats'], [0, 0]]",
@@ -123,14 +129,16 @@ def test_the_chats_words_and_its_third_backend(package: Path, home: Path) -> Non
     assert "<b>" not in page
 
 
-def test_the_chats_words_have_to_be_installed(package: Path, home: Path) -> None:
+def test_the_chats_words_have_to_be_installed(
+    package: Path, home: Path, programs: ForkedPrograms
+) -> None:
     """Without them the role is refused, by a text that names those there are."""
-    said = shell("python exhibit.py", stranger(home), package)
+    said = programs.run("python exhibit.py", stranger(home), package)
     assert said.returncode == 1
     assert "There is no role 'CRITIC'; there are: AGENT_EXECUTOR," in said.stderr
 
 
-def test_without_installing(package: Path, home: Path) -> None:
+def test_without_installing(package: Path, home: Path, programs: ForkedPrograms) -> None:
     """`try_it.py`, on free ports."""
     text = files(EXTENDING)["try_it.py"]
     free = text.replace("(extensions=", "(client_port=0, ui_port=0, extensions=")
@@ -149,7 +157,7 @@ def test_without_installing(package: Path, home: Path) -> None:
         uis = told[1].removeprefix("UIs:").strip()
         name, _, value = told[2].partition("=")
         (package / "count_them.py").write_text(at(uis, files(EXTENDING)["count_them.py"]))
-        counted = shell("python count_them.py", stranger(home, **{name: value}), package)
+        counted = programs.run("python count_them.py", stranger(home, **{name: value}), package)
         assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
         _, errors = process.communicate("\n", timeout=TIMEOUT_S)
     assert (process.returncode, errors) == (0, "")

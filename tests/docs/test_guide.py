@@ -27,6 +27,7 @@ from tests.docs.conftest import (
     type_steps,
 )
 from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, links, write_files
+from tests.docs.programs import ForkedPrograms
 from tests.e2e.jupyter import Jupyter, running_jupyter
 from tests.helpers.sampling import select_sample
 
@@ -115,21 +116,16 @@ def test_each_framework_page_is_of_an_agent() -> None:
 
 
 @pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))
-def test_a_program(page: str, name: str, home: Path, uis: str) -> None:
+def test_a_program(page: str, name: str, home: Path, uis: str, programs: ForkedPrograms) -> None:
     """It finds the only debugger of this user by itself."""
     output, steps = PROGRAMS[page, name]
     write_files(GUIDE / f"{page}.md", home)
     with stepped(uis) as driver:
-        done = shell(f"python {name}", stranger(home), home)
+        done = programs.run(f"python {name}", stranger(home), home, "agentstepper_nb.sdk")
     assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr
     assert driver.steps == steps
-
-
-def test_the_file_that_the_example_writes(home: Path, uis: str) -> None:
-    write_files(GUIDE / "changes.md", home)
-    with stepped(uis):
-        shell("python writer.py", stranger(home), home)
-    assert (home / "project" / "hello.txt").read_text() == "Hello"
+    if name == "writer.py":
+        assert (home / "project" / "hello.txt").read_text() == "Hello"
 
 
 # ---- in a notebook ---------------------------------------------------------------------------------
@@ -141,10 +137,10 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield jupyter
 
 
-def test_in_a_notebook(jupyter: Jupyter) -> None:
+def test_in_a_notebook(home: Path, uis: str) -> None:
     """The page's two cells: the view, four halts, and what the agent prints."""
     cells = [printed(ATTACH, "%load_ext").text, printed(ATTACH, "%%step librarian").text]
-    outputs, steps = executed(jupyter, cells)
+    outputs, steps = executed(cells, home, stranger(home), uis)
     assert (steps, read_printed(outputs)) == (4, f"{FOUND}\n")
     shown = [output.data for output in outputs if output.output_type == "display_data"]
     assert [data["application/vnd.agentstepper.view+json"]["follow"] for data in shown] == [False]
@@ -155,21 +151,21 @@ def test_a_child_of_a_notebook(jupyter: Jupyter) -> None:
     """The cell that spawns: the child's halts are stepped, and its output is the cell's."""
     write_files(ATTACH, jupyter.folder)
     cells = [printed(ATTACH, "%load_ext").text, printed(PROCESSES, "dbg.spawn").text]
-    outputs, steps = executed(jupyter, cells)
+    websocket = jupyter.url.replace("http://", "ws://")
+    at = f"{websocket}agentstepper/ui?token={jupyter.token}"
+    outputs, steps = executed(cells, jupyter.folder, of_its_kernels(jupyter), at)
     assert (steps, read_printed(outputs)) == (5, f"{FOUND}\n")
 
 
-def executed(jupyter: Jupyter, cells: list[str]) -> tuple[list[Any], int]:
-    """What the last of some cells puts out, stepped by somebody at the server, and their steps.
-
-    The kernel has the environment that the server gives its kernels.
-    """
+def executed(
+    cells: list[str], folder: Path, environment: Environment, url: str
+) -> tuple[list[Any], int]:
+    """What the last of some cells puts out, stepped by somebody at a Core, and their steps."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    resources = {"metadata": {"path": str(jupyter.folder)}}
+    resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3", resources=resources)
-    websocket = jupyter.url.replace("http://", "ws://")
-    with stepped(f"{websocket}agentstepper/ui?token={jupyter.token}") as driver:
-        client.execute(env=of_its_kernels(jupyter))
+    with stepped(url) as driver:
+        client.execute(env=environment)
     return notebook.cells[-1].outputs, driver.steps
 
 
@@ -207,19 +203,19 @@ def test_in_three_terminals(home: Path, serve: ServeCommand) -> None:
         view.expect("finished")
 
 
-def test_run_a_program_under_the_debugger(home: Path, uis: str) -> None:
+def test_run_a_program_under_the_debugger(home: Path, uis: str, programs: ForkedPrograms) -> None:
     command = "agentstepper run -- python agent.py"
     for page in (PROCESSES, README):
         assert any(command in block.text.splitlines() for block in blocks(page))
     write_files(ATTACH, home)
     with stepped(uis) as driver:
-        done = shell(command, stranger(home), home)
+        done = programs.run(command, stranger(home), home)
     assert (done.returncode, done.stdout.strip(), driver.steps) == (0, FOUND, 5), done.stderr
 
 
-def test_run_without_a_debugger(home: Path) -> None:
+def test_run_without_a_debugger(home: Path, programs: ForkedPrograms) -> None:
     write_files(ATTACH, home)
-    refused = shell("agentstepper run -- python agent.py", stranger(home), home)
+    refused = programs.run("agentstepper run -- python agent.py", stranger(home), home)
     assert (refused.returncode, refused.stdout) == (125, "")
     assert "No AgentStepper Core is running." in refused.stderr
 
@@ -301,32 +297,37 @@ def test_the_token_that_the_page_makes(home: Path) -> None:
 
 
 @pytest.mark.parametrize("token", select_sample(("another", ""), "another"))
-def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: ServeCommand) -> None:
+def test_a_wrong_token_says_what_to_do(
+    token: str, elsewhere: Path, serve: ServeCommand, programs: ForkedPrograms
+) -> None:
     served = serve("agentstepper serve --host 0.0.0.0", AGENTSTEPPER_TOKEN=TOKEN)
     url = served.agents.replace("127.0.0.1", address())
     environment = stranger(elsewhere, AGENTSTEPPER_URL=url, AGENTSTEPPER_TOKEN=token)
-    refused = shell("python agent.py", environment, elsewhere)
+    refused = programs.run("python agent.py", environment, elsewhere)
     assert refused.returncode == 1
     last = refused.stderr.splitlines()[-1]
     assert f"The Core at {url} refused this agent (401): the token is missing or wrong." in last
     assert "Pass token=, or set AGENTSTEPPER_TOKEN" in last
     assert TOKEN not in refused.stderr
 
-    first = shell("agentstepper run -- python agent.py", environment, elsewhere)
+    first = programs.run("agentstepper run -- python agent.py", environment, elsewhere)
     assert (first.returncode, first.stdout) == (125, "")
     assert "the token is missing or wrong" in first.stderr
     assert "Traceback" not in first.stderr
 
-    seen = shell(f"agentstepper step --url {served.uis}", environment, elsewhere)
+    seen = programs.run(f"agentstepper step --url {served.uis}", environment, elsewhere)
     assert seen.returncode != 0
     assert "AGENTSTEPPER_CONTROL_TOKEN" in seen.stdout + seen.stderr
 
 
-def test_without_a_token_nobody_else_is_listened_to(elsewhere: Path, serve: ServeCommand) -> None:
+def test_without_a_token_nobody_else_is_listened_to(
+    elsewhere: Path, serve: ServeCommand, programs: ForkedPrograms
+) -> None:
     """The debugger asks for the tokens of its data folder, where none was made for it."""
     served = serve("agentstepper serve --host 0.0.0.0")
     url = served.agents.replace("127.0.0.1", address())
-    refused = shell("python agent.py", stranger(elsewhere, AGENTSTEPPER_URL=url), elsewhere)
+    environment = stranger(elsewhere, AGENTSTEPPER_URL=url)
+    refused = programs.run("python agent.py", environment, elsewhere)
     assert refused.returncode == 1
     assert "(401): the token is missing or wrong" in refused.stderr
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 import agentstepper_nb
 from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.store import open_store
-from tests.docs.conftest import shell, stranger
+from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, Block, blocks
+from tests.docs.programs import ForkedPrograms
 from tests.helpers.histories import make_full_history
 
 PAGE = GUIDE / "history.md"
@@ -38,17 +39,17 @@ async def store_example_run(folder: Path) -> None:
         store.close()
 
 
-def test_the_page_from_top_to_bottom(home: Path) -> None:
+def test_the_page_from_top_to_bottom(home: Path, programs: ForkedPrograms) -> None:
     folder = home / "jupyter" / "data" / "agentstepper"
     asyncio.run(store_example_run(folder))
-    done = shell(printed("agentstepper export").text.strip(), stranger(home), home)
+    done = programs.run(printed("agentstepper export").text.strip(), stranger(home), home)
     assert (done.returncode, done.stderr) == (0, "")
     assert "run.json" in zipfile.ZipFile(home / "night.zip").namelist()
-    programs = (
+    printed_code = (
         printed(text).text for text in ("print(agentstepper_nb.", "run.events()", "import_run")
     )
-    (home / "page.py").write_text("".join(programs))
-    done = shell("python page.py", stranger(home), home)
+    (home / "page.py").write_text("".join(printed_code))
+    done = programs.run("python page.py", stranger(home), home)
     assert done.returncode == 0, done.stderr
     for said in ("night run", "crashed", "custom", "Mend it", "a timeout, again"):
         assert said in done.stdout

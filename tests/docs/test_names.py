@@ -24,6 +24,7 @@ DATA_FILES: Final = re.compile(r"\.(sqlite|jsonl|json)$")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)*\.(py|tsx?|md|sh)")
 _DOTTED: Final = re.compile(r"[a-z_0-9]+(\.\w+)+")
+_CLASS: Final = re.compile(r"^\s*class (\w+)", re.MULTILINE)
 _MEMBER: Final = re.compile(r"([A-Z]\w*)\.(\w+)(?:\(.*\))?")
 
 
@@ -53,9 +54,8 @@ def modules_by_class() -> dict[str, list[Path]]:
     """The modules that define a class of this name."""
     found: dict[str, list[Path]] = {}
     for module in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(module.read_text())):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(module)
+        for name in _CLASS.findall(module.read_text()):
+            found.setdefault(name, []).append(module)
     return found
 
 

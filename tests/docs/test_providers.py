@@ -25,8 +25,9 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.openai import OpenAIProvider
-from tests.docs.conftest import shell, stranger
+from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, Block, blocks, files, write_files
+from tests.docs.programs import ForkedPrograms
 
 PAGE = GUIDE / "providers.md"
 
@@ -51,9 +52,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         sys.modules.pop(name, None)
 
 
-def test_the_command_needs_no_key(home: Path) -> None:
+def test_the_command_needs_no_key(home: Path, programs: ForkedPrograms) -> None:
     (command,) = [block.text.strip() for block in blocks(PAGE) if block.language == "bash"]
-    done = shell(command, stranger(home), home)
+    done = programs.run(command, stranger(home), home)
     assert done.returncode == 0, done.stderr
     assert "A debugger walks into a bar and orders otters." in done.stdout
 

@@ -12,6 +12,7 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, discover
 from agentstepper_nb.sdk import set_current_stepper
 from tests.docs.conftest import shell, stranger
 from tests.docs.pages import GUIDE, blocks
+from tests.docs.programs import ForkedPrograms
 from tests.helpers.core_announcement import announce_core
 
 PAGE = GUIDE / "replay.md"
@@ -58,18 +59,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_run_becomes_a_test(project: Path) -> None:
+def test_a_run_becomes_a_test(project: Path, programs: ForkedPrograms) -> None:
     environment = stranger(
         project, JUPYTER_DATA_DIR=str(project / "data"), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
     )
-    done = shell(find("export --pytest").strip(), environment, project)
+    done = programs.run(find("export --pytest").strip(), environment, project)
     assert done.returncode == 0, done.stderr
     exec(find("import export_test"), {})
     (project / "test_own.py").write_text(find("def test_the_answer"))
     command = next(b.text for b in blocks(PAGE) if b.text.strip().endswith("pytest test_answer.py"))
     _, *words = shlex.split(command)
-    for name in ("test_answer.py", "test_listing.py", "test_own.py"):
-        pytest_command = shlex.join([*words[:-1], name])
-        done = shell(f"{sys.executable} {pytest_command} {PLUGIN}", environment, project)
-        assert "1 passed" in done.stdout, done.stdout
+    pytest_command = shlex.join([*words, "test_listing.py", "test_own.py"])
+    done = shell(f"{sys.executable} {pytest_command} {PLUGIN}", environment, project)
+    assert "3 passed" in done.stdout, done.stdout
     assert "assert 'README' in result" in (project / "test_listing.py").read_text()

@@ -54,8 +54,16 @@ class TestPrinted(printed_suite()):  # type: ignore[misc]
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the page's files, and the projection `agents` of two steps."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which has the page's files."""
+    write_files(PAGE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def tables(folder: Path) -> None:
+    """The projection `agents` of two steps, in this folder."""
 
     async def project() -> None:
         store = SqliteRuntimeStore(None)
@@ -63,19 +71,17 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         texts = ("all about loops", "a loop of loops")
         steps = (make_step(iteration=n, text=text, latency_ms=2.0) for n, text in enumerate(texts))
         await write_session(store, steps=tuple(steps))
-        projection = await Projection.open(str(tmp_path / "agents"), "memory")
+        projection = await Projection.open(str(folder / "agents"), "memory")
         await projection.write(await store.changes(ChangeQuery()))
         await projection.compact()
         projection.close()
         await store.close()
 
     asyncio.run(project())
-    write_files(PAGE, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
-def test_the_tables_are_read_as_printed(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("tables")
+def test_the_tables_are_read_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path("read_steps.py")
     assert sorted(capsys.readouterr().out.splitlines()) == [
         "s 0 all about loops",
@@ -105,7 +111,8 @@ class EmbeddingEndpoint(BaseHTTPRequestHandler):
         """Nothing is said."""
 
 
-def test_the_embedding_is_loaded_as_printed(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder")
+def test_the_embedding_is_loaded_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     server = HTTPServer(("127.0.0.1", 0), EmbeddingEndpoint)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()

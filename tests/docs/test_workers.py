@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentstepper_nb import Agents
+from agentstepper_nb import Agents, AgentStepperCore
 from agentstepper_nb.cli.worker_arguments import add_worker_command
-from tests.docs.conftest import ServeCommand, shell, stranger
+from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, prose, write_files
-from tests.helpers.serve_process import ServeProcess
+from tests.docs.programs import ForkedPrograms
 
 PAGE = GUIDE / "workers.md"
 #: Options that the page leaves to `--help`.
@@ -21,12 +21,11 @@ LEFT_OUT = {"--data", "--log-level", "--until-eof", "--help"}
 
 
 @contextmanager
-def worker(home: Path, served: ServeProcess, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(home: Path, core: AgentStepperCore, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker by hand that has connected."""
     command = " ".join(["exec agentstepper worker", *options])
-    control = home / "jupyter" / "data" / "agentstepper" / "control-token"
     with (
-        Agents.connect(served.agents, control.read_text().strip()) as agents,
+        Agents.connect(core.url(core.client_port), core.tokens.control) as agents,
         subprocess.Popen(
             ["/bin/sh", "-c", command], env=stranger(home), stderr=subprocess.DEVNULL
         ) as process,
@@ -39,17 +38,18 @@ def worker(home: Path, served: ServeProcess, *options: str) -> Iterator[subproce
         assert process.wait() == 0
 
 
-def test_the_program_says_what_a_session_waits_for(home: Path, serve: ServeCommand) -> None:
+def test_the_program_says_what_a_session_waits_for(
+    home: Path, core: AgentStepperCore, programs: ForkedPrograms
+) -> None:
     write_files(PAGE, home)
-    served = serve("agentstepper serve --no-worker")
-    with worker(home, served):
-        done = shell("python needs_a_gpu.py", stranger(home), home)
+    with worker(home, core):
+        done = programs.run("python needs_a_gpu.py", stranger(home), home)
         assert (done.stdout.strip(), done.stderr) == (
             "1 waits: no worker with the moniker 'joke' has the label 'gpu'",
             "",
         )
-        with worker(home, served, "--label", "gpu"):
-            done = shell("python needs_a_gpu.py", stranger(home), home)
+        with worker(home, core, "--label", "gpu"):
+            done = programs.run("python needs_a_gpu.py", stranger(home), home)
             assert (done.stdout, done.stderr) == ("", "")
 
 

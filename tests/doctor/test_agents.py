@@ -1,4 +1,4 @@
-"""What the doctor says of agents that run on their own, asked of real Cores."""
+"""What the doctor says of background agents, asked of real Cores."""
 
 from __future__ import annotations
 

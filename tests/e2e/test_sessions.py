@@ -1,4 +1,4 @@
-"""The agents that run on their own, in JupyterLab: seen live, steered by clicks, talked with."""
+"""The background agents, in JupyterLab: seen live, steered by clicks, talked with."""
 
 from __future__ import annotations
 

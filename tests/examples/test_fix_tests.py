@@ -87,12 +87,25 @@ def says(dbg: PassThroughStepper) -> str:
     return str(dbg.responses[-1]["content"])
 
 
+def read_contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 TOOLS_USED = ["run_tests", "read_file", "write_file", "run_tests"]
 
 
 def test_left_alone_the_model_leaves_the_tests_red(folder: Path, client: OpenAI) -> None:
+    before = read_contents(folder)
     dbg = PassThroughStepper()
     assert not run(dbg, folder, client)
+    after = read_contents(folder)
+    assert set(after) == set(before) == {"cart.py", "pyproject.toml", "test_cart.py"}
+    assert {name for name in after if after[name] != before[name]} == {"cart.py"}
     assert [name for name, _, _ in dbg.tools] == TOOLS_USED
     results = [result.splitlines()[0] for _, _, result in dbg.tools]
     assert results == [
@@ -167,21 +180,6 @@ def test_two_runs_say_the_same(tmp_path: Path, client: OpenAI) -> None:
     assert first == second
 
 
-def test_only_what_the_agent_wrote_has_changed(folder: Path, client: OpenAI) -> None:
-    def content() -> dict[str, bytes]:
-        return {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
-
-    before = content()
-    run(PassThroughStepper(), folder, client)
-    after = content()
-    assert set(after) == set(before) == {"cart.py", "pyproject.toml", "test_cart.py"}
-    assert {name for name in after if after[name] != before[name]} == {"cart.py"}
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "error"),
     [
@@ -231,7 +229,7 @@ def test_hidden_files_are_not_listed(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("corrected", [True, False])
+@pytest.mark.parametrize("corrected", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_offline_it_needs_no_endpoint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, corrected: bool
 ) -> None:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.frameworks.agent_process import SCRIPT, AgentProcess
+from tests.frameworks.sampled_rows import MODES, SAMPLED_ROWS
 from tests.frameworks.stepped_agent import SteppedAgent
 from tests.frameworks.unsupported_rows import UNSUPPORTED_ROWS
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import LiveView
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the rows of which `make test` has no sample to `make frameworks`."""
+    call: Any = getattr(item, "callspec", None)
+    sampled = SAMPLED_ROWS.get(item.path.name)
+    if call is None or sampled is None:
+        return
+    framework, mode = call.params["process"], call.params.get("mode")
+    if framework not in sampled or (mode in MODES and mode != sampled[framework]):
+        item.add_marker(pytest.mark.frameworks)
 
 
 @pytest.fixture(scope="module")

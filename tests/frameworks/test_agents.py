@@ -4,69 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from agentstepper_nb.llm_wire.tool_names import find_called_tools
 from agentstepper_nb.protocol.data_model import (
-    AgentLabel,
     EventKind,
     EventOutcome,
     EventSide,
     RunEnding,
-    TimelineRow,
 )
 from tests.frameworks.agent_process import AgentProcess
+from tests.frameworks.agent_rows import (
+    get_label,
+    get_lane,
+    list_begin_rows,
+    list_event_contents,
+    run_to_end,
+)
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent
 from tests.frameworks.test_matrix import FRAMEWORKS, each_framework, each_mode
 from tests.frameworks.unsupported_rows import separately_installed
-
-MAIN = AgentLabel(name="main")
-#: The sub-agents' names, where they aren't `helper`: these are called by their own names.
-SUB_AGENTS = {"smolagents": "delegate", "google-adk": "delegate"}
-
-
-@pytest.fixture
-def helper(request: pytest.FixtureRequest) -> str:
-    framework = request.node.callspec.params["process"]
-    return SUB_AGENTS.get(framework, "helper")
-
-
-def run_to_end(stepped_agent: SteppedAgent, mode: str, text: str) -> list[TimelineRow]:
-    """Run the agent to its end; the begins of what it did."""
-    stepped_agent.start(mode, text)
-    stepped_agent.wait_for_halt(QUERY)
-    stepped_agent.person.resume()
-    end = stepped_agent.end()
-    assert "output" in end, end
-    return list_begin_rows(stepped_agent)
-
-
-def list_begin_rows(stepped_agent: SteppedAgent) -> list[TimelineRow]:
-    kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
-    rows = stepped_agent.person.list_rows()
-    return [row for row in rows if row.kind in kinds and row.side is EventSide.BEGIN]
-
-
-def get_label(row: TimelineRow) -> tuple[str, str | None]:
-    assert isinstance(row.label, AgentLabel), row
-    return row.label.name, row.label.parent
-
-
-@each_mode
-@each_framework
-def test_events_say_whose_they_are(mode: str, stepped_agent: SteppedAgent, helper: str) -> None:
-    rows = run_to_end(stepped_agent, mode, "delegate")
-    asked, delegated, *inside, said = rows
-    assert {get_label(row) for row in (asked, delegated, said)} == {("main", None)}
-    assert {get_label(row) for row in inside} == {(helper, "main")}
-    assert get_lane(asked) == get_lane(delegated) == get_lane(said)
-    assert get_lane(asked)[-1].startswith("agent:main:")
-    assert len(inside) == 3
-    for row in inside:
-        assert row.scope[: len(get_lane(row))] == get_lane(inside[0]), inside
-        assert get_lane(row) != get_lane(asked)
 
 
 @pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
@@ -76,14 +34,6 @@ def test_tracing_of_the_frameworks_own_changes_nothing(stepped_agent: SteppedAge
         for mode in ("sync", "traced")
     )
     assert plain == traced
-
-
-def get_lane(row: TimelineRow) -> tuple[str, ...]:
-    """The path up to the innermost agent."""
-    parts = list(row.scope or ())
-    while parts and not parts[-1].startswith("agent:"):
-        parts.pop()
-    return tuple(parts)
 
 
 @each_mode
@@ -188,14 +138,6 @@ def test_a_denied_handoff_is_read_by_the_model(stepped_agent: SteppedAgent) -> N
     assert "Too dear." in json.dumps(stepped_agent.step(QUERY))
     stepped_agent.step(ANSWER)
     assert "Too dear." in stepped_agent.end()["output"]
-
-
-def list_event_contents(stepped_agent: SteppedAgent, rows: list[TimelineRow]) -> list[Any]:
-    """Where each event is, and what it begins with, in the order of the places."""
-    return sorted(
-        (row.scope or (), row.kind, row.name, json.dumps(stepped_agent.person.get_data(row)))
-        for row in rows
-    )
 
 
 #: Exceptions by which a framework's own tools wait for a person.

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from tests.frameworks.agent_rows import get_label, list_event_contents, run_to_end
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, replace
-from tests.frameworks.test_agents import get_label, list_event_contents, run_to_end
 from tests.frameworks.unsupported_rows import separately_installed
 
 pytestmark = pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams
 from tests.frameworks.agent_process import AgentProcess
+from tests.frameworks.agent_rows import get_label, get_lane, run_to_end
+from tests.frameworks.sampled_rows import MODES
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, change_argument, replace
 from tests.frameworks.unsupported_rows import separately_installed
 
@@ -29,7 +31,10 @@ SEAMS = {
     "crewai": {"crewai", "httpx"},
     "smolagents": {"smolagents", "httpx2"},
 }
-MODES = ("sync", "asynchronous", "stream")
+
+#: The sub-agents' names, where they aren't `helper`: these are called by their own names.
+SUB_AGENTS = {"smolagents": "delegate", "google-adk": "delegate"}
+
 
 each_framework = pytest.mark.parametrize(
     "process",
@@ -38,6 +43,12 @@ each_framework = pytest.mark.parametrize(
     scope="module",
 )
 each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture
+def helper(request: pytest.FixtureRequest) -> str:
+    framework = request.node.callspec.params["process"]
+    return SUB_AGENTS.get(framework, "helper")
 
 
 @each_framework
@@ -148,6 +159,21 @@ def test_a_sub_agent_halts_inside_of_its_call(mode: str, stepped_agent: SteppedA
     assert depths == [1, 1]
 
 
+@each_mode
+@each_framework
+def test_events_say_whose_they_are(mode: str, stepped_agent: SteppedAgent, helper: str) -> None:
+    rows = run_to_end(stepped_agent, mode, "delegate")
+    asked, delegated, *inside, said = rows
+    assert {get_label(row) for row in (asked, delegated, said)} == {("main", None)}
+    assert {get_label(row) for row in inside} == {(helper, "main")}
+    assert get_lane(asked) == get_lane(delegated) == get_lane(said)
+    assert get_lane(asked)[-1].startswith("agent:main:")
+    assert len(inside) == 3
+    for row in inside:
+        assert row.scope[: len(get_lane(row))] == get_lane(inside[0]), inside
+        assert get_lane(row) != get_lane(asked)
+
+
 @each_framework
 def test_a_query_that_the_client_repeats_is_one(stepped_agent: SteppedAgent) -> None:
     stepped_agent.start("sync", "busy")
@@ -190,6 +216,7 @@ def test_a_handoff_is_an_event(stepped_agent: SteppedAgent) -> None:
     assert "output" in stepped_agent.end()
 
 
+@pytest.mark.frameworks
 @pytest.mark.parametrize("process", ["openai-agents"], indirect=True, scope="module")
 def test_a_tool_over_mcp_is_one_event(stepped_agent: SteppedAgent) -> None:
     stepped_agent.start("over_mcp", "please add")

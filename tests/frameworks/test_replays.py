@@ -18,8 +18,9 @@ from agentstepper_nb.replay.event_matcher import RecordedEvent
 from agentstepper_nb.replay.recording_files import write_recording
 from agentstepper_nb.replay.recordings import Recording, make_recording
 from tests.frameworks.agent_process import AgentProcess
+from tests.frameworks.sampled_rows import MODES
 from tests.frameworks.stepped_agent import QUERY, SteppedAgent
-from tests.frameworks.test_matrix import FRAMEWORKS, MODES, MORE_FRAMEWORKS
+from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.frameworks.unsupported_rows import separately_installed
 
 #: What the user says to each: two sub-agents side by side, where the framework has these.

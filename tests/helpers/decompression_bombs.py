@@ -83,14 +83,16 @@ def change_archive_member(data: bytes, member: str, change: Callable[[bytes], by
 
 
 _LOAD: Final = """
-import resource, sys
+import re, resource, sys
 from pathlib import Path
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.store import archive
 
 def peak():
-    unit = 1024 if sys.platform == "darwin" else 1
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    # Linux hands a parent's ru_maxrss on to its children.
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))  # a bomb that goes off is no harm
 data = Path(sys.argv[1]).read_bytes()

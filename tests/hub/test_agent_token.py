@@ -40,40 +40,37 @@ def headers(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+ADDRESSES = [
+    ("ui_port", "/"),
+    ("ui_port", "/runtime"),
+    ("ui_port", "/worker"),
+    ("client_port", "/runtime"),
+    ("client_port", "/worker"),
+    ("client_port", "/chat/any"),
+]
+
+
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(
-    ("port", "path"),
-    [
-        ("ui_port", "/"),
-        ("ui_port", "/runtime"),
-        ("ui_port", "/worker"),
-        ("client_port", "/runtime"),
-        ("client_port", "/worker"),
-        ("client_port", "/chat/any"),
-    ],
-)
-def test_it_opens_no_other_address(
-    core: AgentStepperCore, port: str, path: str, version: int
-) -> None:
-    number = getattr(core, port)
-    if number is None:
-        assert core.ui_port is None  # in a kernel views come by comm
-        return
+def test_it_opens_no_other_address(core: AgentStepperCore, version: int) -> None:
     protocols: Any = [SUBPROTOCOL] if version == 2 else None
-    where = f"ws://127.0.0.1:{number}{path}"
-    for url, sent in (
-        (where, headers(core.tokens.agent)),
-        (f"{where}?token={core.tokens.agent}", None),
-    ):
-        with pytest.raises(InvalidStatus) as refused:
-            with connect(url, subprotocols=protocols, additional_headers=sent, proxy=None):
-                pass
-        assert refused.value.response.status_code in (401, 404)
+    for port, path in ADDRESSES:
+        number = getattr(core, port)
+        if number is None:
+            assert port == "ui_port"  # in a kernel views come by comm
+            continue
+        where = f"ws://127.0.0.1:{number}{path}"
+        for url, sent in (
+            (where, headers(core.tokens.agent)),
+            (f"{where}?token={core.tokens.agent}", None),
+        ):
+            with pytest.raises(InvalidStatus) as refused:
+                with connect(url, subprotocols=protocols, additional_headers=sent, proxy=None):
+                    pass
+            assert refused.value.response.status_code in (401, 404), where
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_it_asks_nothing_that_controls(core: AgentStepperCore, question: str) -> None:
-    def ask(token: str) -> Any:
+def test_it_asks_nothing_that_controls(core: AgentStepperCore) -> None:
+    def ask(token: str, question: str) -> Any:
         with connect(
             f"ws://127.0.0.1:{core.client_port}",
             subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]
@@ -84,7 +81,8 @@ def test_it_asks_nothing_that_controls(core: AgentStepperCore, question: str) ->
             socket.send(json.dumps(message))
             return json.loads(socket.recv(timeout=30))
 
-    refused = ask(core.tokens.agent)
-    assert (refused["type"], refused["body"]["code"]) == ("error", "watch_only")
-    assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["body"]["message"]
-    assert ask(core.tokens.control)["body"].get("code") != "watch_only"
+    for question in QUESTIONS:
+        refused = ask(core.tokens.agent, question)
+        assert (refused["type"], refused["body"]["code"]) == ("error", "watch_only"), question
+        assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["body"]["message"]
+        assert ask(core.tokens.control, question)["body"].get("code") != "watch_only", question

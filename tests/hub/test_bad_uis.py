@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb._version import __version__
+from tests.helpers.sampling import select_sample
 from tests.hub.conftest import SocketHarness
 from tests.hub.isolation_scene import TwoRuns, is_well_formed
 from tests.hub.socket_agents import Json
@@ -32,9 +33,17 @@ def parametrized(cases: dict[str, Any]) -> Any:
     return pytest.mark.parametrize("case", cases.values(), ids=cases)
 
 
-@pytest.fixture(params=["runs", "halted"])
-def halted(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param == "halted")
+HALTED = ("half", "an empty object", "deep inside")
+
+
+def of_running_and_halted(cases: dict[str, Refusal]) -> Any:
+    """Each case beside an agent that runs, and one that is halted; `make soak` has more of these."""
+    values = []
+    for name, case in cases.items():
+        marks = [] if name in HALTED else [pytest.mark.soak]
+        values.append(pytest.param(False, case, id=f"{name}-runs"))
+        values.append(pytest.param(True, case, id=f"{name}-halted", marks=marks))
+    return pytest.mark.parametrize(("halted", "case"), values)
 
 
 def scene_of(socket_harness: SocketHarness, version: int, halted: bool) -> TwoRuns:
@@ -122,7 +131,7 @@ NEW: dict[str, Refusal] = {
 }
 
 
-@parametrized(BOTH | OLD)
+@of_running_and_halted(BOTH | OLD)
 def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
     scene = scene_of(socket_harness, 1, halted)
@@ -131,7 +140,7 @@ def test_frames_of_version_1(socket_harness: SocketHarness, halted: bool, case: 
     scene.check_isolation()
 
 
-@parametrized(BOTH | NEW)
+@of_running_and_halted(BOTH | NEW)
 def test_frames_of_version_2(socket_harness: SocketHarness, halted: bool, case: Refusal) -> None:
     text, code, says = case
     scene = scene_of(socket_harness, 2, halted)
@@ -229,7 +238,7 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
 
 
 @parametrized(COMMANDS)
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", select_sample((1, 2), 2))
 def test_commands(socket_harness: SocketHarness, version: int, case: tuple[Does, str, str]) -> None:
     does, code, says = case
     scene = TwoRuns(socket_harness, agent=3 - version, ui=version)

@@ -32,7 +32,7 @@ GROWTH = 100
 HISTORY = make_full_history()
 
 
-@pytest.mark.parametrize("name", select_sample(BOMBS, "lenient values", "depth", "lenient size"))
+@pytest.mark.parametrize("name", select_sample(BOMBS, "depth", "lenient size"))
 def test_a_bomb_is_refused_with_little_memory(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.run"
     path.write_bytes(pack_bomb(BOMBS[name]))
@@ -94,13 +94,13 @@ def test_a_bomb_in_an_archive(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) -> None:
-    change = '{"path": "a", "change_type": "new file", "content": "' + "\\n" * (30 << 20) + '"}'
+    change = '{"path": "a", "change_type": "new file", "content": "' + "\\n" * (12 << 20) + '"}'
     commit = f'{{"id": "c", "date": 1, "title": "t", "changes": [{change}]}}'
     head = '{"uuid": "r", "name": "n", "program_name": "p", "start_time": 1, "commits": ['
     path = tmp_path / "lines.run"
     path.write_text(head + commit + "]}")
     said, grown = load_archive(path)
-    assert (said, grown < 200) == ("taken", True), grown  # and not 8 bytes a line
+    assert (said, grown < 90) == ("taken", True), grown  # and not 8 bytes a line
 
 
 # ---- on the loop ------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 async def test_others_are_answered_while_a_file_is_read() -> None:
     hub = await open_hub()
     sender, other = ScriptedView(hub), ScriptedView(hub)
-    bomb = pack_bomb(BOMBS["size"]).decode()
+    bomb = pack_bomb(BOMBS["lenient values"]).decode()
     importing = asyncio.ensure_future(sender.request("import_run", data=bomb))
     answered = await other.request("set_prices", prices=[])
     assert (answered["type"], importing.done()) == ("ok", False)

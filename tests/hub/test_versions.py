@@ -56,7 +56,11 @@ def test_a_run_is_stepped_edited_continued_and_halted(
 
 
 @for_each_ui
-@pytest.mark.parametrize("value", ["", {}, [], 0, False], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [{}, False, *(pytest.param(each, marks=pytest.mark.soak) for each in ("", [], 0))],
+    ids=repr,
+)
 def test_an_empty_edit_is_an_edit(
     socket_harness: SocketHarness, agent_version: int, ui_version: int, value: object
 ) -> None:

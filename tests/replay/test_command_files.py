@@ -67,6 +67,7 @@ def fork_writer(scene: Scene, recorded: StoredRun, *arguments: str) -> tuple[str
     return folder, cwd, files
 
 
+@pytest.mark.soak
 def test_a_view_forks_a_command_with_its_files(scene: Scene, project: Path) -> None:
     recorded = record_writer(scene, project)
     row = int(recorded.events().query("kind == 'tool_invocation' and side == 'begin'").seq.iloc[1])
@@ -126,6 +127,7 @@ def test_a_command_is_forked_with_its_files(scene: Scene, project: Path) -> None
     ]
 
 
+@pytest.mark.soak
 def test_a_command_is_forked_in_place_and_put_back(scene: Scene, project: Path) -> None:
     recorded = record_writer(scene, project)
     folder, cwd, files = fork_writer(scene, recorded, "--workspace", "in_place")

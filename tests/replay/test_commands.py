@@ -73,11 +73,14 @@ def test_a_fork_halts_at_its_row_and_goes_on_from_there(scene: Scene, recorded: 
     assert scene.newest.forked_from == ForkOrigin(run=recorded.id, row=row)
 
 
-def test_a_replay_asks_nobody(scene: Scene, recorded: StoredRun) -> None:
+def test_a_replay_asks_nobody_and_names_missing_variables(
+    scene: Scene, recorded: StoredRun
+) -> None:
     asked, counted = len(scene.model.exchanges), scene.counted
-    code, out, _ = scene.execute("--replay", recorded.header.name)
+    code, out, err = scene.execute("--replay", recorded.header.name)
     assert (code, out) == (0, "There are three.")
     assert (len(scene.model.exchanges), scene.counted) == (asked, counted)
+    assert "these variables of the recorded run aren't set here: OF_THE_FIRST." in err
     assert roles(scene.newest) == [ReplayRole.SERVED] * 3
     assert scene.newest.forked_from == ForkOrigin(run=recorded.id)
 
@@ -168,12 +171,6 @@ def test_a_run_that_was_started_elsewhere_says_what_to_do(scene: Scene) -> None:
         f"@entry. Name a command, agentstepper run --replay {run.id} -- python agent.py, or a function, "
         f'replay_run("{run.header.name}", agent, …).'
     )
-
-
-def test_missing_variables_are_named(scene: Scene, recorded: StoredRun) -> None:
-    code, _, err = scene.execute("--replay", recorded.id)
-    assert code == 0
-    assert "these variables of the recorded run aren't set here: OF_THE_FIRST." in err
 
 
 def test_a_folder_that_is_gone_is_named(scene: Scene, tmp_path: Path) -> None:
@@ -271,6 +268,3 @@ def test_a_view_hears_of_a_row_that_is_none(scene: Scene, recorded: StoredRun) -
     with LiveView(scene.core.ui_port) as person, pytest.raises(AssertionError) as refused:
         person.start_again(recorded.id, row=77)
     assert "can't be forked at row 77" in str(refused.value)
-
-
-# ---- files -----------------------------------------------------------------------------------------

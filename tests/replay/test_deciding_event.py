@@ -62,6 +62,11 @@ class StepAgent:
         return "passed" if is_right else "failed"
 
 
+def spread(count: int) -> list[Any]:
+    """Seeds, of which the soak has all but two."""
+    return [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, count))]
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """The folder of a Core that keeps runs, and that this process finds."""
@@ -88,7 +93,7 @@ def cuts(run: StoredRun) -> RecordingCuts:
     return RecordingCuts(load_recording(run))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", spread(8))
 def test_the_event_that_decides_is_found(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     length = chance.randint(1, 6)
@@ -278,7 +283,7 @@ class ParallelAgent:
                 self.came[here] = await ask(here)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", spread(10))
 async def test_the_branch_that_decides_is_found(folder: Path, seed: int) -> None:
     agent = ParallelAgent(seed)
     await agent.run()

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import WorkspaceError
@@ -27,6 +27,9 @@ from agentstepper_nb.sdk.workspace.files import DEFAULT_FILE_LIMITS
 from tests.replay.workspace_trees import RecordedRun, Tree, digest, list_tree, trees, write_tree
 from tests.sdk.workspace.helpers import fingerprint, make_repository
 
+#: Each example takes most of a second: eight of them each time, and all in `make soak`.
+EXAMPLES = 8 if settings.default.max_examples <= 30 else settings.default.max_examples
+
 
 def make_recording(files: RecordedFiles | None) -> Recording:
     return Recording("run-1", "agent", (), ContentHasher(None), files=files)
@@ -40,6 +43,7 @@ def prepare(
     return prepared
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.lists(trees(), min_size=1, max_size=3))
 def test_the_folder_of_a_fork_is_the_snapshot(states: list[Tree]) -> None:
     with tempfile.TemporaryDirectory() as scratch:

@@ -23,9 +23,11 @@ with AgentStepper("own", mode="continue", stop_on_entry=False) as dbg:
 """
 #: The same of a program that opens no run.
 ATTACHED = """
-import openai, random, time
+import httpx, os, random, time
 word = f"{time.time()} {random.random()}"
-openai.OpenAI().chat.completions.create(model="m", messages=[{"role": "user", "content": word}])
+asked = {"model": "m", "messages": [{"role": "user", "content": word}]}
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+httpx.post(url, json=asked, timeout=None).raise_for_status()
 print(word, flush=True)
 """
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import WorkspaceError
@@ -29,6 +29,9 @@ from tests.replay.workspace_trees import (
 )
 from tests.sdk.workspace.helpers import fingerprint, make_repository
 
+#: Each example takes most of a second: eight of them each time, and all in `make soak`.
+EXAMPLES = 8 if settings.default.max_examples <= 30 else settings.default.max_examples
+
 
 def restore(run: RecordedRun, data: Path, row: int) -> WorkspaceReport:
     return restore_in_place(find_snapshot(run.files(), row, data), data)
@@ -42,6 +45,7 @@ def read_stored(run: RecordedRun, data: Path, report: WorkspaceReport, path: byt
         return blobs.read(repository.list_files(report.previous_commit)[path].blob)
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.lists(trees(), min_size=1, max_size=2), trees(), trees())
 def test_it_restores_a_snapshot_and_puts_back_what_was_there(
     states: list[Tree], present: Tree, of_fork: Tree

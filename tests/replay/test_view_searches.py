@@ -160,21 +160,17 @@ def test_a_test_is_written_into_the_folder_of_the_agent(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
+def test_what_cannot_be_written_says_why(good: StoredRun, person: LiveView, folder: Path) -> None:
+    refusals: list[tuple[dict[str, object], str]] = [
         ({"agent": "looker:nobody"}, "The module looker has no nobody."),
         ({"file": "looker_test.py"}, "pytest doesn't find tests in a file called looker_test.py."),
         ({"file": "../test_x.py"}, "../test_x.py is no name of a file."),
         ({"args": ("1",)}, "answer() takes 0 positional arguments but 1 was given"),
-    ],
-)
-def test_what_cannot_be_written_says_why(
-    good: StoredRun, person: LiveView, folder: Path, fields: dict[str, object], said: str
-) -> None:
-    with pytest.raises(AssertionError, match="cannot_export_test") as refused:
-        export(person, good, **fields)
-    assert said in str(refused.value)
+    ]
+    for fields, said in refusals:
+        with pytest.raises(AssertionError, match="cannot_export_test") as refused:
+            export(person, good, **fields)
+        assert said in str(refused.value)
     assert [path.name for path in folder.glob("*test_*")] == []
 
 

@@ -62,14 +62,14 @@ class Fleet:
     def worker(
         self, *options: str, monikers: Sequence[str] = ()
     ) -> Iterator[subprocess.Popen[str]]:
-        """Start a worker; at the end it is killed.
+        """Start a worker, whose steps run in it; at the end it is killed.
 
         Args:
-            options: What the command is told besides.
+            options: What the command is told besides. `--isolation process`: its steps run in processes.
             monikers: The monikers that it has beside those of the package: NAME, or NAME VERSION.
         """
         paths = [str(self._install(monikers)), *filter(None, [os.environ.get("PYTHONPATH")])]
-        command = "agentstepper_nb", "worker", "--log-level", "warning"
+        command = "agentstepper_nb", "worker", "--log-level", "warning", "--isolation", "none"
         with self._monkeypatch.context() as environment:
             environment.setenv("PYTHONPATH", os.pathsep.join(paths))
             # On a machine that is busy, one of a second is over before it is renewed.

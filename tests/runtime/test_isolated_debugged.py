@@ -214,8 +214,8 @@ async def test_all_runs_share_one_connection(core: AgentStepperCore, view: Async
 
 async def test_large_frames_cross_the_relay(view: AsyncLiveView) -> None:
     async with a_worker() as worker:
-        home, agent = await worker.start("large", {"chars": 3_000_000})
-        other, _ = await worker.start("large", {"chars": 3_000_000})
+        home, agent = await worker.start("large", {"chars": 1_500_000})
+        other, _ = await worker.start("large", {"chars": 1_500_000})
         await home.wait_for_iteration(2)
         await other.wait_for_iteration(2)
         assert len((await home.steps())[1].text or "") == 1_000_000

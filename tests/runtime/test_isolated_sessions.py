@@ -19,6 +19,7 @@ from agentstepper_nb.runtime.monikers.registry import find_moniker
 from agentstepper_nb.runtime.process_executor import ProcessPool
 from agentstepper_nb.runtime.session_agent import SessionAgent
 from agentstepper_nb.runtime.step_executor import StepSettings
+from tests.helpers.sampling import select_sample
 from tests.runtime.isolated_monikers import install
 from tests.runtime.live_sessions import SessionHarness, harness
 from tests.runtime.test_step_process import LOG, is_running
@@ -88,7 +89,7 @@ async def test_without_isolation_all_run_on_the_loop() -> None:
         assert pids(await home.steps()) == {os.getpid()}
 
 
-@pytest.mark.parametrize("harm", ["exit", "kill", "crash"])
+@pytest.mark.parametrize("harm", select_sample(("exit", "kill", "crash"), "kill"))
 async def test_a_step_that_ends_its_process_is_tried_again_in_a_fresh_one(
     tmp_path: Path, harm: str
 ) -> None:
@@ -385,7 +386,7 @@ async def test_a_step_that_always_takes_too_long_is_an_error_step(tmp_path: Path
         assert state.last_error == said
 
 
-@pytest.mark.parametrize("moniker", ["sleep", "cooperative_sleep"])
+@pytest.mark.parametrize("moniker", select_sample(("sleep", "cooperative_sleep"), "sleep"))
 async def test_the_limit_of_a_session_bounds_a_step_under_way(tmp_path: Path, moniker: str) -> None:
     async with a_home() as (home, _):
         config = {"begun": str(tmp_path / "begun")}

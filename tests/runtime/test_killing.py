@@ -15,8 +15,10 @@ from agentstepper_nb.protocol.runtime import ActionKind, AgentState, SessionStat
 from tests.runtime.processes import CoreProcesses, RuntimeClient, kill, run
 from tests.worker.processes import gone
 
-SESSIONS = tuple(f"joke{number}" for number in range(5))
+SESSIONS = tuple(f"joke{number}" for number in range(3))
 PAUSED, *GOING = SESSIONS
+#: Jokes are told in the worker: it needs no processes for steps.
+COOPERATIVE = ("--isolation", "none")
 
 States = dict[str, AgentState]
 
@@ -71,14 +73,14 @@ def test_a_worker_and_then_a_core_are_killed(tmp_path: Path) -> None:
         place = CoreProcesses(tmp_path)
         with place.core() as core:
             async with place.client() as client:
-                with place.worker() as first:
+                with place.worker(options=COOPERATIVE) as first:
                     await begin(client)
                     kill(first)
-                with place.worker() as second:
+                with place.worker(options=COOPERATIVE) as second:
                     await farther(client, 2)
                     kill(core)
                     kill(second)
-                with place.core(), place.worker():
+                with place.core(), place.worker(options=COOPERATIVE):
                     await farther(client, 3)
                     await client.wait_until(lambda states: states[PAUSED].epoch >= 3)
                     await go_on(client)

@@ -11,7 +11,15 @@ import pytest
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from tests.helpers.postgres_server import PostgresServer
 from tests.runtime.processes import CoreProcesses, RuntimeClient, kill, run
-from tests.runtime.test_killing import PAUSED, SESSIONS, all_at, farther, go_on, judge
+from tests.runtime.test_killing import (
+    COOPERATIVE,
+    PAUSED,
+    SESSIONS,
+    all_at,
+    farther,
+    go_on,
+    judge,
+)
 
 #: More than any session's worker is lost here, with leases of a second on a machine that does much else.
 LIMITS = {"max_attempts": 100}
@@ -27,7 +35,7 @@ class Site(CoreProcesses):
     def start(self) -> None:
         self.processes = [
             self._living.enter_context(self.core()),
-            self._living.enter_context(self.worker()),
+            self._living.enter_context(self.worker(options=COOPERATIVE)),
         ]
 
     def kill(self) -> None:

@@ -170,7 +170,9 @@ async def say(client: RuntimeClient, *texts: str) -> None:
         await client.request("say", message, ConversationMessage)
 
 
-@pytest.mark.parametrize("moniker", ["listen", "cooperative_listen"])
+@pytest.mark.parametrize(
+    "moniker", ["listen", pytest.param("cooperative_listen", marks=pytest.mark.soak)]
+)
 def test_each_message_is_read_in_one_kept_step_though_its_worker_is_killed(
     moniker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

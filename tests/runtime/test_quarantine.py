@@ -119,25 +119,29 @@ def wait_until_halted(
     return state
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.soak)])
 def test_step_that_a_person_halted_is_not_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     with (
-        AgentStepperCore("127.0.0.1", 0, 0, data=tmp_path / "data", worker=True) as core,
+        AgentStepperCore(
+            "127.0.0.1", 0, 0, data=tmp_path / "data", worker=True, worker_isolation="none"
+        ) as core,
         Agents.connect(core.url(core.client_port), core.tokens.control) as agents,
     ):
         session = agents.create_agent("a", "joke", step=True, max_attempts=1)
         run_id = None
-        for epoch in (1, 2, 3):
+        for epoch in range(1, kills + 1):
             state = wait_until_halted(core, agents, session, epoch, run_id)
             run_id = state.run_id
             assert state.owner is not None
             os.kill(int(state.owner.split(":")[1]), signal.SIGKILL)
-        state = agents.wait_for(session, lambda state: state.epoch == 4)
+        state = agents.wait_for(session, lambda state: state.epoch == kills + 1)
         assert (state.status, state.losses) == (SessionStatus.RUNNING, ())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("how", "story"), [("kill", "signal 9"), ("exit", "exited with 7")])
 def test_poison_takes_down_no_other_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, story: str

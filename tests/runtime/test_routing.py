@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, AgentState, SessionStatus
-from tests.runtime.processes import RuntimeClient, kill, run
+from tests.runtime.processes import RuntimeClient, run
 from tests.runtime.routed_workers import Fleet, create, find_pid, read_status
 
 States = dict[str, AgentState]
@@ -35,7 +35,10 @@ async def judge(client: RuntimeClient, *sessions: str) -> None:
         assert (await client.state(session)).losses == ()
 
 
-def test_each_worker_takes_the_sessions_of_its_monikers(fleet: Fleet) -> None:
+@pytest.mark.parametrize(
+    "sent", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.soak)]
+)
+def test_each_worker_takes_the_sessions_of_its_monikers(fleet: Fleet, sent: signal.Signals) -> None:
     async def test() -> None:
         with fleet.place.core():
             async with fleet.place.client() as client:
@@ -43,14 +46,15 @@ def test_each_worker_takes_the_sessions_of_its_monikers(fleet: Fleet) -> None:
                     fleet.worker(monikers=["alpha"]) as alpha,
                     fleet.worker(monikers=["beta"]) as beta,
                 ):
-                    sessions = {f"{name}{n}": name for n in range(4) for name in ("alpha", "beta")}
+                    sessions = {f"{name}{n}": name for n in range(2) for name in ("alpha", "beta")}
                     for session, moniker in sessions.items():
                         await create(client, session, moniker)
                     await client.wait_until(lambda states: all_at(states, 3, *sessions))
                     pids = {"alpha": alpha.pid, "beta": beta.pid}
                     for session, moniker in sessions.items():
                         assert find_pid(await client.state(session)) == pids[moniker]
-                    kill(beta)
+                    beta.send_signal(sent)
+                    beta.wait()
                     reached = (await client.state("alpha0")).iteration
                     await client.wait_until(lambda states: all_at(states, reached + 5, "alpha0"))
                     waiting = await client.state("beta0")
@@ -89,22 +93,17 @@ def test_a_session_waits_visibly_until_a_worker_has_what_it_needs(fleet: Fleet) 
                         assert (await read_status(client)).waiting == ()
                         for session in needs:
                             assert find_pid(await client.state(session)) == other.pid
+                        # One that waits can be ended, too.
+                        await create(client, "unknown", "nobody has it")
+                        await client.enqueue(ActionKind.DESTROY, "unknown")
+                        await client.wait_until(
+                            lambda states: (
+                                "unknown" in states
+                                and states["unknown"].status is SessionStatus.STOPPED
+                            )
+                        )
+                        assert (await read_status(client)).waiting == ()
                 await judge(client, "fits", *needs)
-
-    run(test)
-
-
-def test_a_session_that_waits_can_be_ended(fleet: Fleet) -> None:
-    async def test() -> None:
-        with fleet.place.core():
-            async with fleet.place.client() as client:
-                with fleet.worker():
-                    await create(client, "unknown", "nobody has it")
-                    await client.enqueue(ActionKind.DESTROY, "unknown")
-                    await client.wait_until(
-                        lambda states: states["unknown"].status is SessionStatus.STOPPED
-                    )
-                    assert (await read_status(client)).waiting == ()
 
     run(test)
 
@@ -141,7 +140,7 @@ def test_sessions_are_shared_out_anew_where_a_worker_comes_and_goes(fleet: Fleet
     """Each changes hands at most once for it, and then all stay where they are."""
 
     async def test() -> None:
-        sessions = [f"s{number}" for number in range(12)]
+        sessions = [f"s{number}" for number in range(6)]
         with fleet.place.core():
             async with fleet.place.client() as client:
                 with fleet.worker(monikers=["alpha"]) as first:
@@ -153,13 +152,13 @@ def test_sessions_are_shared_out_anew_where_a_worker_comes_and_goes(fleet: Fleet
                         await client.wait_until(
                             lambda states: (
                                 Counter(map(find_pid, states.values()))
-                                == {first.pid: 6, second.pid: 6}
+                                == {first.pid: 3, second.pid: 3}
                             )
                         )
                         before = {each: await client.state(each) for each in sessions}
                         taken = sum(state.epoch for state in before.values())
-                        assert taken == sum(state.epoch for state in alone) + 6
-                        far = max(state.iteration for state in before.values()) + 30
+                        assert taken == sum(state.epoch for state in alone) + 3
+                        far = max(state.iteration for state in before.values()) + 15
                         await client.wait_until(lambda states: all_at(states, far, *sessions))
                         for each, state in before.items():
                             now = await client.state(each)
@@ -187,14 +186,16 @@ async def begin_long_step(client: RuntimeClient, folder: Path) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_worker_that_is_to_end_lets_its_steps_end(
     fleet: Fleet, tmp_path: Path, sent: signal.Signals
 ) -> None:
     async def test() -> None:
         with fleet.place.core():
             async with fleet.place.client() as client:
-                with fleet.worker(monikers=["alpha"]) as first:
+                with fleet.worker("--isolation", "process", monikers=["alpha"]) as first:
                     await begin_long_step(client, tmp_path)
                     await create(client, "idle", "alpha", config={"interval_s": 3600})
                     await client.wait_until(lambda states: all_at(states, 1, "idle"))
@@ -217,9 +218,9 @@ def test_a_worker_that_is_to_end_lets_its_steps_end(
     run(test)
 
 
-def test_a_drained_worker_breaks_steps_off_when_its_time_is_over(
-    fleet: Fleet, tmp_path: Path
-) -> None:
+def test_steps_that_do_not_end_are_broken_off_and_begun_again(fleet: Fleet, tmp_path: Path) -> None:
+    """A worker's time to end is over; the next one is told a second time to end."""
+
     async def test() -> None:
         with fleet.place.core():
             async with fleet.place.client() as client:
@@ -227,29 +228,21 @@ def test_a_drained_worker_breaks_steps_off_when_its_time_is_over(
                     await begin_long_step(client, tmp_path)
                     first.send_signal(signal.SIGTERM)
                     assert first.wait() == 0
-                (tmp_path / "long.go").touch()
-                with fleet.worker(monikers=["alpha"]):
-                    await client.wait_until(lambda states: all_at(states, 2, "long"))
-                    assert begun(tmp_path, "long")[:2] == ["1", "1"]
-                    await judge(client, "long")
-
-    run(test)
-
-
-def test_a_second_signal_ends_a_worker_at_once(fleet: Fleet, tmp_path: Path) -> None:
-    async def test() -> None:
-        with fleet.place.core():
-            async with fleet.place.client() as client:
-                with fleet.worker("--drain-timeout", "3600", monikers=["alpha"]) as first:
-                    await begin_long_step(client, tmp_path)
+                with fleet.worker("--drain-timeout", "3600", monikers=["alpha"]) as second:
+                    await client.wait_until(lambda states: states["long"].epoch == 2)
                     await create(client, "idle", "alpha", config={"interval_s": 3600})
                     await client.wait_until(lambda states: all_at(states, 1, "idle"))
-                    first.send_signal(signal.SIGTERM)
+                    while begun(tmp_path, "long") != ["1", "1"]:
+                        await asyncio.sleep(0.01)
+                    second.send_signal(signal.SIGTERM)
                     with fleet.worker(monikers=["alpha"]):
                         await client.wait_until(lambda states: states["idle"].epoch == 2)
-                        first.send_signal(signal.SIGTERM)
-                        assert first.wait() == 130
-                        await client.wait_until(lambda states: states["long"].epoch == 2)
-                        await judge(client, "long")
+                        second.send_signal(signal.SIGTERM)
+                        assert second.wait() == 130
+                        (tmp_path / "long.go").touch()
+                        await client.wait_until(lambda states: all_at(states, 2, "long"))
+                        assert (await client.state("long")).epoch == 3
+                        assert begun(tmp_path, "long")[:3] == ["1", "1", "1"]
+                        await judge(client, "long", "idle")
 
     run(test)

@@ -30,6 +30,9 @@ _CONSTANT: Final = re.compile(r"_*[A-Z][A-Z0-9_]*")
 _IN_TEXT: Final = re.compile(
     rf"^[^#\n]*?\b[a-z_]\w*\.({_CONSTANT.pattern})\b[^=\n!<>]*=(?!=)", re.MULTILINE
 )
+#: Where a constant's name follows a dot or stands at a text's end: as all patches name it.
+_NAMED: Final = re.compile(rf"""[."']({_CONSTANT.pattern})\b""")
+_ASSIGNED: Final = re.compile(rf"^({_CONSTANT.pattern})\b *[:=]", re.MULTILINE)
 _PATCHERS: Final = ("setattr", "patch", "object", "delattr")
 
 
@@ -56,30 +59,22 @@ def _iterate_named(call: ast.Call) -> Iterator[str]:
 
 @cache
 def find_constants() -> frozenset[str]:
-    """Name all constants of the package's and the benchmarks' modules."""
+    """Name all constants of the package's and the benchmarks' modules, which begin their lines."""
     files = [path for part in ("agentstepper_nb", "bench") for path in (ROOT / part).rglob("*.py")]
-    modules = (ast.parse(path.read_text()) for path in files)
-    return frozenset(
-        target.id
-        for module in modules
-        for statement in module.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        for target in (
-            [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
-        )
-        if isinstance(target, ast.Name) and _CONSTANT.fullmatch(target.id)
-    )
+    return frozenset(name for path in files for name in _ASSIGNED.findall(path.read_text()))
 
 
 def find_patches() -> set[tuple[str, str]]:
     """Name the files that patch a constant of the package, each with the constant."""
+    constants = find_constants()
     files = [path for part in ("tests", "bench") for path in (ROOT / part).rglob("*.py")]
     return {
         (path.relative_to(ROOT).as_posix(), name)
         for path in files
         if path != Path(__file__)
-        for name in iterate_patched_names(ast.parse(path.read_text()))
-        if name in find_constants()
+        if not constants.isdisjoint(_NAMED.findall(text := path.read_text()))
+        for name in iterate_patched_names(ast.parse(text))
+        if name in constants
     }
 
 
@@ -105,3 +100,4 @@ def test_no_constant_is_patched() -> None:
 )
 def test_a_patch_is_found(program: str, names: list[str]) -> None:
     assert sorted(iterate_patched_names(ast.parse(program))) == names
+    assert set(names) <= set(_NAMED.findall(program))

@@ -1,4 +1,4 @@
-"""The widget of agents that run on their own: what travels, how it reaches the Core, what stands where
+"""The widget of background agents: what travels, how it reaches the Core, what stands where
 it can't be shown."""
 
 from __future__ import annotations

@@ -49,21 +49,21 @@ def test_what_is_old_enough_goes_and_the_log_says_how_much(
 
 def test_claim_has_its_turn_between_two_batches() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await end_sessions(harness, 20, steps=100)  # 2,040 rows: five batches
+        await end_sessions(harness, 10, steps=100)  # 1,020 rows: three batches
         await harness.create("next")
         pruning = asyncio.create_task(harness.runtime.prune(RetentionLimits(sessions=0)))
         await asyncio.sleep(0)
         claimed = await harness.claim()
         assert claimed is not None and claimed.session_id == "next"
         assert not pruning.done()
-        assert (await pruning).sessions == 20
+        assert (await pruning).sessions == 10
 
     run(test)
 
 
 def test_runtime_that_closes_waits_for_one_batch_alone() -> None:
     async def test(harness: RuntimeHarness) -> None:
-        await end_sessions(harness, 20, steps=100)
+        await end_sessions(harness, 10, steps=100)
         pruning = asyncio.create_task(harness.runtime.prune(RetentionLimits(sessions=0)))
         await asyncio.sleep(0)
         await harness.runtime.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,19 @@ from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
 from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
 
 ROOT = Path(__file__).parents[3]
+DOCUMENTS = schema.build_documents()
 
 
-@pytest.mark.parametrize("path", schema.build_documents())
+@pytest.mark.parametrize("path", DOCUMENTS)
 def test_a_made_file_is_current(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == schema.build_documents()[path]
+    assert (ROOT / path).read_text(encoding="utf-8") == DOCUMENTS[path]
 
 
 def test_the_tool_tells_what_is_stale_and_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for path in schema.build_documents():
+    for path in DOCUMENTS:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     assert schema.main(["--check"]) == 1
     assert "docs/errors.md is stale: run python -m" in capsys.readouterr().out
@@ -43,8 +45,16 @@ def validator(document: dict[str, Any]) -> type[Any]:
     return found
 
 
+@cache
+def load_checked(path: str) -> dict[str, Any]:
+    """A document that is a schema: to check it takes most of the time."""
+    document: dict[str, Any] = json.loads(DOCUMENTS[path])
+    validator(document).check_schema(document)
+    return document
+
+
 def fit(body: Any, ref: str, document: dict[str, Any]) -> None:
-    """A body fits a place of a document whose schema was checked: that takes most of the time."""
+    """A body fits a place of a document whose schema was checked."""
     validator(document)({"$ref": ref, "$defs": document["$defs"]}).validate(body)
 
 
@@ -58,8 +68,7 @@ def fit(body: Any, ref: str, document: dict[str, Any]) -> None:
     ],
 )
 def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[str, Any]) -> None:
-    document = json.loads(schema.build_documents()[path])
-    validator(document).check_schema(document)
+    document = load_checked(path)
     for text in golden:
         message = json.loads(text)
         place = document["$defs"][side]["properties"][message["type"]]
@@ -70,10 +79,9 @@ def test_what_the_runtime_tells_fits_the_schema() -> None:
     """Its view relies on each field's being there."""
     state = AgentState(agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1)
     notice = TopicEvent(topic="sessions", n=1, event="begin", states=(state,))
-    document = json.loads(schema.build_documents()["js/schema/runtime.json"])
+    document = load_checked("js/schema/runtime.json")
     told = document["$defs"]["RuntimeResultTypes"]["properties"]["watch"]
     body = json.loads(msgspec.json.encode(notice))
-    validator(document).check_schema(document)
     fit(body, told["$ref"], document)
     assert document["$defs"]["AgentState"]["required"] == list(body["states"][0])
 

@@ -261,7 +261,7 @@ def test_a_newer_version_is_named() -> None:
 
 
 def test_a_bomb_is_not_unpacked() -> None:
-    bomb = pack(unpack() | {"notes.jsonl": bytes(200 * 1024**2)})
+    bomb = pack(unpack() | {"notes.jsonl": bytes(80 * 1024**2)})
     tracemalloc.start()
     try:
         refused(bomb, "too_large", "more than 4 MiB", limit=4 * 1024**2)

@@ -34,6 +34,7 @@ from agentstepper_nb.store.runtime.conformance.base_suite import (
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from agentstepper_nb.store.runtime.sqlite.queries import CHANGED_TABLES
 from tests.helpers.lance_tables import connect
+from tests.helpers.sampling import select_sample
 
 
 @pytest.fixture
@@ -180,10 +181,13 @@ async def test_a_batch_whose_number_was_not_noted_is_written_again(
     await assert_same(store, folder)
 
 
-async def test_compacting_loses_nothing(store: RuntimeStore, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "steps", select_sample((16, 60), 16)
+)  # more than fifty compact by themselves
+async def test_compacting_loses_nothing(store: RuntimeStore, folder: Path, steps: int) -> None:
     await fill(store)
     async with opened(folder) as projection:
-        for number in range(2, 60):
+        for number in range(2, steps):
             await write_session(store, steps=(make_step(iteration=number),))
             await follow(store, projection)
         await projection.compact()

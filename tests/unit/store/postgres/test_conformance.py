@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import psycopg
 import pytest
 
 from agentstepper_nb.store.runtime import RuntimeStore
@@ -12,36 +13,50 @@ from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
 from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
 from tests.helpers.postgres_server import PostgresServer
 
-#: Takes all rows out of the tables, but for their version, and begins their numbers anew.
+#: Takes all rows out of the tables, but for their version, and begins their numbers anew. TRUNCATE would
+#: make a new file for each table and index, which takes longer than most tests.
 EMPTY: Final = """
-DO $$ BEGIN EXECUTE (
-    SELECT 'TRUNCATE ' || string_agg(format('agentstepper.%I', tablename), ', ') || ' RESTART IDENTITY'
-    FROM pg_tables WHERE schemaname = 'agentstepper' AND tablename <> 'meta'
-); END $$
+DO $$
+DECLARE name text;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOR name IN
+        SELECT tablename FROM pg_tables WHERE schemaname = 'agentstepper' AND tablename <> 'meta'
+    LOOP
+        EXECUTE format('DELETE FROM agentstepper.%I', name);
+    END LOOP;
+    PERFORM setval(format('agentstepper.%I', sequencename)::regclass, start_value, false)
+        FROM pg_sequences WHERE schemaname = 'agentstepper';
+END $$
 """
 
 
 @pytest.fixture(scope="module")
-def made() -> list[str]:
-    """The databases of earlier tests: to make one, with its tables, takes longer than most tests."""
-    return []
+def made() -> Iterator[dict[str, psycopg.Connection]]:
+    """The databases of earlier tests, and a connection to each: to make one, with its tables, takes
+    longer than most tests.
+    """
+    connections: dict[str, psycopg.Connection] = {}
+    yield connections
+    for connection in connections.values():
+        connection.close()
 
 
 class TestPostgres(RuntimeStoreConformance):
+    random_schedules = 2
+
     @pytest.fixture(autouse=True)
-    def given(self, postgres_server: PostgresServer, made: list[str]) -> Iterator[None]:
+    def given(self, postgres_server: PostgresServer, made: dict[str, psycopg.Connection]) -> None:
         self.server = postgres_server
-        self.free, self.used = [*made], list[str]()
-        yield
-        made[:] = [*self.free, *self.used]
+        self.made, self.free = made, list(made)
 
     async def open(self) -> RuntimeStore:
         if self.free:
             self.location = self.free.pop()
-            self.server.execute(EMPTY, location=self.location)
+            self.made[self.location].execute(EMPTY)
         else:
             self.location = self.server.create_database()
-        self.used.append(self.location)
+            self.made[self.location] = psycopg.connect(self.location, autocommit=True)
         return PostgresRuntimeStore(self.location)
 
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:

@@ -233,19 +233,19 @@ async def test_a_reader_beside_writers_misses_nothing(postgres_server: PostgresS
     async with opened(postgres_server.create_database()) as store:
         await store.save_conversation(make_conversation())
         writing = asyncio.gather(
-            *(store.post(PostMessage(message=make_message(f"m{number}"))) for number in range(80)),
-            *(create_session(store, f"s{number}") for number in range(40)),
+            *(store.post(PostMessage(message=make_message(f"m{number}"))) for number in range(40)),
+            *(create_session(store, f"s{number}") for number in range(20)),
         )
         seen: set[str] = set()
         last = 0
-        while len(seen) < 120:
+        while len(seen) < 60:
             found = await read_changes(store, last, limit=5)
             assert found.last >= last
             last = found.last
             seen |= {message.message_id for message in found.messages}
             seen |= {state.session_id for state in found.states}
         await writing
-        assert len(seen) == 120
+        assert len(seen) == 60
 
 
 async def test_numbers_go_on_in_a_restored_database(postgres_server: PostgresServer) -> None:

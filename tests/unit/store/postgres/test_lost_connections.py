@@ -125,7 +125,10 @@ async def run_writers(
     return writers
 
 
-async def test_backends_that_are_terminated_cost_nothing(postgres_server: PostgresServer) -> None:
+@pytest.mark.parametrize("times", select_sample((2, 8), 2))
+async def test_backends_that_are_terminated_cost_nothing(
+    postgres_server: PostgresServer, times: int
+) -> None:
     killed: list[int] = []
 
     def terminate() -> None:
@@ -133,7 +136,7 @@ async def test_backends_that_are_terminated_cost_nothing(postgres_server: Postgr
         killed.append(number)
 
     async with opened(postgres_server.create_database()) as store:
-        await run_writers(store, False, terminate, 8)
+        await run_writers(store, False, terminate, times)
     assert min(killed) > 1
 
 

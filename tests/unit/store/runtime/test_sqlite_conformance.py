@@ -53,6 +53,7 @@ class TestSynced(OnDisk):
     random_schedules = 1
 
 
+@pytest.mark.soak  # the same tables and statements as on disk; the tests of the Core have this store
 class TestInMemory(RuntimeStoreConformance):
     async def open(self) -> RuntimeStore:
         return SqliteRuntimeStore(None)

@@ -53,7 +53,7 @@ class RandomDebuggingRestarted(RandomDebugging):
 
 TestRestarted = RandomDebuggingRestarted.TestCase
 TestRestarted.settings = settings(
-    max_examples=25,
+    max_examples=10,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
