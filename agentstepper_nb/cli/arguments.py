@@ -308,14 +308,14 @@ def add_proxy_command(commands: Commands) -> None:
         type=parse_positive_number,
         default=30,
         metavar="SECONDS",
-        help="when the first sign of life is sent to a client that waits (30)",
+        help="when the first heartbeat is sent to a client that waits (30)",
     )
     add(
         "--beat-every",
         type=parse_positive_number,
         default=15,
         metavar="SECONDS",
-        help="the time between further signs of life (15)",
+        help="the time between further heartbeats (15)",
     )
 
 

@@ -87,7 +87,7 @@ class CoreConnection(threading.Thread):
         self._socket: ClientConnection | None = None
         self._ids = itertools.count(1)
         self._sent = 0
-        self._has_connected = False  # once in its life
+        self._has_connected = False  # ever
         self._retry_delay_s = _FIRST_DELAY_S
         self._is_closed = threading.Event()
 

@@ -66,9 +66,9 @@ class SessionEventFeed:
         The first item has no event: it says where the reader stands.
 
         Args:
-            last_event_id: The id of the last event that the reader has; it takes an older reader's
-                place where that is of this life. None, or one of another life, begins with the oldest
-                one kept.
+            last_event_id: The id of the last event that the reader has; an id of this execution takes
+                the place of an older reader. None, or an id of another execution, begins with the
+                oldest event that is stored.
 
         Raises:
             CommandError: `stream_taken`.
@@ -131,7 +131,7 @@ class SessionEventFeed:
         return self._last - len(self._events) + 1
 
     def _parse_event_id(self, last_event_id: str | None) -> int | None:
-        """The number in an id of this life; None of all else."""
+        """The number in an id of this execution; None of all others."""
         stream_id, _, number = (last_event_id or "").partition("-")
         if stream_id != self.stream_id or not number.isascii() or not number.isdecimal():
             return None

@@ -30,7 +30,7 @@ from .options import CodingOptions, make_options
 from .orchestrator import TurnResult
 from .session import CodingSession
 
-#: Makes a coding session's id of a session's: the same in each of its lives.
+#: Makes a coding session's id of a session's: the same in each of its activations.
 _IDS: Final = uuid.UUID("6f0d6f0e-7b0c-4d43-9d0e-2b0f6a3f7c11")
 #: The prompt that goes on where the one before was cut at its limit of questions.
 _CONTINUE_PROMPT: Final = "Go on."
@@ -146,7 +146,7 @@ class CodingMoniker(Moniker):
         )
 
     async def _ensure_session(self) -> CodingSession:
-        """The coding session: that of an earlier life where there was one."""
+        """The coding session: that of an earlier activation where there was one."""
         if self._session is None:
             dbg = self.task.dbg
             # The session's run is this agent's.

@@ -68,7 +68,7 @@ class Ending(NamedTuple):
     warnings: int = 0
 
 
-class Verdict(NamedTuple):
+class JudgedEnding(NamedTuple):
     """How a run came out."""
 
     outcome: RunOutcome
@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
     contradictions: tuple[Contradiction, ...]
 
 
-def judge_ending(run: Run, ending: Ending) -> Verdict:
+def judge_ending(run: Run, ending: Ending) -> JudgedEnding:
     """How a run came out, as far as its record tells.
 
     Args:
@@ -99,7 +99,7 @@ def judge_ending(run: Run, ending: Ending) -> Verdict:
             others = f" {more} more row{'s are' if more > 1 else ' is'} marked." if more else ""
             text = f"{ending.warning_text}{others}"
             found.append(Contradiction(text=text, row=ending.first_warning))
-    return Verdict(outcome, reason, tuple(_begin_sentences(found, claims=claims)))
+    return JudgedEnding(outcome, reason, tuple(_begin_sentences(found, claims=claims)))
 
 
 def _begin_sentences(found: list[Contradiction], *, claims: bool) -> Iterator[Contradiction]:

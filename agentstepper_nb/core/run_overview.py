@@ -140,7 +140,7 @@ class OverviewFold:
             checks: The effect checks that there are.
         """
         ending = self._ending
-        verdict = judge_ending(run, ending)
+        judged = judge_ending(run, ending)
         files = sorted(self._files.items(), key=lambda each: (not each[1].changes, each[1].first))
         tools = sorted(self._tools.items(), key=lambda each: (-each[1].calls, each[1].first))
         errors = sorted(self._errors.values(), key=lambda each: (-each.count, each.first))
@@ -148,11 +148,11 @@ class OverviewFold:
         return RunOverview(
             run=run.id,
             rows=self.rows,
-            outcome=verdict.outcome,
-            reason=verdict.reason,
+            outcome=judged.outcome,
+            reason=judged.reason,
             said=extract_first_line(ending.said),
             said_row=ending.said_row,
-            contradictions=verdict.contradictions,
+            contradictions=judged.contradictions,
             tools=tuple(ToolUse(name=name, **vars(tool)) for name, tool in tools),
             queries=self._queries,
             query_seconds=self._query_seconds,

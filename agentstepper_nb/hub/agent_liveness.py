@@ -78,6 +78,7 @@ def presume_ending(
     can_reconnect: bool,
     waited_s: float,
     timeout_s: float = LOST_AFTER_S,
+    start_ticks: int | None = None,
 ) -> PresumedEnding | None:
     """Say how a run has ended whose agent is away; None where it may come back.
 
@@ -88,19 +89,23 @@ def presume_ending(
         can_reconnect: Whether it comes back by itself.
         waited_s: Seconds since its agent is waited for.
         timeout_s: How long an agent elsewhere may be away.
+        start_ticks: When the agent's process started, in clock ticks since boot, where that is known.
     """
-    if is_local:
-        other = (
-            process and process.started_at and process.started_at > run.started_at + _START_SLACK_S
-        )
-        if process is None or other:
-            return PresumedEnding(RunEnding.CRASHED, end_reasons.PROCESS_GONE)
+    if is_local and (process is None or _is_another(process, run, start_ticks)):
+        return PresumedEnding(RunEnding.CRASHED, end_reasons.PROCESS_GONE)
     # Not at once: the process may be just about to be gone.
     if not can_reconnect and waited_s >= CHECK_INTERVAL_S:
         return PresumedEnding(RunEnding.LOST, end_reasons.CANNOT_RECONNECT)
     if not is_local and waited_s > timeout_s:
         return PresumedEnding(RunEnding.LOST, end_reasons.describe_silent_agent(timeout_s))
     return None
+
+
+def _is_another(process: ProcessInfo, run: Run, start_ticks: int | None) -> bool:
+    """Whether a process has the number of a run's agent, which is gone: numbers are used again."""
+    if start_ticks is not None and process.start_ticks is not None:
+        return process.start_ticks != start_ticks
+    return process.started_at is not None and process.started_at > run.started_at + _START_SLACK_S
 
 
 class AgentLiveness:
@@ -130,6 +135,11 @@ class AgentLiveness:
         ] = {}  # exit codes of agents that are connected
         self._ended_runs: dict[str, _EndedRun] = {}  # runs that ended, without an exit code yet
         self._timer: asyncio.TimerHandle | None = None
+
+    def find_start_ticks(self, pid: int) -> int | None:
+        """When a process of this machine started, in clock ticks since boot; None where unknown."""
+        process = self._find_process_info(pid) if pid > 0 else None
+        return process.start_ticks if process else None
 
     def on_agent_disconnected(self, run: Run) -> None:
         """An agent is away; where it was told meanwhile that it has ended, so has its run."""
@@ -222,6 +232,7 @@ class AgentLiveness:
             can_reconnect=credentials is None or credentials.can_reconnect,
             waited_s=waited_s,
             timeout_s=self._timeout_s,
+            start_ticks=credentials.process_start_ticks or None if credentials else None,
         )
         if found:
             self._end(run, found)

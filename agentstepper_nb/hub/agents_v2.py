@@ -250,8 +250,8 @@ class AgentPeerSessionV2(AgentPeerSession):
         check_version(hello)
         if self._is_over:
             raise ProtocolError("already_open", ALREADY_GREETED)
-        machine = self.hub.agent_liveness.machine
-        credentials = hello_messages.make_credentials(hello, self._rights, machine)
+        liveness = self.hub.agent_liveness
+        credentials = hello_messages.make_credentials(hello, self._rights, liveness)
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             outputs = self._start_run(hello, n, credentials)

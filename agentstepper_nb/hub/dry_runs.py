@@ -45,11 +45,11 @@ class RunDryRun(NamedTuple, Generic[OutcomeT]):
     outcome: OutcomeT
 
 
-class _Trial(NamedTuple, Generic[OutcomeT]):
-    """What is tried on a run: for which programs, and how; errors have a code and a noun."""
+class _RuleEvaluation(NamedTuple, Generic[OutcomeT]):
+    """A rule's evaluation on past runs: for which programs, and the code and noun of its errors."""
 
     program: str
-    try_on: Callable[[RunHistory, Callable[[], None]], OutcomeT]
+    evaluate: Callable[[RunHistory, Callable[[], None]], OutcomeT]
     code: str
     noun: str
 
@@ -74,12 +74,12 @@ async def dry_run_edit_rule(
     """What an edit rule, set or not, would have edited. Arguments and errors as of `dry_run`.
 
     Raises:
-        ProtocolError: `invalid_edit_rule`; also where to try it takes too long.
+        ProtocolError: `invalid_edit_rule`; also where the evaluation takes too long.
     """
     check_edit_rule(rule)
-    try_on = partial(core_dry_run_edit_rule, rule)
-    trial = _Trial(rule.program, try_on, "invalid_edit_rule", "edit rule")
-    return await _try_runs(hub, trial, run, is_wanted)
+    evaluate = partial(core_dry_run_edit_rule, rule)
+    evaluation = _RuleEvaluation(rule.program, evaluate, "invalid_edit_rule", "edit rule")
+    return await _evaluate_runs(hub, evaluation, run, is_wanted)
 
 
 async def dry_run(
@@ -98,26 +98,31 @@ async def dry_run(
         is_wanted: Whether the answer is still waited for.
 
     Raises:
-        ProtocolError: `invalid_stop`; also where to try it takes too long.
+        ProtocolError: `invalid_stop`; also where the evaluation takes too long.
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
         DamagedRunError: What is kept of the run is hurt.
     """
     check_breakpoint(breakpoint)
-    try_on = partial(core_dry_run, breakpoint)
-    trial = _Trial(breakpoint.program, try_on, "invalid_stop", "breakpoint")
-    return await _try_runs(hub, trial, run, is_wanted)
+    evaluate = partial(core_dry_run, breakpoint)
+    evaluation = _RuleEvaluation(breakpoint.program, evaluate, "invalid_stop", "breakpoint")
+    return await _evaluate_runs(hub, evaluation, run, is_wanted)
 
 
-async def _try_runs(
-    hub: RunService, trial: _Trial[OutcomeT], run: str | None, is_wanted: Callable[[], bool]
+async def _evaluate_runs(
+    hub: RunService,
+    evaluation: _RuleEvaluation[OutcomeT],
+    run: str | None,
+    is_wanted: Callable[[], bool],
 ) -> list[RunDryRun[OutcomeT]]:
     if run is not None:
-        return [await _try(hub, trial, run, is_wanted)]
+        return [await _evaluate_run(hub, evaluation, run, is_wanted)]
     outcomes = []
-    fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, trial.program))
+    fitting = (
+        each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, evaluation.program)
+    )
     for _, id in zip(range(MAX_RUNS), fitting, strict=False):
         try:
-            outcomes.append(await _try(hub, trial, id, is_wanted))
+            outcomes.append(await _evaluate_run(hub, evaluation, id, is_wanted))
         except CommandError as error:
             if error.code != "unknown_run":  # deleted meanwhile
                 raise
@@ -163,17 +168,19 @@ class _DryRunLimit:
             )
 
 
-async def _try(
-    hub: RunService, trial: _Trial[OutcomeT], run: str, is_wanted: Callable[[], bool]
+async def _evaluate_run(
+    hub: RunService, evaluation: _RuleEvaluation[OutcomeT], run: str, is_wanted: Callable[[], bool]
 ) -> RunDryRun[OutcomeT]:
     # One after the other: each has a whole run in memory, and a thread busy.
     async with hub.dry_run_lock:
         _raise_if_superseded(is_wanted)
         history = await hub.history(run)
-        limit = _DryRunLimit(is_wanted, hub.limits.dry_run_timeout_s, trial.code, trial.noun)
+        limit = _DryRunLimit(
+            is_wanted, hub.limits.dry_run_timeout_s, evaluation.code, evaluation.noun
+        )
         try:
             # On a thread: a long run takes seconds, in which agents and people would wait.
-            result = await asyncio.to_thread(trial.try_on, history, limit.check)
+            result = await asyncio.to_thread(evaluation.evaluate, history, limit.check)
         finally:
             limit.is_cancelled = True
         return RunDryRun(history.run, result)

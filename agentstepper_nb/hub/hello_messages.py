@@ -12,11 +12,12 @@ from ..protocol import agent as v2
 from ..protocol.data_model import Run
 from ..protocol.envelope import VERSION
 from ..protocol.records import AgentCredentials
+from .agent_liveness import AgentLiveness
 from .connection import AccessRights
 
 
 def make_credentials(
-    hello: v2.Hello, rights: AccessRights, machine: tuple[str, str]
+    hello: v2.Hello, rights: AccessRights, liveness: AgentLiveness
 ) -> AgentCredentials:
     """By what the agent of a new run is known when it comes back, and a new key for its hashes.
 
@@ -26,15 +27,17 @@ def make_credentials(
     Args:
         hello: The agent's hello.
         rights: What its connection may.
-        machine: This machine's name and boot id.
+        liveness: Knows this machine and its processes.
     """
-    is_local = rights.is_local and (hello.host, hello.boot) == machine
+    is_here = (hello.host, hello.boot) == liveness.machine
+    start_ticks = liveness.find_start_ticks(hello.pid) if is_here else None
     return AgentCredentials(
         secret=sha256(hello.secret.encode()).hexdigest(),
         boot=hello.boot,
         can_reconnect=hello.can_reconnect,
         hash_key=token_hex(32),
-        start=hello.start if is_local else UNSET,
+        start=hello.start if is_here and rights.is_local else UNSET,
+        process_start_ticks=UNSET if start_ticks is None else start_ticks,
     )
 
 

@@ -59,7 +59,7 @@ class Hub(RunService):
         super().__init__(store, log, clock, self.extensions.event_registry, limits)
         self.retention = Retention(self, retention)
 
-    # ---- life ---------------------------------------------------------------------------------------
+    # ---- start and close -----------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Begin, on the loop: who was connected to the Core before is waited for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from contextlib import suppress
@@ -22,9 +23,12 @@ class ProcessInfo:
 
     Args:
         started_at: When it started, POSIX seconds; None where that isn't told.
+        start_ticks: The same in clock ticks since the machine's boot: no clock that is set changes
+            that, so that number and ticks are one process's alone.
     """
 
     started_at: float | None = None
+    start_ticks: int | None = None
 
 
 def identify_machine() -> tuple[str, str]:
@@ -36,7 +40,7 @@ def identify_machine() -> tuple[str, str]:
 
 
 def find_process(pid: int) -> ProcessInfo | None:
-    """A process of this machine; None where it has ended.
+    """A process of this machine; None where it has ended, and where a thread has its number now.
 
     Args:
         pid: Its number, above 0.
@@ -52,9 +56,19 @@ def find_process(pid: int) -> ProcessInfo | None:
     except OSError:
         return ProcessInfo()  # there is no such file on this system, or it isn't for us
     fields = line.rpartition(b")")[2].split()
-    if fields[_STATE] in _ENDED:
+    if fields[_STATE] in _ENDED or not _is_thread_group(pid):
         return None
-    return ProcessInfo(_booted_at() + int(fields[_START]) / os.sysconf("SC_CLK_TCK"))
+    ticks = int(fields[_START])
+    return ProcessInfo(_booted_at() + ticks / os.sysconf("SC_CLK_TCK"), ticks)
+
+
+def _is_thread_group(pid: int) -> bool:
+    """Whether a number is a process's: its threads have numbers of the same kind."""
+    status = b""
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_bytes()
+    group = re.search(rb"^Tgid:\s*(\d+)$", status, re.MULTILINE)
+    return group is None or int(group[1]) == pid
 
 
 def _booted_at() -> float:

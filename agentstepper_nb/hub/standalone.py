@@ -172,7 +172,7 @@ class AgentStepperCore(CoreControl):
             raise RuntimeError("The Core isn't started: call start().")
         return self._loop
 
-    # ---- life ---------------------------------------------------------------------------------------
+    # ---- start and close --------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the Core, and return once its ports listen. Does nothing if it is started already.

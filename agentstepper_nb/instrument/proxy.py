@@ -1,7 +1,7 @@
 """A proxy between a program of any language and the APIs of models, where each LLM query halts.
 
 The proxy forwards each request by an httpx client, at which `http_seam` halts the query as that of any
-agent. This module has the rest: the addresses, which requests are accepted, and the signs of life that
+agent. This module has the rest: the addresses, which requests are accepted, and the heartbeats that
 keep a client waiting while a person looks.
 
 An address holds a token that can't be guessed, requests of web pages are refused, and nothing is sent
@@ -59,7 +59,7 @@ _INTERIM: Final = b"HTTP/1.1 102 Processing\r\n\r\n"
 
 @dataclass(frozen=True)
 class HeartbeatTimes:
-    """When signs of life are sent while nothing else is.
+    """When heartbeats are sent while nothing else is.
 
     Args:
         first_s: Seconds after the request; clients wait 600 by default.
@@ -77,7 +77,7 @@ class ModelProxy:
     Args:
         stepper: Whose run the program's queries belong to.
         services: The services that the program may ask: each name with its base URL.
-        heartbeat: When signs of life are sent.
+        heartbeat: When heartbeats are sent.
     """
 
     stepper: BaseStepper
@@ -181,7 +181,7 @@ class _ProxyHandler(RequestHandler):
         self.finish()
 
     def _begin(self, response: Any) -> None:
-        """The response's status and headers, unless signs of life have sent some already."""
+        """The response's status and headers, unless heartbeats have sent some already."""
         if self._headers_written:
             return
         self.set_status(response.status_code)

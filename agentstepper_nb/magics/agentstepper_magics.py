@@ -264,8 +264,8 @@ class AgentStepperMagics(Magics):
         The view appears above the output. The variable ``dbg`` holds the cell's run, which ends with
         the cell. An AgentStepper that the cell creates without an address is that run.
 
-        The cell runs on its own thread, so that ``asyncio.run``, ``anyio.run`` and top-level ``await``
-        work. An interrupt withdraws the halt points that wait, and raises KeyboardInterrupt.
+        The cell runs on a thread of its own, so that ``asyncio.run``, ``anyio.run`` and top-level
+        ``await`` work. An interrupt withdraws the halt points that wait, and raises KeyboardInterrupt.
 
         NAME is the run's name, in quotes where it has spaces; the default is the notebook's name.
         ``--workspace DIR`` names the agent's folder. ``--main`` runs the cell on the kernel's main

@@ -46,6 +46,8 @@ class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect
     hash_key: HashKey | None = None
     #: How the run was started; only of agents on the Core's machine. No export has it.
     start: StartMethod | UnsetType = UNSET
+    #: When the agent's process started, in clock ticks since boot; only of agents on the Core's machine.
+    process_start_ticks: int | UnsetType = UNSET
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):

@@ -163,7 +163,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
     conversation_id: Id | None = None
     run_id: Id | None = None  # its run in the debugger: the newest one
     step: bool = False  # whether its runs begin stepping
-    ran_s: float = 0.0  # seconds that it has run, in all its lives
+    ran_s: float = 0.0  # seconds that it has run, in all its activations
     epoch: Count = 0  # grows each time that somebody takes it over
     attempt: Count = 0  # which try of its next step is the next, from 0
     next_try_at: Time | None = None  # until when it waits; None: it doesn't

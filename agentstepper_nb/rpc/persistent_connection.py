@@ -168,7 +168,7 @@ class PersistentConnection:
 
     Attributes:
         caller: Asks the Core.
-        life: The task that stays connected; it ends by itself only by an error.
+        task: The task that stays connected; it ends by itself only by an error.
     """
 
     def __init__(
@@ -189,4 +189,4 @@ class PersistentConnection:
         """Close the connection. Idempotent."""
         self.task.cancel()
         await asyncio.wait((self.task,))
-        await self._first.close()  # a life that was cancelled before it began has closed nothing
+        await self._first.close()  # a task that was cancelled before it began has closed nothing

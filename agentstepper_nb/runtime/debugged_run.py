@@ -1,4 +1,4 @@
-"""The debugger's run of one life of a session: each step is a tool invocation in it."""
+"""The debugger's run of one activation of a session: each step is a tool invocation in it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Dispatcher:
     Args:
         queue: The Core's.
         handlers: What does the actions of a kind.
-        owner: Who claims: nobody else's name, nor that of an earlier life.
+        owner: Who claims: nobody else's name, nor that of an earlier activation.
         clock: Gives POSIX seconds.
         log: Gets a line where something fails.
         local_sessions: The sessions that live here.

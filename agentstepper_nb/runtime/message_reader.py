@@ -84,7 +84,7 @@ async def read_unread(source: MessageSource, query: UnreadQuery) -> UnreadMessag
 
 
 class MessageReader:
-    """Reads conversations for one life of a session.
+    """Reads conversations for one activation of a session.
 
     Args:
         session_id: The session.

@@ -1,4 +1,4 @@
-"""One session's agent in this worker: its life is a task, and actions change it."""
+"""One session's agent in this worker: its activation is a task, and actions change it."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class SessionAgent(AgentBase, Controllable):
             self._ended.set()
 
     async def hand_over(self, timeout_s: float | None) -> None:
-        """End its life here once the step that is under way is kept: it goes on in another worker.
+        """End its activation here once the step that is under way is kept: it goes on in another worker.
 
         Args:
             timeout_s: Seconds after which the step is broken off; None: never.
@@ -151,7 +151,7 @@ class SessionAgent(AgentBase, Controllable):
         await self.suspend()
 
     async def suspend(self) -> None:
-        """End its life here, with nothing kept: the session goes on in another worker."""
+        """End its activation here, with nothing kept: the session goes on in another worker."""
         self._is_suspended = True
         self._session_writer.reject_writes(
             CommandError(
@@ -215,10 +215,10 @@ class SessionAgent(AgentBase, Controllable):
         if self._task is not None and not self._steps_ended.is_set():
             self._task.cancel()
 
-    # ---- its life -----------------------------------------------------------------------------------
+    # ---- its activation ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin its life, where the snapshot says: what was stopping stops, what paused is paused."""
+        """Begin its activation where the snapshot says: stopping ones stop, paused ones stay paused."""
         name = f"session {self.session_id}"
         self._task = asyncio.create_task(self._run_to_end(), name=name)
 

@@ -152,11 +152,11 @@ def _as_text(guidance: Any) -> str:
     return guidance if isinstance(guidance, str) else msgspec.json.encode(guidance).decode()
 
 
-# ---- a life -----------------------------------------------------------------------------------------
+# ---- an activation -----------------------------------------------------------------------------------
 
 
 def mark_started(state: AgentState, run_id: str | None, is_sharing: bool) -> SessionChange:
-    """A life of it begins, with a run of its own in the debugger, or goes on elsewhere.
+    """An activation of the session begins, with a run of its own in the debugger, or goes on elsewhere.
 
     Args:
         state: The snapshot before it.

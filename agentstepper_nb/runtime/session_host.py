@@ -1,4 +1,4 @@
-"""Brings sessions to life in this worker: new ones, and those whose worker is gone.
+"""Activates sessions in this worker: new ones, and those whose worker is gone.
 
 A session goes on where its snapshot says: at `next_step_token`, with the next iteration. What was
 under way when its worker ended is done again, and kept once.

@@ -1,4 +1,4 @@
-"""Where the steps of one life of a session run: on the worker's loop, or alone in a process."""
+"""Where the steps of one activation of a session run: on the worker's loop, or alone in a process."""
 
 from __future__ import annotations
 

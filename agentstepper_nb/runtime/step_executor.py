@@ -45,7 +45,7 @@ class ProcessLostError(AgentStepperError):
 
 
 class StepExecutor(Protocol):
-    """Runs the steps of one life of a session."""
+    """Runs the steps of one activation of a session."""
 
     #: Whether the steps share a process with those of other sessions.
     is_sharing: bool

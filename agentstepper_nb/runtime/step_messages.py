@@ -19,7 +19,7 @@ from .message_reader import UnreadMessages, UnreadQuery
 #: Bytes of the length that stands before each message.
 LENGTH_BYTES: Final = 8
 
-#: How a session's life in a process ends, for its run in the debugger.
+#: How a session's activation in a process ends, for its run in the debugger.
 Ending = Literal["done", "failed", "suspended"]
 #: Why a step gave no frame: a person pressed Stop; an edit or a person's No, which no retry helps; the
 #: worker cancelled it; its code failed.

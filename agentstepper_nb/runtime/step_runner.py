@@ -28,7 +28,7 @@ _STOPPED: Final = "A person pressed Stop in the debugger."
 
 
 class StepRunner:
-    """Does the steps of one life of a session.
+    """Does the steps of one activation of a session.
 
     Args:
         agent: Says whether to go on.

@@ -1,4 +1,4 @@
-"""Started between `spawn` and its program: ties the child's life to its parent's, and becomes it.
+"""Started between `spawn` and its program: ends the child with its parent, and becomes it.
 
 Run as a script, by a Python without site-packages: nothing of this package can be imported here.
 """

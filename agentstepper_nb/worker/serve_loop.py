@@ -1,4 +1,4 @@
-"""A worker's life: it stays connected to the Core and serves, until it is told to end."""
+"""A worker's main loop: it stays connected to the Core and serves, until it is told to end."""
 
 from __future__ import annotations
 

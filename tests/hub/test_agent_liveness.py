@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -44,6 +46,16 @@ def test_a_judgement(
 ) -> None:
     verdict = presume_ending(RUN, process, is_local=here, can_reconnect=True, waited_s=waited)
     assert (verdict and verdict.ending) == ending
+
+
+@pytest.mark.parametrize(("ticks", "ending"), [(55, None), (56, RunEnding.CRASHED)])
+def test_a_process_is_the_runs_by_its_start(ticks: int, ending: RunEnding | None) -> None:
+    """A number that is used again within a minute, or a clock that was set."""
+    process = ProcessInfo(started_at=5000.0 if ending is None else 1001.0, start_ticks=ticks)
+    presumed = presume_ending(
+        RUN, process, is_local=True, can_reconnect=True, waited_s=0.0, start_ticks=55
+    )
+    assert (presumed and presumed.ending) == ending
 
 
 @pytest.mark.parametrize("here", [True, False])
@@ -109,6 +121,19 @@ async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
     hub.agent_liveness.check()
     assert hub.run("r").ending is RunEnding.CRASHED
     hub.agent_liveness.check()
+    await hub.close()
+
+
+async def test_a_number_that_is_used_again_at_once_is_another_process() -> None:
+    machine, agent = FakeMachine(), ScriptedAgent()
+    machine.processes[7] = ProcessInfo(started_at=900.0, start_ticks=55)
+    hub = await a_call(machine, agent)
+    agent.disconnect()
+    hub.agent_liveness.check()
+    assert hub.run("r").state is RunState.DETACHED
+    machine.processes[7] = ProcessInfo(started_at=machine.now, start_ticks=56)
+    hub.agent_liveness.check()
+    assert hub.run("r").ending is RunEnding.CRASHED
     await hub.close()
 
 
@@ -255,6 +280,13 @@ def test_a_process_of_this_machine() -> None:
     assert here.started_at is not None
     assert 0 <= time.time() - here.started_at < 24 * 3600
     assert identify_machine()[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives threads numbers of processes")
+def test_a_thread_is_no_process() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        thread = pool.submit(threading.get_native_id).result()
+        assert find_process(thread) is None
 
 
 def test_a_process_that_has_ended_and_nobody_asked_how() -> None:

@@ -33,11 +33,23 @@ def test_a_module_that_is_named_for_an_activity_is_refused(tmp_path: Path) -> No
     ]
 
 
+def test_a_private_word_is_refused_with_its_term(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("A trial.\nIndustrial trials, and a verdict.\n")
+    assert check_vocabulary.replaced_words(tmp_path) == [
+        "README.md:1: “trial” is a private word. Write: dry run; fork.",
+        "README.md:2: “trials” is a private word. Write: dry run; fork.",
+        "README.md:2: “verdict” is a private word. Write: edit; decision.",
+    ]
+
+
 def test_every_exception_is_needed() -> None:
     assert set(check_vocabulary.TWICE) <= set(check_vocabulary.repeated(check_vocabulary.PACKAGE))
     named = {path.as_posix() for path in check_vocabulary.activities(check_vocabulary.PACKAGE)}
     assert set(check_vocabulary.ACTIVITIES) == named
+    for path, word in check_vocabulary.KEPT:
+        assert word in (check_vocabulary.ROOT / path).read_text()
 
 
 def test_the_package_is_as_the_check_wants() -> None:
     assert check_vocabulary.problems(check_vocabulary.PACKAGE) == []
+    assert check_vocabulary.replaced_words(check_vocabulary.ROOT) == []

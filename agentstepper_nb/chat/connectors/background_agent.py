@@ -86,7 +86,7 @@ class BackgroundAgent(InterpreterABC):
             raise ValueError("Name the session, or say with create= what to create, but not both.")
         self.name = name or self._create.get("agent_id") or "session"
         self.role = role
-        self.description = description or "runs on its own, a step after the other"
+        self.description = description or "runs in the background, a step after the other"
         self.continuation_prompt = continuation_prompt or _NEXT
         self._is_continuation = continuation_prompt is not None
         self._session_id = session_id

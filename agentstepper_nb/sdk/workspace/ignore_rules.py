@@ -20,7 +20,7 @@ IGNORE_FILE = b".gitignore"
 # put the folder back since: git is asked again, so often at most.
 _MAX_TRIES = 5
 
-#: What the verdicts in one directory hang on: the stamps of the files that hold its rules, outermost
+#: What the decisions in one directory depend on: the stamps of the files that hold its rules, outermost
 #: first. While these are equal nobody need be asked again.
 IgnoreRulesKey = tuple[object, ...]
 
