@@ -87,6 +87,7 @@ def test_a_person_answers_in_the_calls_place_and_makes_an_edit_a_rule(new_lab: N
 
     view.expect_state("Halted before tool call")
     root.get_by_role("button", name="Edit this call").click()
+    root.get_by_role("tab", name="Both", exact=True).click()  # another test may have chosen JSON
     limit = root.get_by_label("limit", exact=True)
     limit.fill("many")
     expect(root.locator(".as-SchemaProblems, .as-Field-error:not(:empty)").first).to_be_visible()
