@@ -1,4 +1,4 @@
-"""How it stands with a Core's background agents: it is asked as any client asks it."""
+"""The state of a Core's background agents, read from the Core as any client reads it."""
 
 from __future__ import annotations
 

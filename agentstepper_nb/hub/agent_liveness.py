@@ -232,7 +232,7 @@ class AgentLiveness:
             can_reconnect=credentials is None or credentials.can_reconnect,
             waited_s=waited_s,
             timeout_s=self._timeout_s,
-            start_ticks=credentials.process_start_ticks or None if credentials else None,
+            start_ticks=(credentials.process_start_ticks or None) if credentials else None,
         )
         if found:
             self._end(run, found)

@@ -143,13 +143,13 @@ def list_error_texts() -> Iterator[tuple[str, str]]:
 def list_told(path: Path, tellers: set[str]) -> Iterator[tuple[str, str]]:
     """The texts that a module gives to these, with their places."""
     tree = ast.parse(path.read_text())
-    constants = {
-        node.targets[0].id if isinstance(node, ast.Assign) else node.target.id: node.value  # type: ignore[union-attr]
-        for node in tree.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        and node.value is not None
-        and isinstance(node.targets[0] if isinstance(node, ast.Assign) else node.target, ast.Name)
-    }
+    constants: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
+                constants[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                constants[name] = value
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) in tellers:
             for text in arguments(node, constants):
