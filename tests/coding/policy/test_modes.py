@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.docs.pages import GUIDE
 from .tools import ASKING, READ, RUN, WRITE, AllRecoverable, evaluate_tool
 
 PAGE = GUIDE / "policy.md"
+LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 COLUMNS = [
     *({"mode": SandboxMode.READ_ONLY}, {"mode": SandboxMode.WORKSPACE_WRITE}),
     *({"mode": SandboxMode.DANGER_FULL_ACCESS}, {"is_confined": False}),
@@ -65,7 +67,7 @@ def filled(workspace: LocalWorkspace) -> LocalWorkspace:
 
 def table(heading: str) -> dict[str, list[str]]:
     """The first table below a heading of the page: each row's first words of its cells."""
-    below = PAGE.read_text().split(f"## {heading}\n", 1)[1]
+    below = LINK.sub(r"\1", PAGE.read_text().split(f"## {heading}\n", 1)[1])
     lines = [line for line in below.split("\n## ")[0].splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: [cell.split()[0].strip(",;:") for cell in row[1:]] for row in rows[1:]}
